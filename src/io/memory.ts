@@ -1,0 +1,168 @@
+// The bytes of one thread's traffic: a single address space in which every byte range is a pair of small integers.
+//
+//   [ receive window | scratch | arena: blocks of 1, 4, 16 and 64 KiB ]
+//
+// Received bytes live until the turn ends, scratch until the next turn begins, arena blocks until they are released.
+// The buffer is a SharedArrayBuffer because an ArrayBuffer can be detached under the native code that writes into it.
+// Its pages cost memory only once they are touched, so the arena can be far larger than what a thread uses.
+
+export interface MemoryLayout {
+  /** Bytes the transport receives into in one turn. */
+  receiveBytes: number;
+  /** Bytes for what is written during a turn: rewritten head lines, local answers. */
+  scratchBytes: number;
+  /** Address space for each of the four block sizes; a multiple of 64 KiB. */
+  arenaBytesPerSize: number;
+}
+
+export const DEFAULT_LAYOUT: MemoryLayout = {
+  receiveBytes: 256 * 1024,
+  scratchBytes: 512 * 1024,
+  arenaBytesPerSize: 64 * 1024 * 1024,
+};
+
+/** Sizes of arena blocks; a longer range does not fit in one block. */
+export const BLOCK_SIZES = [1024, 4096, 16384, 65536] as const;
+export const LARGEST_BLOCK = 65536;
+
+/** No block could be had: the arena is full, or the wish is larger than LARGEST_BLOCK. Offset 0 is never a block. */
+export const NO_BLOCK = 0;
+
+export class Memory {
+  /** All bytes. Offsets everywhere in the data plane are indexes into it. */
+  readonly bytes: Uint8Array;
+  readonly receiveBytes: number;
+
+  /** The same bytes with Buffer's methods. */
+  readonly #buffer: Latin1Buffer;
+  readonly #scratchStart: number;
+  readonly #scratchEnd: number;
+  #scratchNext: number;
+  readonly #arenaStart: number;
+  readonly #arenaBytesPerSize: number;
+  readonly #regions: BlockRegion[];
+  /** Arena blocks that stood in for a full scratch; they go with the turn. */
+  readonly #overflow: number[] = [];
+
+  constructor(layout: MemoryLayout = DEFAULT_LAYOUT) {
+    this.receiveBytes = layout.receiveBytes;
+    this.#scratchStart = layout.receiveBytes;
+    this.#scratchNext = this.#scratchStart;
+    this.#scratchEnd = this.#scratchStart + layout.scratchBytes;
+    this.#arenaStart = this.#scratchEnd;
+    this.#arenaBytesPerSize = layout.arenaBytesPerSize;
+    this.#regions = BLOCK_SIZES.map(
+      (size, index) =>
+        new BlockRegion(this.#arenaStart + index * layout.arenaBytesPerSize, layout.arenaBytesPerSize, size),
+    );
+    const buffer = new SharedArrayBuffer(this.#arenaStart + BLOCK_SIZES.length * layout.arenaBytesPerSize);
+    this.bytes = new Uint8Array(buffer);
+    this.#buffer = Buffer.from(buffer) as Latin1Buffer;
+  }
+
+  /** Room for `length` bytes that live until the turn ends. Throws a RangeError when even the arena has none left. */
+  scratch(length: number): number {
+    const offset = this.#scratchNext;
+    if (offset + length <= this.#scratchEnd) {
+      this.#scratchNext = offset + length;
+      return offset;
+    }
+    return this.#overflowingScratch(length);
+  }
+
+  /** The transport has taken all submissions: scratch may be written anew. */
+  endTurn(): void {
+    this.#scratchNext = this.#scratchStart;
+    if (this.#overflow.length > 0) {
+      for (const block of this.#overflow) this.release(block);
+      this.#overflow.length = 0;
+    }
+  }
+
+  /** An arena block of at least `length` bytes, or NO_BLOCK. The caller releases it. */
+  retain(length: number): number {
+    for (let index = 0; index < BLOCK_SIZES.length; index++) {
+      if (length <= BLOCK_SIZES[index]!) {
+        const block = this.#regions[index]!.take();
+        if (block !== NO_BLOCK) return block;
+      }
+    }
+    return NO_BLOCK;
+  }
+
+  /** A block that holds a copy of [start, end), or NO_BLOCK. */
+  retainCopy(start: number, end: number): number {
+    const block = this.retain(end - start);
+    if (block !== NO_BLOCK) this.bytes.copyWithin(block, start, end);
+    return block;
+  }
+
+  release(block: number): void {
+    this.#regions[this.#regionOf(block)]!.give(block);
+  }
+
+  /** Capacity of a block got from retain(). */
+  blockSize(block: number): number {
+    return BLOCK_SIZES[this.#regionOf(block)]!;
+  }
+
+  /** The range as Latin-1 text: made only when somebody asks. */
+  text(start: number, end: number): string {
+    return this.#buffer.latin1Slice(start, end);
+  }
+
+  /** Bytes of all blocks that are out. */
+  retainedBytes(): number {
+    let sum = 0;
+    for (const region of this.#regions) sum += region.out * region.blockSize;
+    return sum;
+  }
+
+  #regionOf(block: number): number {
+    return Math.floor((block - this.#arenaStart) / this.#arenaBytesPerSize);
+  }
+
+  #overflowingScratch(length: number): number {
+    const block = this.retain(length);
+    if (block === NO_BLOCK)
+      throw new RangeError(`no room for ${length} bytes in this turn: scratch and arena are full`);
+    this.#overflow.push(block);
+    return block;
+  }
+}
+
+/** Node's own decoder, without the argument handling of toString(). */
+type Latin1Buffer = Buffer & { latin1Slice(start: number, end: number): string };
+
+/** Blocks of one size: those given back are taken again last-in first-out, so that warm pages are used first. */
+class BlockRegion {
+  out = 0;
+  readonly blockSize: number;
+  readonly #end: number;
+  #untouched: number;
+  readonly #free: number[] = [];
+
+  constructor(start: number, bytes: number, blockSize: number) {
+    this.blockSize = blockSize;
+    this.#untouched = start;
+    this.#end = start + bytes;
+  }
+
+  take(): number {
+    const free = this.#free.pop();
+    if (free !== undefined) {
+      this.out++;
+      return free;
+    }
+    if (this.#untouched >= this.#end) return NO_BLOCK;
+    const block = this.#untouched;
+    this.#untouched += this.blockSize;
+    this.out++;
+    return block;
+  }
+
+  give(block: number): void {
+    this.out--;
+    this.#free.push(block);
+  }
+}

@@ -1,0 +1,164 @@
+// The typed face of the native shim: what it offers, and who owns every buffer and descriptor that crosses.
+//
+// Ownership
+// - `memory` (one SharedArrayBuffer a transport) is allocated by JavaScript and lives as long as the transport. The shim
+//   writes received bytes into its receive window [0, receiveBytes) and reads sends from anywhere in it.
+// - Received bytes belong to JavaScript from the call of `onBatch` until it returns; then the window is written anew.
+//   What must live longer is copied by JavaScript.
+// - Bytes named by a SEND belong to the shim from the moment the submission is flushed until flush() (or the end of the
+//   batch) returns. The shim copies what the kernel did not take, so the range may be reused at once afterwards.
+// - `events`, `submissions` and `control` are allocated by JavaScript; the shim writes `events` and reads `submissions`
+//   only while it runs, never while JavaScript runs.
+// - Descriptors: openListenSocket() and duplicate() give a descriptor to the caller, who gives it back with
+//   closeDescriptor(). addListener() takes a copy of its own (dup); adopt() takes the descriptor itself.
+// - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then is its
+//   slot free for another. An id is slot | generation << ID_SLOT_BITS, a non-negative int32; the shim ignores submissions
+//   whose generation is not the slot's current one.
+
+import { createRequire } from 'node:module';
+import { packagePath } from '../common/package-root.js';
+
+/** Low bits of an id that are the slot: at most 2^20 connections and listeners in a transport. */
+export const ID_SLOT_BITS = 20;
+export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
+
+/** Words of an event record: [id, kind, offset, length]. */
+export const EVENT_STRIDE = 4;
+
+/**
+ * Event kinds. A connection gets at most one Data event in a batch, and no event after End+Reset order as listed:
+ * Data… then at most one End (the peer's FIN; sending goes on), then at most one Reset.
+ */
+export const enum Event {
+  /** A new connection `id`. offset: where the peer's sockaddr was written in the receive window; length: its bytes (low 16 bits). The listener's id is in the control word ACCEPTED_BY + index of the event. */
+  Accept = 1,
+  /** Bytes received: memory[offset, offset+length). */
+  Data = 2,
+  /** The peer has ended its direction in order (FIN). */
+  End = 3,
+  /** The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected it is a failed connect. */
+  Reset = 4,
+  /** A connect succeeded. */
+  Connected = 5,
+  /** More than the high watermark is pending: stop sending. offset: pending bytes. */
+  Blocked = 6,
+  /** Pending fell to the low watermark (half the high one) or below after Blocked. */
+  Drained = 7,
+  /** accept() failed on listener `id`; length: errno. On EMFILE/ENFILE/ENOBUFS/ENOMEM accepting rests and resumes by itself. */
+  AcceptFailed = 8,
+}
+
+/** Words of a submission record: [op, id, offset, length]. */
+export const SUBMISSION_STRIDE = 4;
+
+/** Submissions. Order is kept for each connection; neighbouring SENDs to one id are gathered into one system call. */
+export const enum Op {
+  /** Send memory[offset, offset+length). On a connecting connection the bytes are queued. */
+  Send = 1,
+  /** Ordered close: after pending bytes, at most `offset` ms for them; then, when length > 0, end the sending direction and discard what arrives until the peer ends, at most `length` ms (so that no RST destroys the last answer). The id dies at once. */
+  Close = 2,
+  /** Abort: RST to the peer, pending bytes dropped. The id dies at once. */
+  Reset = 3,
+  /** Half-close after pending bytes. */
+  Shutdown = 4,
+  /** Deliver no more Data (nor End) events until Resume. */
+  Pause = 5,
+  Resume = 6,
+  /** Set watermarks: offset is the high watermark in bytes, length the hard limit of pending bytes (0: no limit). */
+  Watermark = 7,
+  /** Reserved for the TLS transport socket: offset is a context id, length the bytes already received. Refused today. */
+  StartTls = 8,
+}
+
+/** Int32 words of `control`. */
+export const enum Control {
+  /** JavaScript writes the index of the event it is about to handle. If onBatch throws, the shim reports the exception and goes on behind it. */
+  Cursor = 0,
+  /** JavaScript writes how many submissions are queued; the shim resets it to 0 when it has taken them. */
+  Submissions = 1,
+  /** The first of `maxEvents` words: listener id of the Accept event with the same index. */
+  AcceptedBy = 8,
+}
+
+/** Float64 words of `clock`, written by the shim before each batch. */
+export const enum ClockWord {
+  /** CLOCK_MONOTONIC in milliseconds, with fraction. */
+  Monotonic = 0,
+  /** CLOCK_REALTIME in milliseconds since the epoch, with fraction. */
+  Realtime = 1,
+}
+
+export interface TransportOptions {
+  /** All bytes that cross: receive window first, then whatever JavaScript lays out. Must be a view of a SharedArrayBuffer. */
+  memory: Uint8Array;
+  /** Size of the receive window at the start of `memory`. */
+  receiveBytes: number;
+  /** maxEvents * EVENT_STRIDE words. */
+  events: Int32Array;
+  /** maxSubmissions * SUBMISSION_STRIDE words. */
+  submissions: Int32Array;
+  /** Control.AcceptedBy + maxEvents words. */
+  control: Int32Array;
+  /** At least 2 words, see ClockWord. */
+  clock: Float64Array;
+  /** Handles events [from, count). Called again with a later `from` after it threw. */
+  onBatch(from: number, count: number): void;
+  /** High watermark and hard limit of accepted connections until Op.Watermark changes them. */
+  highWatermark: number;
+  hardLimit: number;
+}
+
+export interface NativeTransport {
+  /** Accepts on a copy of `fd`. `exclusive`: EPOLLEXCLUSIVE, for one socket shared by several threads. Returns the listener's id. */
+  addListener(fd: number, exclusive: boolean): number;
+  /** Stops (false) or restarts (true) accepting; connections stay in the kernel's queue meanwhile. */
+  setAccepting(listener: number, accepting: boolean): void;
+  /** Takes the listener out of the epoll set, with `acceptRest` delivers what is still queued, and closes its copy. Never shutdown(). */
+  removeListener(listener: number, acceptRest: boolean): void;
+  /** Starts a non-blocking connect to a raw sockaddr, from `local` when given. Returns the connection's id; failure comes as a Reset event. */
+  connect(remote: Uint8Array, local: Uint8Array | undefined, highWatermark: number, hardLimit: number): number;
+  /** Takes over a connected socket. Returns the connection's id. */
+  adopt(fd: number): number;
+  /** Carries out the queued submissions now. Not needed inside onBatch: its end flushes. */
+  flush(): void;
+  /** Raw sockaddr of the connection's own end (getsockname). Empty for a stale id. */
+  localAddress(id: number): Uint8Array;
+  /** Raw sockaddr of the peer (getpeername). Empty for a stale id. */
+  peerAddress(id: number): Uint8Array;
+  /** Bytes accepted from JavaScript that the kernel has not taken yet. */
+  pendingBytes(id: number): number;
+  /** Open connections, listeners, connections in ordered close. */
+  counts(): { connections: number; listeners: number; closing: number };
+  /** Closes every descriptor without events. Also done when the thread ends. */
+  close(): void;
+}
+
+export interface ListenSocketOptions {
+  reusePort: boolean;
+  freebind: boolean;
+  transparent: boolean;
+  /** For IPv6 addresses: refuse IPv4-mapped peers. */
+  v6Only: boolean;
+  /** TCP keepalive for accepted connections; absent: off. Times in whole seconds. */
+  keepalive?: { idle?: number; interval?: number; probes?: number };
+}
+
+export interface NativeShim {
+  createTransport(options: TransportOptions): NativeTransport;
+  /** socket() and bind() to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE …). */
+  openListenSocket(address: Uint8Array, options: ListenSocketOptions): number;
+  /** listen(). Throws an Error with `code`. */
+  listen(fd: number, backlog: number): void;
+  /** Raw sockaddr that `fd` is bound to. */
+  boundAddress(fd: number): Uint8Array;
+  duplicate(fd: number): number;
+  closeDescriptor(fd: number): void;
+  /** The kernel's id of the calling thread (gettid), as log lines show it. */
+  threadId(): number;
+}
+
+/** Loads the shim; each thread gets an instance of its own. */
+export function loadShim(): NativeShim {
+  const directory = process.env['BATON_SHIM_BUILD'] ?? 'native-shim/build/Release';
+  return createRequire(import.meta.url)(packagePath(directory, 'shim.node')) as NativeShim;
+}
