@@ -7,8 +7,9 @@
 //   What must live longer is copied by JavaScript.
 // - Bytes named by a SEND belong to the shim from the moment the submission is flushed until flush() (or the end of the
 //   batch) returns. The shim copies what the kernel did not take, so the range may be reused at once afterwards.
-// - `events`, `submissions` and `control` are allocated by JavaScript; the shim writes `events` and reads `submissions`
-//   only while it runs, never while JavaScript runs.
+// - `events`, `submissions`, `control` and `clock` are allocated by JavaScript; the shim writes `events` and reads
+//   `submissions` only while it runs, never while JavaScript runs. They too are views of SharedArrayBuffers, for an
+//   ArrayBuffer can be detached by a transfer while native code still holds its address.
 // - Descriptors: openListenSocket() and duplicate() give a descriptor to the caller, who gives it back with
 //   closeDescriptor(). addListener() takes a copy of its own (dup); adopt() takes the descriptor itself.
 // - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then is its
@@ -113,7 +114,10 @@ export interface NativeTransport {
   addListener(fd: number, exclusive: boolean): number;
   /** Stops (false) or restarts (true) accepting; connections stay in the kernel's queue meanwhile. */
   setAccepting(listener: number, accepting: boolean): void;
-  /** Takes the listener out of the epoll set, with `acceptRest` delivers what is still queued, and closes its copy. Never shutdown(). */
+  /**
+   * Takes the listener out of the epoll set and closes its copy, with `acceptRest` after accepting what is still queued:
+   * those Accept events come in the next batches, and counts().listeners falls when the queue is empty. Never shutdown().
+   */
   removeListener(listener: number, acceptRest: boolean): void;
   /** Starts a non-blocking connect to a raw sockaddr, from `local` when given. Returns the connection's id; failure comes as a Reset event. */
   connect(remote: Uint8Array, local: Uint8Array | undefined, highWatermark: number, hardLimit: number): number;

@@ -1,0 +1,232 @@
+// The addon's face to JavaScript: src/io/shim.ts in functions.
+
+#include <node_api.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "arguments.h"
+#include "instance.h"
+#include "sockets.h"
+
+namespace baton {
+namespace {
+
+// The open transport that a method is called on; nullptr after throwing.
+Transport* openTransport(const Arguments& arguments) {
+  Instance* instance = Instance::from(arguments.env(), arguments.self());
+  if (instance == nullptr) return nullptr;
+  if (instance->transport() == nullptr) throwErrno(arguments.env(), "the transport is closed", EBADF);
+  return instance->transport();
+}
+
+// An id, or a thrown Error for a negative errno.
+napi_value answerId(napi_env env, const char* call, Id id) {
+  return id < 0 ? throwErrno(env, call, -id) : makeInt(env, id);
+}
+
+// ---- methods of a transport
+
+napi_value addListener(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  bool exclusive;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd) ||
+      !readBool(env, arguments[1], "exclusive", exclusive)) {
+    return nullptr;
+  }
+  return answerId(env, "addListener", transport->addListener(fd, exclusive));
+}
+
+napi_value setAccepting(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t listener;
+  bool accepting;
+  Transport* transport = openTransport(arguments);
+  if (transport != nullptr && readInt(env, arguments[0], "listener", 0, listener) &&
+      readBool(env, arguments[1], "accepting", accepting)) {
+    transport->setAccepting(listener, accepting);
+  }
+  return nullptr;
+}
+
+napi_value removeListener(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t listener;
+  bool acceptRest;
+  Transport* transport = openTransport(arguments);
+  if (transport != nullptr && readInt(env, arguments[0], "listener", 0, listener) &&
+      readBool(env, arguments[1], "acceptRest", acceptRest)) {
+    transport->removeListener(listener, acceptRest);
+  }
+  return nullptr;
+}
+
+napi_value connect(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress remote;
+  SocketAddress local;
+  int32_t high;
+  int32_t hard;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readAddress(env, arguments[0], "remote", remote) ||
+      !readInt(env, arguments[2], "highWatermark", 0, high) || !readInt(env, arguments[3], "hardLimit", 0, hard)) {
+    return nullptr;
+  }
+  const bool hasLocal = !isAbsent(env, arguments[1]);
+  if (hasLocal && !readAddress(env, arguments[1], "local", local)) return nullptr;
+  const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard)};
+  return answerId(env, "connect", transport->connect(remote, hasLocal ? &local : nullptr, limits));
+}
+
+napi_value adopt(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  return answerId(env, "adopt", transport->adopt(fd));
+}
+
+// After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because tearing
+// down is when they are called last.
+
+napi_value flush(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || instance->transport() == nullptr) return nullptr;
+  const char* mistake = instance->transport()->flush();
+  return mistake == nullptr ? nullptr : throwType(env, mistake);
+}
+
+using NameCall = int (*)(int, sockaddr*, socklen_t*);
+
+napi_value nameOf(napi_env env, napi_callback_info info, NameCall call) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  SocketAddress address;
+  const int fd = instance->transport() == nullptr ? -1 : instance->transport()->descriptor(id);
+  address.length = sizeof address.storage;
+  if (fd < 0 || call(fd, address.get(), &address.length) != 0) address.length = 0;
+  return makeAddress(env, address);
+}
+
+napi_value localAddress(napi_env env, napi_callback_info info) { return nameOf(env, info, getsockname); }
+
+napi_value peerAddress(napi_env env, napi_callback_info info) { return nameOf(env, info, getpeername); }
+
+napi_value pendingBytes(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  Transport* transport = instance->transport();
+  return makeInt(env, transport == nullptr ? 0 : static_cast<int32_t>(transport->pendingBytes(id)));
+}
+
+napi_value counts(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr) return nullptr;
+  Transport::Counts now{0, 0, 0};
+  if (instance->transport() != nullptr) now = instance->transport()->counts();
+  napi_value made;
+  napi_create_object(env, &made);
+  napi_set_named_property(env, made, "connections", makeInt(env, static_cast<int32_t>(now.connections)));
+  napi_set_named_property(env, made, "listeners", makeInt(env, static_cast<int32_t>(now.listeners)));
+  napi_set_named_property(env, made, "closing", makeInt(env, static_cast<int32_t>(now.closing)));
+  return made;
+}
+
+napi_value close(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance != nullptr && instance->transport() != nullptr) instance->transport()->close();
+  return nullptr;
+}
+
+napi_property_descriptor method(const char* name, napi_callback call) {
+  return {name, nullptr, call, nullptr, nullptr, nullptr, napi_enumerable, nullptr};
+}
+
+// ---- functions of the module
+
+napi_value createTransport(napi_env env, napi_callback_info info) {
+  static const napi_property_descriptor methods[] = {
+      method("addListener", addListener),   method("setAccepting", setAccepting), method("removeListener", removeListener),
+      method("connect", connect),           method("adopt", adopt),               method("flush", flush),
+      method("localAddress", localAddress), method("peerAddress", peerAddress),   method("pendingBytes", pendingBytes),
+      method("counts", counts),             method("close", close)};
+  const Arguments arguments(env, info);
+  napi_valuetype type = napi_undefined;
+  if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {
+    return throwType(env, "options must be an object");
+  }
+  return Instance::create(env, arguments[0], methods, sizeof methods / sizeof methods[0]);
+}
+
+napi_value openListenSocket(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress address;
+  ListenOptions options;
+  if (!readAddress(env, arguments[0], "address", address) || !readListenOptions(env, arguments[1], options)) {
+    return nullptr;
+  }
+  SocketResult opened = baton::openListenSocket(address, options);
+  return opened.error != 0 ? throwErrno(env, opened.call, opened.error) : makeInt(env, opened.fd.release());
+}
+
+napi_value listen(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  int32_t backlog;
+  if (!readInt(env, arguments[0], "fd", 0, fd) || !readInt(env, arguments[1], "backlog", 0, backlog)) return nullptr;
+  return ::listen(fd, backlog) == 0 ? nullptr : throwErrno(env, "listen", errno);
+}
+
+napi_value boundAddress(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) != 0) return throwErrno(env, "getsockname", errno);
+  return makeAddress(env, address);
+}
+
+napi_value duplicate(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  SocketResult copy = baton::duplicate(fd);
+  return copy.error != 0 ? throwErrno(env, copy.call, copy.error) : makeInt(env, copy.fd.release());
+}
+
+napi_value closeDescriptor(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  return ::close(fd) == 0 || errno == EINTR ? nullptr : throwErrno(env, "close", errno);
+}
+
+napi_value threadId(napi_env env, napi_callback_info) {
+  return makeInt(env, static_cast<int32_t>(syscall(SYS_gettid)));
+}
+
+napi_value initialize(napi_env env, napi_value exports) {
+  const napi_property_descriptor functions[] = {
+      method("createTransport", createTransport), method("openListenSocket", openListenSocket),
+      method("listen", listen),                   method("boundAddress", boundAddress),
+      method("duplicate", duplicate),             method("closeDescriptor", closeDescriptor),
+      method("threadId", threadId)};
+  napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
+  return exports;
+}
+
+}  // namespace
+}  // namespace baton
+
+NAPI_MODULE(shim, baton::initialize)

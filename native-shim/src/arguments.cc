@@ -1,0 +1,125 @@
+#include "arguments.h"
+
+#include <uv.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace baton {
+namespace {
+
+bool refuse(napi_env env, const char* name, const char* expected) {
+  char message[160];
+  snprintf(message, sizeof message, "%s must be %s", name, expected);
+  throwType(env, message);
+  return false;
+}
+
+bool readOptionalInt(napi_env env, napi_value object, const char* name, int& to) {
+  napi_value value = property(env, object, name);
+  return isAbsent(env, value) || readInt(env, value, name, 0, to);
+}
+
+}  // namespace
+
+Arguments::Arguments(napi_env env, napi_callback_info info) : env_(env) {
+  size_t count = kMost;
+  napi_get_cb_info(env, info, &count, values_, &self_, nullptr);
+}
+
+bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to) {
+  double number = 0;
+  // Through a double, because napi_get_value_int32 wraps what is too large.
+  if (napi_get_value_double(env, value, &number) != napi_ok || !(number >= least && number <= INT32_MAX) ||
+      number != static_cast<double>(static_cast<int32_t>(number))) {
+    return refuse(env, name, least == 0 ? "a non-negative 32-bit integer" : "a 32-bit integer in its range");
+  }
+  to = static_cast<int32_t>(number);
+  return true;
+}
+
+bool readBool(napi_env env, napi_value value, const char* name, bool& to) {
+  return napi_get_value_bool(env, value, &to) == napi_ok || refuse(env, name, "a boolean");
+}
+
+bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress& to) {
+  napi_typedarray_type type;
+  size_t length;
+  void* data;
+  if (napi_get_typedarray_info(env, value, &type, &length, &data, nullptr, nullptr) != napi_ok ||
+      type != napi_uint8_array || length < sizeof(sa_family_t) || length > sizeof to.storage) {
+    return refuse(env, name, "a sockaddr in a Uint8Array");
+  }
+  memcpy(&to.storage, data, length);
+  to.length = static_cast<socklen_t>(length);
+  return true;
+}
+
+bool readShared(napi_env env, napi_value value, const char* name, napi_typedarray_type type, void*& data,
+                size_t& length) {
+  napi_typedarray_type actual;
+  napi_value buffer;
+  bool detachable = true;
+  if (napi_get_typedarray_info(env, value, &actual, &length, &data, &buffer, nullptr) != napi_ok || actual != type ||
+      napi_is_arraybuffer(env, buffer, &detachable) != napi_ok || detachable) {
+    return refuse(env, name, "a typed array of the right kind over a SharedArrayBuffer");
+  }
+  return true;
+}
+
+bool readListenOptions(napi_env env, napi_value value, ListenOptions& to) {
+  napi_valuetype type;
+  if (napi_typeof(env, value, &type) != napi_ok || type != napi_object) return refuse(env, "options", "an object");
+  if (!readBool(env, property(env, value, "reusePort"), "reusePort", to.reusePort) ||
+      !readBool(env, property(env, value, "freebind"), "freebind", to.freebind) ||
+      !readBool(env, property(env, value, "transparent"), "transparent", to.transparent) ||
+      !readBool(env, property(env, value, "v6Only"), "v6Only", to.v6Only)) {
+    return false;
+  }
+  napi_value keepalive = property(env, value, "keepalive");
+  if (isAbsent(env, keepalive)) return true;
+  to.keepalive.enabled = true;
+  return readOptionalInt(env, keepalive, "idle", to.keepalive.idle) &&
+         readOptionalInt(env, keepalive, "interval", to.keepalive.interval) &&
+         readOptionalInt(env, keepalive, "probes", to.keepalive.probes);
+}
+
+bool isAbsent(napi_env env, napi_value value) {
+  napi_valuetype type = napi_undefined;
+  return value == nullptr || (napi_typeof(env, value, &type) == napi_ok && type == napi_undefined);
+}
+
+napi_value property(napi_env env, napi_value object, const char* name) {
+  napi_value value = nullptr;
+  return napi_get_named_property(env, object, name, &value) == napi_ok ? value : nullptr;
+}
+
+napi_value makeInt(napi_env env, int32_t value) {
+  napi_value made = nullptr;
+  napi_create_int32(env, value, &made);
+  return made;
+}
+
+napi_value makeAddress(napi_env env, const SocketAddress& address) {
+  void* data = nullptr;
+  napi_value buffer = nullptr;
+  napi_value made = nullptr;
+  if (napi_create_arraybuffer(env, address.length, &data, &buffer) != napi_ok) return nullptr;
+  if (address.length > 0) memcpy(data, &address.storage, address.length);
+  napi_create_typedarray(env, napi_uint8_array, address.length, buffer, 0, &made);
+  return made;
+}
+
+napi_value throwErrno(napi_env env, const char* call, int error) {
+  char message[160];
+  snprintf(message, sizeof message, "%s: %s", call, uv_strerror(-error));
+  napi_throw_error(env, uv_err_name(-error), message);
+  return nullptr;
+}
+
+napi_value throwType(napi_env env, const char* message) {
+  napi_throw_type_error(env, nullptr, message);
+  return nullptr;
+}
+
+}  // namespace baton

@@ -1,0 +1,48 @@
+// Reading JavaScript's arguments. Each function answers false after throwing a TypeError that names the argument.
+#pragma once
+
+#include <node_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sockets.h"
+
+namespace baton {
+
+// The arguments of one call, absent ones undefined.
+class Arguments {
+ public:
+  static constexpr size_t kMost = 4;
+
+  Arguments(napi_env env, napi_callback_info info);
+
+  napi_env env() const { return env_; }
+  napi_value self() const { return self_; }
+  napi_value operator[](size_t index) const { return values_[index]; }
+
+ private:
+  napi_env env_;
+  napi_value self_ = nullptr;
+  napi_value values_[kMost] = {};
+};
+
+bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to);
+bool readBool(napi_env env, napi_value value, const char* name, bool& to);
+// A raw sockaddr in a Uint8Array.
+bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress& to);
+// A typed array over shared memory, which stays where it is; `length` in elements.
+bool readShared(napi_env env, napi_value value, const char* name, napi_typedarray_type type, void*& data,
+                size_t& length);
+bool readListenOptions(napi_env env, napi_value value, ListenOptions& to);
+
+bool isAbsent(napi_env env, napi_value value);
+napi_value property(napi_env env, napi_value object, const char* name);
+
+napi_value makeInt(napi_env env, int32_t value);
+napi_value makeAddress(napi_env env, const SocketAddress& address);
+// Throws an Error with `code` (EADDRINUSE …); nullptr.
+napi_value throwErrno(napi_env env, const char* call, int error);
+napi_value throwType(napi_env env, const char* message);
+
+}  // namespace baton

@@ -1,0 +1,51 @@
+// Connections in ordered close: JavaScript has let go of them, the last bytes have not left yet.
+#pragma once
+
+#include "epoll-set.h"
+#include "pending-queue.h"
+#include "slot-table.h"
+
+namespace baton {
+
+class Closing {
+ public:
+  // Set in an epoll key that names one of these connections.
+  static constexpr uint64_t kKeyBit = 1ull << 32;
+
+  explicit Closing(EpollSet& epoll) : epoll_(epoll) {}
+
+  // Takes over a connection that stands in the epoll set. Sends `pending` within `flushMs`, else aborts; then, with
+  // lingerMs > 0, ends the sending direction and discards what arrives until the peer ends, at most that long.
+  void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs);
+
+  // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.
+  bool serve(uint64_t key, double now);
+
+  // Closes what is past its time. True when a descriptor was closed.
+  bool expire(double now);
+
+  // Closes them all now.
+  void clear();
+
+  uint32_t size() const { return table_.size(); }
+
+ private:
+  struct Record : SlotHeader {
+    Descriptor fd;
+    PendingQueue pending;
+    double deadline = 0;
+    uint32_t lingerMs = 0;
+    bool discarding = false;
+    bool shared = false;
+  };
+  enum class Next { Wait, Close };
+
+  Next flush(Record& record, double now);
+  Next discard(Id id, Record& record);
+  void remove(Id id, Record& record);
+
+  EpollSet& epoll_;
+  SlotTable<Record> table_;
+};
+
+}  // namespace baton

@@ -1,0 +1,47 @@
+// A file descriptor with exactly one owner: it is closed when the owner goes, and can be moved but not copied.
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace baton {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      close();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { close(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+
+  // close() is not repeated on EINTR: Linux has released the number by then, and another thread may own it already.
+  void close() {
+    if (fd_ >= 0) ::close(release());
+  }
+
+  // Closes with RST instead of FIN, where the protocol has one.
+  void abort() {
+    const linger now{1, 0};
+    if (fd_ >= 0) setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    close();
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace baton

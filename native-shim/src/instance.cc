@@ -1,0 +1,196 @@
+#include "instance.h"
+
+#include "arguments.h"
+
+namespace baton {
+namespace {
+
+// Distinguishes our wrappers from other objects that carry native data.
+constexpr napi_type_tag kTag = {0x6261746f6e2d7368, 0x696d2d7472616e73};
+
+class HandleScope {
+ public:
+  explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
+  ~HandleScope() { napi_close_handle_scope(env_, scope_); }
+  HandleScope(const HandleScope&) = delete;
+  HandleScope& operator=(const HandleScope&) = delete;
+
+ private:
+  napi_env env_;
+  napi_handle_scope scope_ = nullptr;
+};
+
+struct ArrayRequest {
+  const char* name;
+  napi_typedarray_type type;
+  void* data;
+  size_t length;
+};
+
+bool readArrays(napi_env env, napi_value options, napi_value holder, SharedArrays& to) {
+  ArrayRequest requests[] = {{"memory", napi_uint8_array, nullptr, 0},
+                             {"events", napi_int32_array, nullptr, 0},
+                             {"submissions", napi_int32_array, nullptr, 0},
+                             {"control", napi_int32_array, nullptr, 0},
+                             {"clock", napi_float64_array, nullptr, 0}};
+  uint32_t index = 0;
+  for (ArrayRequest& request : requests) {
+    napi_value value = property(env, options, request.name);
+    if (!readShared(env, value, request.name, request.type, request.data, request.length)) return false;
+    napi_set_element(env, holder, index++, value);
+  }
+  const auto& [memory, events, submissions, control, clock] = requests;
+  int32_t receiveBytes = 0;
+  if (!readInt(env, property(env, options, "receiveBytes"), "receiveBytes", EventBatch::kWindowReserve, receiveBytes)) {
+    return false;
+  }
+  to.memory = static_cast<uint8_t*>(memory.data);
+  to.memoryBytes = memory.length;
+  to.receiveBytes = static_cast<uint32_t>(receiveBytes);
+  to.events = static_cast<int32_t*>(events.data);
+  to.maxEvents = static_cast<uint32_t>(events.length / kEventStride);
+  to.submissions = static_cast<int32_t*>(submissions.data);
+  to.maxSubmissions = static_cast<uint32_t>(submissions.length / kSubmissionStride);
+  to.control = static_cast<int32_t*>(control.data);
+  to.clock = static_cast<double*>(clock.data);
+  if (to.receiveBytes > to.memoryBytes) return throwType(env, "receiveBytes is more than memory holds") != nullptr;
+  if (to.maxEvents < EventBatch::kEventReserve) return throwType(env, "events is too small") != nullptr;
+  if (control.length < kControlAcceptedBy + to.maxEvents) return throwType(env, "control is too small") != nullptr;
+  if (clock.length < 2) return throwType(env, "clock is too small") != nullptr;
+  return true;
+}
+
+}  // namespace
+
+napi_value Instance::create(napi_env env, napi_value options, const napi_property_descriptor* methods, size_t count) {
+  napi_value wrapper;
+  if (napi_create_object(env, &wrapper) != napi_ok ||
+      napi_define_properties(env, wrapper, count, methods) != napi_ok ||
+      napi_type_tag_object(env, wrapper, &kTag) != napi_ok) {
+    return nullptr;
+  }
+  auto* instance = new Instance(env);
+  if (napi_wrap(env, wrapper, instance, wrapperCollected, nullptr, nullptr) != napi_ok) {
+    delete instance;
+    return nullptr;
+  }
+  instance->wrapped_ = true;
+  return instance->open(options) ? wrapper : nullptr;
+}
+
+Instance* Instance::from(napi_env env, napi_value self) {
+  bool ours = false;
+  void* instance = nullptr;
+  if (napi_check_object_type_tag(env, self, &kTag, &ours) == napi_ok && ours) napi_unwrap(env, self, &instance);
+  if (instance == nullptr) throwType(env, "called on something that is not a transport");
+  return static_cast<Instance*>(instance);
+}
+
+bool Instance::open(napi_value options) {
+  napi_value holder;
+  napi_create_array(env_, &holder);
+  SharedArrays arrays;
+  if (!readArrays(env_, options, holder, arrays)) return false;
+  napi_value callback = property(env_, options, "onBatch");
+  napi_valuetype type = napi_undefined;
+  if (callback == nullptr || napi_typeof(env_, callback, &type) != napi_ok || type != napi_function) {
+    return throwType(env_, "onBatch must be a function") != nullptr;
+  }
+  int32_t high = 0;
+  int32_t hard = 0;
+  if (!readInt(env_, property(env_, options, "highWatermark"), "highWatermark", 0, high) ||
+      !readInt(env_, property(env_, options, "hardLimit"), "hardLimit", 0, hard)) {
+    return false;
+  }
+  uv_loop_t* loop = nullptr;
+  if (napi_get_uv_event_loop(env_, &loop) != napi_ok) return false;
+  const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard)};
+  transport_ = std::make_unique<Transport>(arrays, limits, *this);
+  const int error = transport_->open(loop);
+  if (error != 0) {
+    if (transport_->isOpen()) {
+      transport_->close();
+    } else {
+      transport_.reset();
+    }
+    return throwErrno(env_, "createTransport", error) != nullptr;
+  }
+  napi_create_reference(env_, holder, 1, &arrays_);
+  napi_create_reference(env_, callback, 1, &callback_);
+  napi_add_async_cleanup_hook(env_, threadEnds, this, &hook_);
+  return true;
+}
+
+BatchHandler::Outcome Instance::handle(uint32_t from, uint32_t count) {
+  HandleScope scope(env_);
+  napi_value callback;
+  napi_value global;
+  napi_value arguments[2];
+  napi_get_reference_value(env_, callback_, &callback);
+  napi_get_global(env_, &global);
+  napi_create_uint32(env_, from, &arguments[0]);
+  napi_create_uint32(env_, count, &arguments[1]);
+  if (napi_make_callback(env_, nullptr, global, callback, 2, arguments, nullptr) == napi_ok) return Outcome::Done;
+  bool pending = false;
+  napi_value exception;
+  if (napi_is_exception_pending(env_, &pending) != napi_ok || !pending ||
+      napi_get_and_clear_last_exception(env_, &exception) != napi_ok) {
+    return Outcome::Gone;
+  }
+  // In an array, because only objects can be referred to and anything can be thrown.
+  napi_value holder;
+  if (napi_create_array_with_length(env_, 1, &holder) != napi_ok ||
+      napi_set_element(env_, holder, 0, exception) != napi_ok ||
+      napi_create_reference(env_, holder, 1, &exception_) != napi_ok) {
+    return Outcome::Gone;
+  }
+  return Outcome::Threw;
+}
+
+void Instance::reportException() {
+  HandleScope scope(env_);
+  napi_value holder;
+  napi_value exception;
+  napi_get_reference_value(env_, exception_, &holder);
+  napi_get_element(env_, holder, 0, &exception);
+  napi_delete_reference(env_, exception_);
+  napi_fatal_exception(env_, exception);
+}
+
+void Instance::reportMistake(const char* what) {
+  HandleScope scope(env_);
+  napi_value message;
+  napi_value error;
+  if (napi_create_string_utf8(env_, what, NAPI_AUTO_LENGTH, &message) == napi_ok &&
+      napi_create_type_error(env_, nullptr, message, &error) == napi_ok) {
+    napi_fatal_exception(env_, error);
+  }
+}
+
+void Instance::closed() {
+  napi_delete_reference(env_, arrays_);
+  napi_delete_reference(env_, callback_);
+  transport_.reset();
+  if (hook_ != nullptr) napi_remove_async_cleanup_hook(hook_);
+  deleteWhenUnused();
+}
+
+// The loop must not be torn down before our handles are closed, or libuv aborts the process.
+void Instance::threadEnds(napi_async_cleanup_hook_handle hook, void* self) {
+  auto* instance = static_cast<Instance*>(self);
+  instance->hook_ = hook;
+  if (instance->transport_ != nullptr) instance->transport_->close();
+}
+
+// A transport that is open goes on without its wrapper, until the thread ends.
+void Instance::wrapperCollected(napi_env, void* self, void*) {
+  auto* instance = static_cast<Instance*>(self);
+  instance->wrapped_ = false;
+  instance->deleteWhenUnused();
+}
+
+void Instance::deleteWhenUnused() {
+  if (!wrapped_ && transport_ == nullptr) delete this;
+}
+
+}  // namespace baton

@@ -1,0 +1,45 @@
+// A transport and the JavaScript it belongs to: its arrays, its callback, its wrapper object, its thread's end.
+#pragma once
+
+#include <node_api.h>
+
+#include <memory>
+
+#include "transport.h"
+
+namespace baton {
+
+class Instance final : public BatchHandler {
+ public:
+  // Opens a transport for a TransportOptions object and wraps it; nullptr after throwing.
+  static napi_value create(napi_env env, napi_value options, const napi_property_descriptor* methods, size_t count);
+  // The instance behind a wrapper object; nullptr after throwing, when `self` is something else.
+  static Instance* from(napi_env env, napi_value self);
+
+  // nullptr once the transport is closed.
+  Transport* transport() { return transport_ != nullptr && transport_->isOpen() ? transport_.get() : nullptr; }
+
+  Outcome handle(uint32_t from, uint32_t count) override;
+  void reportException() override;
+  void reportMistake(const char* what) override;
+  void closed() override;
+
+ private:
+  explicit Instance(napi_env env) : env_(env) {}
+  ~Instance() = default;
+
+  bool open(napi_value options);
+  static void threadEnds(napi_async_cleanup_hook_handle hook, void* self);
+  static void wrapperCollected(napi_env env, void* self, void* hint);
+  void deleteWhenUnused();
+
+  napi_env env_;
+  napi_ref arrays_ = nullptr;    // an array that holds the typed arrays
+  napi_ref callback_ = nullptr;  // onBatch
+  napi_ref exception_ = nullptr;
+  napi_async_cleanup_hook_handle hook_ = nullptr;
+  std::unique_ptr<Transport> transport_;
+  bool wrapped_ = false;
+};
+
+}  // namespace baton

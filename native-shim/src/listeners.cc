@@ -1,0 +1,143 @@
+// Accepting: who stands in the epoll set, how many connections a round takes, and what happens without resources.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "transport.h"
+
+namespace baton {
+namespace {
+
+// The connection was lost before it was accepted, or the network hiccuped: the next one may be fine (see accept(2)).
+bool isPassing(int error) {
+  switch (error) {
+    case EINTR:
+    case ECONNABORTED:
+    case ENETDOWN:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool isShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+
+}  // namespace
+
+Id Transport::addListener(int fd, bool exclusive) {
+  SocketResult copy = baton::duplicate(fd);
+  if (copy.error != 0) return -copy.error;
+  setNoDelay(copy.fd.get());  // accepted connections inherit it
+  const Id id = add(copy.fd, SocketKind::Listener, {0, 0});
+  if (id < 0) return id;
+  SocketRecord& listener = *sockets_.find(id);
+  listener.shared = true;
+  listener.exclusive = exclusive;
+  listener.accepting = true;
+  const int error = setInEpoll(id, listener, true);
+  if (error != 0) {
+    sockets_.release(id);
+    return -error;
+  }
+  listeners_.push_back(id);
+  return id;
+}
+
+void Transport::setAccepting(Id id, bool accepting) {
+  SocketRecord* listener = find(id, SocketKind::Listener);
+  if (listener == nullptr) return;
+  listener->accepting = accepting;
+  updateListener(id, *listener);
+}
+
+void Transport::removeListener(Id id, bool acceptRest) {
+  SocketRecord* listener = find(id, SocketKind::Listener);
+  if (listener == nullptr) return;
+  if (!acceptRest) return dropListener(id, *listener);
+  listener->removed = true;
+  updateListener(id, *listener);
+  enqueue(id, *listener);
+}
+
+// 0 or errno. EPOLLEXCLUSIVE forbids EPOLL_CTL_MOD, so interest comes and goes with the registration.
+int Transport::setInEpoll(Id id, SocketRecord& listener, bool wanted) {
+  if (listener.inEpoll == wanted) return 0;
+  const uint32_t interest = EPOLLIN | (listener.exclusive ? EPOLLEXCLUSIVE : 0u);
+  const int error = wanted ? epoll_.add(listener.fd.get(), interest, static_cast<uint32_t>(id))
+                           : epoll_.remove(listener.fd.get());
+  listener.inEpoll = wanted && error == 0;
+  return error;
+}
+
+void Transport::updateListener(Id id, SocketRecord& listener) {
+  const bool wanted = listener.accepting && !listener.resting && !listener.removed;
+  // The set may be full for this user (fs.epoll.max_user_watches): try again later like any other want of resources.
+  const int error = setInEpoll(id, listener, wanted);
+  if (error != 0) rest(listener);
+}
+
+void Transport::acceptSome(Id id, SocketRecord& listener) {
+  if (listener.resting || !(listener.accepting || listener.removed)) return;
+  const int share = listener.exclusive ? kExclusiveAcceptShare : kAcceptShare;
+  for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
+    sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    Descriptor fd(accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd) {
+      if (isPassing(errno)) continue;
+      if (errno != EAGAIN) return acceptFailed(id, listener, errno);
+      listener.failReported = false;
+      if (listener.removed) dropListener(id, listener);
+      return;
+    }
+    const Id connection = add(fd, SocketKind::Connection, acceptedLimits_);
+    if (connection < 0) return acceptFailed(id, listener, -connection);
+    listener.failReported = false;
+    batch_.addAccept(connection, id, peer, std::min<socklen_t>(length, sizeof peer));
+  }
+  if (listener.removed) enqueue(id, listener);
+}
+
+// Said once until an accept succeeds again. Out of the epoll set meanwhile: a level-triggered listener would spin.
+void Transport::acceptFailed(Id id, SocketRecord& listener, int error) {
+  if (!listener.failReported) batch_.add(id, Event::AcceptFailed, 0, static_cast<uint32_t>(error));
+  listener.failReported = true;
+  if (listener.removed && !isShortage(error)) return dropListener(id, listener);
+  rest(listener);
+  updateListener(id, listener);
+}
+
+void Transport::rest(SocketRecord& listener) {
+  if (!listener.resting) ++resting_;
+  listener.resting = true;
+  uv_timer_start(&retryTimer_, [](uv_timer_t* timer) { static_cast<Transport*>(timer->data)->retryAccept(); },
+                 kRetryAcceptMs, 0);
+}
+
+// Something may have become free: a descriptor was closed, or time has passed.
+void Transport::retryAccept() {
+  if (resting_ == 0 || !open_) return;
+  resting_ = 0;
+  for (const Id id : listeners_) {
+    SocketRecord& listener = *sockets_.find(id);
+    if (!listener.resting) continue;
+    listener.resting = false;
+    updateListener(id, listener);
+    if (listener.removed) enqueue(id, listener);
+  }
+}
+
+void Transport::dropListener(Id id, SocketRecord& listener) {
+  setInEpoll(id, listener, false);
+  if (listener.resting) --resting_;
+  listeners_.erase(std::find(listeners_.begin(), listeners_.end(), id));
+  sockets_.release(id);
+}
+
+}  // namespace baton

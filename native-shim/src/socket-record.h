@@ -1,0 +1,55 @@
+// What the transport knows about one connection or listener. An idle connection costs this record and nothing else here.
+#pragma once
+
+#include <cstdint>
+
+#include "descriptor.h"
+#include "pending-queue.h"
+#include "slot-table.h"
+
+namespace baton {
+
+enum class SocketKind : uint8_t { Connection, Listener };
+
+struct SocketRecord : SlotHeader {
+  SocketKind kind = SocketKind::Connection;
+  Descriptor fd;
+  PendingQueue pending;
+  uint32_t highWatermark = 0;
+  uint32_t hardLimit = 0;
+  uint32_t servedInBatch = 0;  // number of the batch that holds its Data event
+  uint32_t hints = 0;          // epoll bits not yet looked into
+  int32_t error = 0;           // why it died; reported with Reset
+  bool queued : 1;             // stands in the ready list
+  bool inEpoll : 1;
+  bool shared : 1;  // the description may have other holders, so closing alone does not take it out of epoll
+
+  // Connections.
+  bool connecting : 1;
+  bool readable : 1;         // unread bytes, FIN or an error may be waiting
+  bool hangup : 1;           // epoll hinted at FIN or RST: read until one shows
+  bool errorHint : 1;        // epoll hinted at an error
+  bool readBeforeReset : 1;  // bytes received before the error come first
+  bool paused : 1;
+  bool ended : 1;          // End reported
+  bool dead : 1;           // Reset reported
+  bool blocked : 1;        // Blocked reported
+  bool shutdownAsked : 1;  // FIN follows the pending bytes
+
+  // Listeners.
+  bool exclusive : 1;
+  bool accepting : 1;
+  bool resting : 1;      // accept() failed for want of resources
+  bool failReported : 1; // AcceptFailed reported, no success since
+  bool removed : 1;      // only the rest of the queue is accepted
+
+  SocketRecord()
+      : queued(false), inEpoll(false), shared(false), connecting(false), readable(false), hangup(false),
+        errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
+        shutdownAsked(false), exclusive(false), accepting(false), resting(false), failReported(false),
+        removed(false) {}
+};
+
+static_assert(sizeof(SocketRecord) <= 128, "an idle connection must stay small");
+
+}  // namespace baton

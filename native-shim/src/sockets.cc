@@ -1,0 +1,102 @@
+#include "sockets.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <cerrno>
+
+// Linux has them since 4.15 and 2.6.37; older C libraries do not name them.
+#ifndef IPV6_FREEBIND
+#define IPV6_FREEBIND 78
+#endif
+#ifndef IPV6_TRANSPARENT
+#define IPV6_TRANSPARENT 75
+#endif
+
+namespace baton {
+namespace {
+
+int setOption(int fd, int level, int name, int value) {
+  return setsockopt(fd, level, name, &value, sizeof value) == 0 ? 0 : errno;
+}
+
+int setKeepalive(int fd, const Keepalive& keepalive) {
+  if (!keepalive.enabled) return 0;
+  int error = setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  if (error == 0 && keepalive.idle > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive.idle);
+  if (error == 0 && keepalive.interval > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive.interval);
+  if (error == 0 && keepalive.probes > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, keepalive.probes);
+  return error;
+}
+
+// Options that accepted connections inherit are set here once instead of on each of them.
+int setListenOptions(int fd, int family, const ListenOptions& options) {
+  const bool v6 = family == AF_INET6;
+  int error = setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  if (error == 0 && options.reusePort) error = setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  if (error == 0 && v6) error = setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.v6Only ? 1 : 0);
+  if (error == 0 && options.freebind) {
+    error = v6 ? setOption(fd, IPPROTO_IPV6, IPV6_FREEBIND, 1) : setOption(fd, IPPROTO_IP, IP_FREEBIND, 1);
+  }
+  if (error == 0 && options.transparent) {
+    error = v6 ? setOption(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, 1) : setOption(fd, IPPROTO_IP, IP_TRANSPARENT, 1);
+  }
+  if (error == 0) error = setKeepalive(fd, options.keepalive);
+  return error;
+}
+
+SocketResult failed(const char* call, int error) { return {Descriptor(), error, call}; }
+
+}  // namespace
+
+SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options) {
+  Descriptor fd(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failed("socket", errno);
+  if (address.isInternet()) {
+    const int error = setListenOptions(fd.get(), address.family(), options);
+    if (error != 0) return failed("setsockopt", error);
+  }
+  if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
+  return {std::move(fd), 0, ""};
+}
+
+SocketResult duplicate(int fd) {
+  Descriptor copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return failed("fcntl", errno);
+  return {std::move(copy), 0, ""};
+}
+
+SocketResult startConnect(const SocketAddress& remote, const SocketAddress* local) {
+  Descriptor fd(socket(remote.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failed("socket", errno);
+  if (remote.isInternet()) setNoDelay(fd.get());
+  if (local != nullptr) {
+    // The port is chosen at connect(): one local address then serves as many connections as there are distinct peers
+    // times ports, instead of as many as there are ports.
+    if (local->isInternet()) setOption(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+    if (bind(fd.get(), local->get(), local->length) != 0) return failed("bind", errno);
+  }
+  if (connect(fd.get(), remote.get(), remote.length) != 0 && errno != EINPROGRESS) return failed("connect", errno);
+  return {std::move(fd), 0, ""};
+}
+
+int prepareAdopted(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return errno;
+  if (type != SOCK_STREAM) return EPROTOTYPE;
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return errno;
+  return 0;
+}
+
+void setNoDelay(int fd) { setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+int takeSocketError(int fd) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+}  // namespace baton

@@ -1,0 +1,54 @@
+// Plain socket calls that need no transport. Each answers with a result or an errno, never with an exception.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+
+#include "descriptor.h"
+
+namespace baton {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+  bool isInternet() const { return family() == AF_INET || family() == AF_INET6; }
+};
+
+struct Keepalive {
+  bool enabled = false;
+  int idle = 0;  // seconds; 0 leaves the kernel's default
+  int interval = 0;
+  int probes = 0;
+};
+
+struct ListenOptions {
+  bool reusePort = false;
+  bool freebind = false;
+  bool transparent = false;
+  bool v6Only = false;
+  Keepalive keepalive;
+};
+
+// A descriptor, or the call that failed and its errno.
+struct SocketResult {
+  Descriptor fd;
+  int error = 0;
+  const char* call = "";
+};
+
+SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options);
+SocketResult duplicate(int fd);
+// Begins a connect; fd is valid (and error 0) while it is under way or done.
+SocketResult startConnect(const SocketAddress& remote, const SocketAddress* local);
+// 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.
+int prepareAdopted(int fd);
+void setNoDelay(int fd);
+// The socket's pending error, which this clears; 0 for none.
+int takeSocketError(int fd);
+
+}  // namespace baton

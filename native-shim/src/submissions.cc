@@ -1,0 +1,151 @@
+// What JavaScript asks for: sends, closes, and the switches of a connection.
+
+#include <cerrno>
+
+#include "transport.h"
+#include "wire.h"
+
+namespace baton {
+namespace {
+
+constexpr const char* kOutsideMemory = "a SEND names bytes outside of the memory";
+
+}  // namespace
+
+const char* Transport::flush() {
+  const int32_t queued = std::exchange(arrays_.control[kControlSubmissions], 0);
+  if (queued < 0 || static_cast<uint32_t>(queued) > arrays_.maxSubmissions) {
+    return "control[Submissions] is beyond the capacity of the submissions array";
+  }
+  const char* mistake = nullptr;
+  iovec ranges[kGatherRanges];
+  for (int32_t i = 0; open_ && i < queued;) {
+    const int32_t* record = arrays_.submissions + static_cast<uint32_t>(i) * kSubmissionStride;
+    const auto op = static_cast<Op>(record[0]);
+    const Id id = record[1];
+    const char* refused = nullptr;
+    if (op == Op::Send) {
+      int count = 0;
+      size_t total = 0;
+      const int32_t next = gather(i, queued, ranges, count, total);
+      if (next < 0) refused = kOutsideMemory;
+      SocketRecord* connection = find(id, SocketKind::Connection);
+      if (connection != nullptr && count > 0) send(id, *connection, ranges, count, total);
+      i = next < 0 ? -next : next;
+    } else {
+      refused = submit(op, id, record[2], record[3]);
+      ++i;
+    }
+    if (mistake == nullptr) mistake = refused;
+  }
+  return mistake;
+}
+
+// Collects neighbouring SENDs to one connection. The index behind the last one taken, negated when one of them was
+// refused for naming bytes outside of the memory (it is left out).
+int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& count, size_t& total) {
+  const int32_t* record = arrays_.submissions + static_cast<uint32_t>(from) * kSubmissionStride;
+  const Id id = record[1];
+  bool refused = false;
+  int32_t i = from;
+  for (; i < queued && count < kGatherRanges; ++i, record += kSubmissionStride) {
+    if (static_cast<Op>(record[0]) != Op::Send || record[1] != id) break;
+    // Read once: the array is shared memory, and what was checked must be what is used.
+    const int32_t offset = __atomic_load_n(&record[2], __ATOMIC_RELAXED);
+    const int32_t length = __atomic_load_n(&record[3], __ATOMIC_RELAXED);
+    if (offset < 0 || length < 0 || static_cast<size_t>(offset) + static_cast<size_t>(length) > arrays_.memoryBytes) {
+      refused = true;
+    } else if (length > 0) {
+      ranges[count++] = {arrays_.memory + offset, static_cast<size_t>(length)};
+      total += static_cast<size_t>(length);
+    }
+  }
+  return refused ? -i : i;
+}
+
+const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
+  if (op < Op::Send || op > Op::StartTls) return "a submission has an unknown op";
+  if (first < 0 || second < 0) return "a submission has a negative value";
+  SocketRecord* connection = find(id, SocketKind::Connection);
+  if (connection == nullptr) return nullptr;
+  switch (op) {
+    case Op::Close:
+      closeInOrder(id, *connection, static_cast<uint32_t>(first), static_cast<uint32_t>(second));
+      return nullptr;
+    case Op::Reset:
+      abort(id, *connection);
+      return nullptr;
+    case Op::Shutdown:
+      connection->shutdownAsked = true;
+      if (connection->pending.empty() && !connection->connecting) shutdown(connection->fd.get(), SHUT_WR);
+      return nullptr;
+    case Op::Pause:
+      connection->paused = true;
+      return nullptr;
+    case Op::Resume:
+      connection->paused = false;
+      if (connection->readable) enqueue(id, *connection);
+      return nullptr;
+    case Op::Watermark:
+      connection->highWatermark = static_cast<uint32_t>(first);
+      connection->hardLimit = static_cast<uint32_t>(second);
+      enqueue(id, *connection);
+      return nullptr;
+    case Op::StartTls:
+      return "StartTls: this build of the shim has no TLS";
+    case Op::Send:
+      break;
+  }
+  return nullptr;
+}
+
+void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total) {
+  if (connection.error != 0) return;  // Reset is on its way, or was reported
+  if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
+  size_t sent = 0;
+  if (connection.pending.empty() && !connection.connecting) {
+    const ssize_t taken = writeBytes(connection.fd.get(), ranges, count, total);
+    if (taken == static_cast<ssize_t>(total)) return;
+    if (taken < 0 && errno != EAGAIN) return fail(id, connection, errno, true);
+    if (taken > 0) sent = static_cast<size_t>(taken);
+  }
+  const size_t left = total - sent;
+  const size_t pending = connection.pending.size() + left;
+  if (connection.hardLimit != 0 && pending > connection.hardLimit) return fail(id, connection, ENOBUFS, false);
+  if (!connection.pending.append(ranges, count, sent, left)) return fail(id, connection, ENOMEM, false);
+  if (pending > connection.highWatermark && !connection.blocked) enqueue(id, connection);
+}
+
+void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs) {
+  const bool pending = !connection.pending.empty();
+  // Bytes are lost, so the end must not look like an orderly one.
+  if (connection.error != 0 || (pending && flushMs == 0)) return abort(id, connection);
+  const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
+  if (pending || lingers) {
+    closing_.add(std::move(connection.fd), std::move(connection.pending), connection.shared, nowMs(CLOCK_MONOTONIC),
+                 flushMs, lingerMs);
+    if (!uv_is_active(reinterpret_cast<uv_handle_t*>(&closeTimer_))) startCloseTimer();
+  }
+  release(id, connection);
+}
+
+void Transport::abort(Id id, SocketRecord& connection) {
+  if (connection.fd) {
+    if (connection.shared) epoll_.remove(connection.fd.get());
+    connection.fd.abort();
+    release(id, connection);
+    return retryAccept();
+  }
+  release(id, connection);
+}
+
+void Transport::startCloseTimer() {
+  const auto tick = [](uv_timer_t* timer) {
+    auto* transport = static_cast<Transport*>(timer->data);
+    if (transport->closing_.expire(nowMs(CLOCK_MONOTONIC))) transport->retryAccept();
+    if (transport->closing_.size() == 0) uv_timer_stop(timer);
+  };
+  uv_timer_start(&closeTimer_, tick, kCloseTickMs, kCloseTickMs);
+}
+
+}  // namespace baton

@@ -1,0 +1,45 @@
+// The only two places where a connection's bytes are read and written; another transport socket (TLS) goes in here.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace baton {
+
+// Both answer as recv() and send() do: a count, 0 at the end, or -1 with errno.
+inline ssize_t readBytes(int fd, void* to, size_t length) {
+  ssize_t got;
+  do got = recv(fd, to, length, MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+inline ssize_t writeBytes(int fd, iovec* ranges, int count, size_t total) {
+  // Below this, copying into one piece is cheaper than the kernel's walk over an iovec.
+  constexpr size_t kCopyLimit = 8 * 1024;
+  constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
+  uint8_t joined[kCopyLimit];
+  const void* from = ranges[0].iov_base;
+  if (count > 1 && total <= kCopyLimit) {
+    uint8_t* to = joined;
+    for (int i = 0; i < count; ++i) {
+      memcpy(to, ranges[i].iov_base, ranges[i].iov_len);
+      to += ranges[i].iov_len;
+    }
+    from = joined;
+    count = 1;
+  }
+  msghdr message{};
+  message.msg_iov = ranges;
+  message.msg_iovlen = static_cast<size_t>(count);
+  ssize_t sent;
+  do sent = count == 1 ? send(fd, from, total, kFlags) : sendmsg(fd, &message, kFlags);
+  while (sent < 0 && errno == EINTR);
+  return sent;
+}
+
+}  // namespace baton
