@@ -1,0 +1,190 @@
+// Starts the real program as a process of its own, waits until it serves, and ends it with the test.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from './bootstrap.js';
+import { type Teardown, tempDir } from './environment.js';
+import { type HttpAnswer, type HttpRequestOptions, httpRequest } from './http-client.js';
+import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
+
+export interface BatonOptions {
+  /** An object is written as it is; a string is the text of the file, for what an object cannot say. */
+  config?: Config | string;
+  /** Name of the configuration file; its extension decides how it is read. */
+  configName?: string;
+  /** Further arguments. `--concurrency 1` and `--disable-hot-restart` are given unless these say otherwise. */
+  args?: readonly string[];
+  /** Added to the environment. */
+  env?: Record<string, string>;
+  /** Options of the node process itself. */
+  nodeArgs?: readonly string[];
+  /** 'live' (default) waits until /ready answers 200, 'admin' until admin answers at all, 'spawned' for nothing. */
+  wait?: 'live' | 'admin' | 'spawned';
+  deadlineMs?: number;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** One running (or ended) Baton process. */
+export class BatonProcess {
+  readonly child: ChildProcess;
+  /** A directory for the test's own files; it goes with the test. */
+  readonly directory: string;
+  readonly configPath: string;
+  /** Settles when the process has ended and all its output has been read. */
+  readonly exited: Promise<Exit>;
+  #stdout = '';
+  #stderr = '';
+  #exit: Exit | undefined;
+
+  constructor(child: ChildProcess, directory: string, configPath: string) {
+    this.child = child;
+    this.directory = directory;
+    this.configPath = configPath;
+    child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#stdout += chunk;
+    });
+    child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
+      this.#stderr += chunk;
+    });
+    this.exited = new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (code, signal) => {
+        this.#exit = { code, signal };
+        resolve(this.#exit);
+      });
+    });
+    // Whoever needs the result awaits it; a failed spawn must not end the test process as an unhandled rejection.
+    this.exited.catch(() => {});
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  /** Undefined while the process runs. */
+  get exit(): Exit | undefined {
+    return this.#exit;
+  }
+
+  /** Where the admin interface listens, as the program itself wrote it down. */
+  get adminPort(): number {
+    const address = readFileSync(join(this.directory, ADMIN_ADDRESS_FILE), 'utf8').trim();
+    return Number(address.slice(address.lastIndexOf(':') + 1));
+  }
+
+  /** One request to the admin interface. */
+  admin(path: string, options?: HttpRequestOptions): Promise<HttpAnswer> {
+    return httpRequest(this.adminPort, path, options);
+  }
+
+  /** The port of a listener, asked from /listeners: so configurations can say port 0. */
+  async listenerPort(name: string): Promise<number> {
+    const { body } = await this.admin('/listeners');
+    const line = body.split('\n').find((each) => each.startsWith(`${name}::`));
+    if (line === undefined) throw new Error(`no listener ${name} in ${JSON.stringify(body)}`);
+    return Number(line.slice(line.lastIndexOf(':') + 1));
+  }
+
+  /** The value of one counter or gauge; undefined when there is no such stat. */
+  async stat(name: string): Promise<number | undefined> {
+    const { body } = await this.admin('/stats');
+    const line = body.split('\n').find((each) => each.startsWith(`${name}: `));
+    return line === undefined ? undefined : Number(line.slice(name.length + 2));
+  }
+
+  /** Waits until a stat has the value, which follows traffic a little later. */
+  async waitForStat(name: string, expected: number, deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
+    await waitFor(async () => (await this.stat(name)) === expected, { what: `${name} = ${expected}`, deadlineMs });
+  }
+
+  /** Sends SIGTERM and expects a clean end: status 0 before the deadline. */
+  async stop(deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
+    if (this.#exit === undefined) this.child.kill('SIGTERM');
+    const exit = await withDeadline(this.exited, 'the end after SIGTERM', deadlineMs);
+    if (exit.code !== 0) {
+      throw new Error(`ended with status ${exit.code}, signal ${exit.signal}:\n${this.#stderr}`);
+    }
+  }
+
+  /** Sends a signal and waits for the end, however it comes. */
+  kill(signal: NodeJS.Signals = 'SIGKILL', deadlineMs = DEFAULT_DEADLINE_MS): Promise<Exit> {
+    if (this.#exit === undefined) this.child.kill(signal);
+    return withDeadline(this.exited, `the end after ${signal}`, deadlineMs);
+  }
+}
+
+/** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
+export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
+  const { config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [] } = options;
+  const { wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  const directory = tempDir(t);
+  const configPath = join(directory, configName);
+  const all = [...nodeArgs, MAIN];
+  if (config !== undefined) {
+    // JSON is YAML, so one writer serves both extensions.
+    writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
+    all.push('-c', configPath);
+  }
+  all.push('--admin-address-path', join(directory, ADMIN_ADDRESS_FILE));
+  if (!args.includes('--concurrency')) all.push('--concurrency', '1');
+  if (!args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
+  all.push(...args);
+
+  const child = spawn(process.execPath, all, {
+    cwd: directory,
+    env: { ...cleanEnvironment(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const killNow = (): void => void child.kill('SIGKILL');
+  process.once('exit', killNow);
+  const baton = new BatonProcess(child, directory, configPath);
+  t.teardown(async () => {
+    process.removeListener('exit', killNow);
+    if (baton.exit === undefined && child.pid !== undefined) await baton.kill();
+  });
+  if (wait !== 'spawned') await waitUntilReady(baton, wait, deadlineMs);
+  return baton;
+}
+
+const ADMIN_ADDRESS_FILE = 'admin-address';
+const HOT_RESTART_OPTIONS = ['--base-id', '--use-dynamic-base-id', '--restart-epoch', '--disable-hot-restart'];
+
+/** The program that was compiled together with this file. */
+const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+
+async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadlineMs: number): Promise<void> {
+  await waitFor(
+    async () => {
+      if (baton.exit !== undefined) return true;
+      if (!existsSync(join(baton.directory, ADMIN_ADDRESS_FILE))) return false;
+      const { status } = await baton.admin('/ready');
+      return wait === 'admin' || status === 200;
+    },
+    { deadlineMs, what: 'Baton to be ready' },
+  ).catch((error: unknown) => {
+    throw new Error(`Baton was not ready; its stderr:\n${baton.stderr}`, { cause: error });
+  });
+  if (baton.exit !== undefined) {
+    throw new Error(`Baton ended before it was ready (status ${baton.exit.code}):\n${baton.stderr}`);
+  }
+}
+
+/** The environment without what the test runner adds to watch its own children. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !/^_?TAP/.test(name));
+  return Object.fromEntries(kept);
+}

@@ -1,0 +1,91 @@
+// Bootstraps for tests and benchmarks, as plain objects in the shape of the YAML that a user writes.
+
+/** Any part of a configuration. */
+export type Config = Record<string, unknown>;
+
+export interface BootstrapParts {
+  listeners: Config[];
+  clusters: Config[];
+  /** Merged over the rest, for example `{ layered_runtime: … }`. */
+  extra?: Config;
+}
+
+export const ROUTER_FILTER: Config = {
+  name: 'envoy.filters.http.router',
+  typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+};
+
+/** A bootstrap whose admin interface listens on a port that the system chooses. */
+export function bootstrap({ listeners, clusters, extra = {} }: BootstrapParts): Config {
+  return {
+    admin: { address: loopback(0) },
+    static_resources: { listeners, clusters },
+    ...extra,
+  };
+}
+
+/** A TCP address of the loopback interface. */
+export function loopback(port: number): Config {
+  return { socket_address: { address: '127.0.0.1', port_value: port } };
+}
+
+/** A listener whose only filter is an HttpConnectionManager; port 0 lets the system choose. */
+export function httpListener(name: string, port: number, manager: Config): Config {
+  return listener(name, port, {
+    name: 'envoy.filters.network.http_connection_manager',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+      stat_prefix: name,
+      http_filters: [ROUTER_FILTER],
+      ...manager,
+    },
+  });
+}
+
+/** A listener whose only filter is a TcpProxy. */
+export function tcpListener(name: string, port: number, proxy: Config): Config {
+  return listener(name, port, {
+    name: 'envoy.filters.network.tcp_proxy',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy',
+      stat_prefix: name,
+      ...proxy,
+    },
+  });
+}
+
+/** A route_config that sends every request to one cluster. */
+export function routeAllTo(cluster: string, action: Config = {}): Config {
+  return {
+    name: 'all',
+    virtual_hosts: [
+      { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster, ...action } }] },
+    ],
+  };
+}
+
+/** A STATIC cluster of hosts on the loopback interface. */
+export function staticCluster(name: string, ports: number | number[], more: Config = {}): Config {
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '2s',
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [ports].flat().map((port) => ({ endpoint: { address: loopback(port) } })) }],
+    },
+    ...more,
+  };
+}
+
+/** A file access log with the default format. */
+export function fileAccessLog(path: string): Config {
+  return {
+    name: 'envoy.access_loggers.file',
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog', path },
+  };
+}
+
+function listener(name: string, port: number, filter: Config): Config {
+  return { name, address: loopback(port), filter_chains: [{ filters: [filter] }] };
+}

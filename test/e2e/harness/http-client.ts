@@ -1,0 +1,51 @@
+// One HTTP/1.1 request on a connection of its own, with everything that came back.
+
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import { DEFAULT_DEADLINE_MS } from './wait-for.js';
+
+export interface HttpRequestOptions {
+  method?: string;
+  headers?: OutgoingHttpHeaders;
+  body?: string | Uint8Array;
+  host?: string;
+  deadlineMs?: number;
+}
+
+export interface HttpAnswer {
+  status: number;
+  reason: string;
+  headers: IncomingHttpHeaders;
+  /** Name, value, name, value … as they came, with their case. */
+  rawHeaders: string[];
+  /** Latin-1, so that every byte is one character. */
+  body: string;
+  trailers: NodeJS.Dict<string>;
+}
+
+/** Sends one request to 127.0.0.1 and reads the whole answer; rejects at the deadline or when the connection breaks. */
+export function httpRequest(port: number, path = '/', options: HttpRequestOptions = {}): Promise<HttpAnswer> {
+  const { method = 'GET', headers = {}, body, host = '127.0.0.1', deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(deadlineMs);
+    const outgoing = request({ host, port, path, method, headers, agent: false, signal }, (incoming) => {
+      let text = '';
+      incoming.setEncoding('latin1');
+      incoming.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      incoming.on('error', reject);
+      incoming.on('end', () =>
+        resolve({
+          status: incoming.statusCode!,
+          reason: incoming.statusMessage!,
+          headers: incoming.headers,
+          rawHeaders: incoming.rawHeaders,
+          body: text,
+          trailers: incoming.trailers,
+        }),
+      );
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}

@@ -1,0 +1,84 @@
+// Servers that stand behind Baton in a test, on ports that the system chooses.
+
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import type { Teardown } from './environment.js';
+
+export interface Upstream {
+  port: number;
+  server: Server;
+  /** Connections that are open now. */
+  sockets: Set<Socket>;
+  /** Connections accepted since the start. */
+  accepted(): number;
+  /** Stops listening and destroys every connection; the test's end does it too. */
+  close(): Promise<void>;
+}
+
+/** An HTTP/1.1 server. Its keep-alive never ends by time, so that only the proxy decides when connections close. */
+export function startUpstream(t: Teardown, handler: RequestListener, port = 0): Promise<Upstream> {
+  const server = createHttpServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, handler);
+  return listen(t, server, port);
+}
+
+/** A TCP server that hands each connection to `handler`; half-open connections stay open. */
+export function startTcpUpstream(t: Teardown, handler: (socket: Socket) => void, port = 0): Promise<Upstream> {
+  const server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    // A reset is an event like others to the test; without a listener it would end the process.
+    socket.on('error', () => {});
+    handler(socket);
+  });
+  return listen(t, server, port);
+}
+
+/** A server that reads each HTTP request and answers 200 with a JSON account of what it received. */
+export function startEchoUpstream(t: Teardown, port = 0): Promise<Upstream> {
+  return startUpstream(
+    t,
+    (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const { method, url, headers, rawHeaders } = request;
+        const body = Buffer.concat(chunks).toString('latin1');
+        const account: EchoedRequest = { method: method!, url: url!, headers, rawHeaders, body };
+        response.setHeader('content-type', 'application/json');
+        response.end(JSON.stringify(account));
+      });
+    },
+    port,
+  );
+}
+
+/** What startEchoUpstream answers. */
+export interface EchoedRequest {
+  method: string;
+  url: string;
+  headers: NodeJS.Dict<string | string[]>;
+  rawHeaders: string[];
+  body: string;
+}
+
+async function listen(t: Teardown, server: Server, port: number): Promise<Upstream> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  server.on('connection', (socket: Socket) => {
+    accepted++;
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => {
+    closed ??= new Promise((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+    return closed;
+  };
+  t.teardown(close);
+  return { port: (server.address() as AddressInfo).port, server, sockets, accepted: () => accepted, close };
+}
