@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import { monotonicMs, TimerDriver } from '../../src/io/timer-driver.js';
+import { Timer } from '../../src/io/timing-wheel.js';
+
+/** Resolves with the time when the timer fired. */
+function firing(driver: TimerDriver, delayMs: number): Promise<number> {
+  return new Promise((resolve) => driver.schedule(new Timer(resolve, (fired) => fired(monotonicMs())), delayMs));
+}
+
+t.test('timers fire on the event loop, never early, in the order of their deadlines', async (t) => {
+  const driver = new TimerDriver((error) => t.fail(String(error)));
+  t.teardown(() => driver.close());
+  const start = monotonicMs();
+  const order: number[] = [];
+  await Promise.all(
+    [60, 5, 30, 0, 300].map(async (delayMs) => {
+      const at = await firing(driver, delayMs);
+      order.push(delayMs);
+      t.ok(at - start >= delayMs, `${delayMs} ms: after ${at - start}`);
+    }),
+  );
+  t.same(order, [0, 5, 30, 60, 300]);
+});
+
+t.test('a timer scheduled by a callback fires, and one that throws stops nothing', async (t) => {
+  const errors: unknown[] = [];
+  const driver = new TimerDriver((error) => errors.push(error));
+  t.teardown(() => driver.close());
+  await new Promise<void>((resolve) => {
+    const second = new Timer(undefined, () => resolve());
+    const first = new Timer(undefined, () => {
+      driver.wheel.schedule(second, 3);
+      throw new Error('after scheduling');
+    });
+    driver.schedule(first, 2);
+  });
+  t.equal(errors.length, 1);
+});
+
+t.test('after close() nothing fires and the thread can end by itself', async (t) => {
+  const url = new URL('../../src/io/', import.meta.url).href;
+  const worker = new Worker(
+    `import(${JSON.stringify(`${url}timer-driver.js`)}).then(async ({ TimerDriver }) => {
+       const { Timer } = await import(${JSON.stringify(`${url}timing-wheel.js`)});
+       const driver = new TimerDriver(() => {});
+       driver.schedule(new Timer(0, () => { throw new Error('fired') }), 3600_000);
+       driver.close();
+       driver.schedule(new Timer(0, () => { throw new Error('fired') }), 1);
+     })`,
+    { eval: true },
+  );
+  const [code] = await once(worker, 'exit');
+  t.equal(code, 0);
+});
+
+t.test('clocks of different threads agree', async (t) => {
+  const url = new URL('../../src/io/timer-driver.js', import.meta.url).href;
+  const before = monotonicMs();
+  const worker = new Worker(
+    `import(${JSON.stringify(url)}).then(({ monotonicMs }) =>
+       require('node:worker_threads').parentPort.postMessage(monotonicMs()))`,
+    { eval: true },
+  );
+  const [there] = (await once(worker, 'message')) as [number];
+  t.ok(before <= there && there <= monotonicMs());
+});
