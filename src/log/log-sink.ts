@@ -1,0 +1,67 @@
+// Where process log lines go: standard error or the file of --log-path, each line written before log() returns.
+
+import { closeSync, openSync } from 'node:fs';
+import sonicBoom from 'sonic-boom';
+
+/** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
+const MAX_KEPT_BYTES = 1024 * 1024;
+const RETRY_MS = 50;
+
+export interface LogSink {
+  /** Writes whole lines. Never throws. */
+  write(lines: string): void;
+  /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
+  reopen(): void;
+  /** Lines that were dropped because nothing could be written for too long. */
+  readonly dropped: number;
+}
+
+/**
+ * Opens the sink. Every thread opens its own: lines are whole writes, and files are opened for appending, so that lines of
+ * several threads never mix. Throws `Failed to open log-file '<path>': …` when the file cannot be opened.
+ */
+export function openLogSink(path: string | undefined): LogSink {
+  const stderr = path === undefined || path === '/dev/stderr';
+  if (!stderr) checkOpens(path);
+  const boom = new sonicBoom.SonicBoom({
+    dest: stderr ? 2 : path,
+    sync: true,
+    append: true,
+    // With 0, flush() would do nothing, and what a failed write left over could not be retried.
+    minLength: 1,
+    maxLength: MAX_KEPT_BYTES,
+    // A descriptor that is not ready is tried again by the timer below: the default blocks the thread until it is.
+    retryEAGAIN: () => false,
+  });
+  let dropped = 0;
+  let retry: NodeJS.Timeout | undefined;
+  boom.on('drop', () => dropped++);
+  boom.on('error', () => {
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      boom.flush();
+    }, RETRY_MS).unref();
+  });
+  return {
+    write(lines) {
+      boom.write(lines);
+    },
+    reopen() {
+      if (stderr) return;
+      // First a trial: after a failed reopen() a later one would close the old descriptor twice, maybe somebody else's by then.
+      checkOpens(path);
+      boom.reopen();
+    },
+    get dropped() {
+      return dropped;
+    },
+  };
+}
+
+function checkOpens(path: string): void {
+  try {
+    closeSync(openSync(path, 'a'));
+  } catch (error) {
+    throw new Error(`Failed to open log-file '${path}': ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,34 @@
+// Where in the program a message was written: asked only for lines that are really printed and whose layout shows it.
+
+import { fileURLToPath } from 'node:url';
+import type { SourceLocation } from './log-format.js';
+
+export const UNKNOWN_SOURCE: Readonly<SourceLocation> = { file: '', line: 0, function: '' };
+
+/** The place that called `callee`. Costs about 5 µs: a stack of one frame. */
+export function callerOf(callee: (...args: never[]) => unknown): SourceLocation {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  const holder: { stack?: unknown } = {};
+  Error.stackTraceLimit = 1;
+  Error.prepareStackTrace = (_error, sites) => sites[0];
+  try {
+    Error.captureStackTrace(holder, callee);
+    const site = holder.stack as NodeJS.CallSite | undefined;
+    if (site === undefined) return UNKNOWN_SOURCE;
+    return {
+      file: relativeFile(site.getFileName() ?? ''),
+      line: site.getLineNumber() ?? 0,
+      function: site.getFunctionName() ?? '',
+    };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+    Error.prepareStackTrace = prepareStackTrace;
+  }
+}
+
+/** The file's path from its last src, test or scripts directory on, whatever directory the program was compiled to. */
+function relativeFile(name: string): string {
+  const path = name.startsWith('file:') ? fileURLToPath(name) : name;
+  const root = Math.max(path.lastIndexOf('/src/'), path.lastIndexOf('/test/'), path.lastIndexOf('/scripts/'));
+  return root < 0 ? path : path.slice(root + 1);
+}
