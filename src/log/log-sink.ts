@@ -34,11 +34,13 @@ export function openLogSink(path: string | undefined): LogSink {
     retryEAGAIN: () => false,
   });
   let dropped = 0;
-  let retry: NodeJS.Timeout | undefined;
+  let retrying = false;
   boom.on('drop', () => dropped++);
   boom.on('error', () => {
-    retry ??= setTimeout(() => {
-      retry = undefined;
+    if (retrying) return;
+    retrying = true;
+    setTimeout(() => {
+      retrying = false;
       boom.flush();
     }, RETRY_MS).unref();
   });

@@ -100,21 +100,7 @@ export class Logger {
 
   #write(level: Level, message: string, method: (...args: never[]) => void): void {
     thread.source = thread.format.needsSource ? callerOf(method) : UNKNOWN_SOURCE;
-    const pinoLogger = this.#pino;
-    switch (level) {
-      case Level.Trace:
-        return pinoLogger.trace(message);
-      case Level.Debug:
-        return pinoLogger.debug(message);
-      case Level.Info:
-        return pinoLogger.info(message);
-      case Level.Warning:
-        return pinoLogger.warn(message);
-      case Level.Error:
-        return pinoLogger.error(message);
-      default:
-        return pinoLogger.fatal(message);
-    }
+    this.#pino[PINO_METHODS[level]!](message);
   }
 }
 
@@ -212,6 +198,9 @@ export function parseComponentLevels(text: string): ComponentLevel[] {
     return { component, level };
   });
 }
+
+/** Pino's names of the levels. */
+const PINO_METHODS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 /** All that this thread's loggers share. */
 const thread = {

@@ -1,0 +1,90 @@
+// Bytes of log lines that wait to be written: grows as needed, and is filled without making strings.
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('latin1');
+
+export class LogBuffer {
+  bytes: Uint8Array;
+  /** Bytes that are filled. Cutting it undoes what was appended. */
+  length = 0;
+
+  constructor(capacity: number) {
+    this.bytes = new Uint8Array(capacity);
+  }
+
+  /** Makes room for so many bytes more. */
+  reserve(count: number): void {
+    if (this.length + count > this.bytes.length) this.#grow(this.length + count);
+  }
+
+  byte(value: number): void {
+    this.reserve(1);
+    this.bytes[this.length++] = value;
+  }
+
+  /** Copies source[start, end). */
+  range(source: Uint8Array, start: number, end: number): void {
+    this.reserve(end - start);
+    const bytes = this.bytes;
+    let at = this.length;
+    // Values are short: a loop is faster than set() with a view up to about 100 bytes, and makes no object.
+    for (let from = start; from < end; from++) bytes[at++] = source[from]!;
+    this.length = at;
+  }
+
+  /** Text in UTF-8, of which [start, end) is appended. */
+  text(text: string, start = 0, end = text.length): void {
+    this.reserve(end - start);
+    const bytes = this.bytes;
+    let at = this.length;
+    for (let i = start; i < end; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) {
+        this.length = at;
+        this.#encode(text.slice(i, end));
+        return;
+      }
+      bytes[at++] = code;
+    }
+    this.length = at;
+  }
+
+  /** A whole number in decimal. */
+  number(value: number): void {
+    if (value < 0 || value > 999_999_999) {
+      this.text(String(value));
+      return;
+    }
+    let digits = 1;
+    for (let limit = 10; value >= limit; limit *= 10) digits++;
+    this.digits(value, digits);
+  }
+
+  /** So many last digits of a whole number below 1e9, with zeros in front. */
+  digits(value: number, count: number): void {
+    this.reserve(count);
+    const bytes = this.bytes;
+    for (let at = this.length + count - 1; at >= this.length; at--) {
+      const rest = (value / 10) | 0;
+      bytes[at] = 48 + value - rest * 10;
+      value = rest;
+    }
+    this.length += count;
+  }
+
+  /** The bytes from `start` on as Latin-1. */
+  latin1(start = 0): string {
+    return decoder.decode(this.bytes.subarray(start, this.length));
+  }
+
+  #encode(text: string): void {
+    this.reserve(text.length * 3);
+    this.length += encoder.encodeInto(text, this.bytes.subarray(this.length)).written;
+  }
+
+  #grow(needed: number): void {
+    const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
+    larger.set(this.bytes.subarray(0, this.length));
+    this.bytes = larger;
+  }
+}

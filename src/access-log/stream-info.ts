@@ -1,0 +1,117 @@
+// What is known about one request, or one TCP connection, for logs and for values made from formats.
+//
+// One object is reused stream after stream: whoever serves the stream calls reset() and fills the fields as things happen.
+
+import type { HeaderView } from './header-view.js';
+import { ResponseFlag } from './response-flags.js';
+
+/** The text forms are in PROTOCOL_NAMES. */
+export const enum Protocol {
+  None = 0,
+  Http10 = 1,
+  Http11 = 2,
+  Http2 = 3,
+  Http3 = 4,
+}
+
+/** By Protocol; empty for None. */
+export const PROTOCOL_NAMES = ['', 'HTTP/1.0', 'HTTP/1.1', 'HTTP/2', 'HTTP/3'] as const;
+
+/** A time that has not come. */
+export const UNSET = -1;
+
+/** Texts are empty, times UNSET and heads undefined until they are known. Times are milliseconds. */
+export class StreamInfo {
+  /** When the first byte of the head arrived, or the connection was accepted: wall clock and monotonic clock. */
+  startRealtimeMs = 0;
+  startMonotonicMs = 0;
+  /** From the start to the last byte out: set at the end. */
+  durationMs = 0;
+
+  protocol: Protocol = Protocol.None;
+  upstreamProtocol: Protocol = Protocol.None;
+  /** `http` or `https`; empty for TCP. */
+  scheme = '';
+  /** 0 when no response began. */
+  responseCode = 0;
+  responseCodeDetails = '';
+  /** Bits of ResponseFlag. */
+  responseFlags: number = ResponseFlag.None;
+  /** Of the body in HTTP, of the connection in TCP. */
+  bytesReceived = 0;
+  bytesSent = 0;
+
+  requestHeaders: HeaderView | undefined = undefined;
+  responseHeaders: HeaderView | undefined = undefined;
+  responseTrailers: HeaderView | undefined = undefined;
+
+  routeName = '';
+  virtualHostName = '';
+  /** Name or alt_stat_name of the cluster that was chosen. */
+  upstreamCluster = '';
+  /** Address of the host that was chosen, as `127.0.0.1:80`, `[::1]:80` or a path. */
+  upstreamHost = '';
+  upstreamLocalAddress = '';
+  upstreamTransportFailureReason = '';
+  /** How often the request was tried upstream. */
+  attemptCount = 0;
+
+  /** As inferred from x-forwarded-for or the proxy protocol. */
+  downstreamRemoteAddress = '';
+  /** Of the peer itself. */
+  downstreamDirectRemoteAddress = '';
+  downstreamLocalAddress = '';
+  connectionId = 0;
+  connectionTerminationDetails = '';
+  requestedServerName = '';
+  requestId = '';
+
+  /** Monotonic times. Downstream: last byte of the request in, first and last byte of the response out. */
+  lastDownstreamRxMs = UNSET;
+  firstDownstreamTxMs = UNSET;
+  lastDownstreamTxMs = UNSET;
+  /** Upstream: first and last byte of the request out, first and last byte of the response in. */
+  firstUpstreamTxMs = UNSET;
+  lastUpstreamTxMs = UNSET;
+  firstUpstreamRxMs = UNSET;
+  lastUpstreamRxMs = UNSET;
+
+  /** Makes the object ready for the next stream that begins now. */
+  reset(startRealtimeMs: number, startMonotonicMs: number): void {
+    this.startRealtimeMs = startRealtimeMs;
+    this.startMonotonicMs = startMonotonicMs;
+    this.durationMs = 0;
+    this.protocol = Protocol.None;
+    this.upstreamProtocol = Protocol.None;
+    this.scheme = '';
+    this.responseCode = 0;
+    this.responseCodeDetails = '';
+    this.responseFlags = ResponseFlag.None;
+    this.bytesReceived = 0;
+    this.bytesSent = 0;
+    this.requestHeaders = undefined;
+    this.responseHeaders = undefined;
+    this.responseTrailers = undefined;
+    this.routeName = '';
+    this.virtualHostName = '';
+    this.upstreamCluster = '';
+    this.upstreamHost = '';
+    this.upstreamLocalAddress = '';
+    this.upstreamTransportFailureReason = '';
+    this.attemptCount = 0;
+    this.downstreamRemoteAddress = '';
+    this.downstreamDirectRemoteAddress = '';
+    this.downstreamLocalAddress = '';
+    this.connectionId = 0;
+    this.connectionTerminationDetails = '';
+    this.requestedServerName = '';
+    this.requestId = '';
+    this.lastDownstreamRxMs = UNSET;
+    this.firstDownstreamTxMs = UNSET;
+    this.lastDownstreamTxMs = UNSET;
+    this.firstUpstreamTxMs = UNSET;
+    this.lastUpstreamTxMs = UNSET;
+    this.firstUpstreamRxMs = UNSET;
+    this.lastUpstreamRxMs = UNSET;
+  }
+}
