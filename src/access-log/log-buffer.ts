@@ -1,7 +1,6 @@
 // Bytes of log lines that wait to be written: grows as needed, and is filled without making strings.
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder('latin1');
 
 export class LogBuffer {
   bytes: Uint8Array;
@@ -74,7 +73,7 @@ export class LogBuffer {
 
   /** The bytes from `start` on as Latin-1. */
   latin1(start = 0): string {
-    return decoder.decode(this.bytes.subarray(start, this.length));
+    return Buffer.from(this.bytes.buffer, start, this.length - start).toString('latin1');
   }
 
   #encode(text: string): void {

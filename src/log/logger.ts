@@ -98,7 +98,7 @@ export class Logger {
     for (const entry of entries) this.#write(level, entry, this.exception);
   }
 
-  #write(level: Level, message: string, method: (...args: never[]) => void): void {
+  #write(level: Exclude<Level, Level.Off>, message: string, method: (...args: never[]) => void): void {
     thread.source = thread.format.needsSource ? callerOf(method) : UNKNOWN_SOURCE;
     this.#pino[PINO_METHODS[level]!](message);
   }

@@ -1,0 +1,129 @@
+// Format strings with %OPERATORS%, compiled once: for text logs, for values of headers, and inside JSON logs.
+
+import { FormatError } from './format-error.js';
+import { LogBuffer } from './log-buffer.js';
+import { type HeaderNeeds, Literal, type Operator } from './operator.js';
+import { createOperator } from './operators.js';
+import type { StreamInfo } from './stream-info.js';
+
+export interface FormatOptions {
+  /** Writes nothing instead of `-` for a value that is missing. */
+  omitEmptyValues?: boolean;
+}
+
+/** A compiled format. One thread uses it at a time; writing allocates nothing. */
+export interface Format {
+  /** Header names that it reads, in lower case. */
+  readonly needs: HeaderNeeds;
+  readonly needsRequestHeaders: boolean;
+  readonly needsResponseHeaders: boolean;
+  readonly needsResponseTrailers: boolean;
+  /** Appends the line or the value. */
+  write(info: StreamInfo, out: LogBuffer): void;
+  /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
+  text(info: StreamInfo): string;
+}
+
+/** The format of access logs that name none. */
+export const DEFAULT_FORMAT =
+  '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" ' +
+  '%RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% ' +
+  '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ' +
+  '"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"\n';
+
+/** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed. */
+export function compileFormat(format: string, options: FormatOptions = {}): Format {
+  const needs = noNeeds();
+  const operators = parseOperators(format, needs);
+  return new CompiledFormat(needs, (info, out) =>
+    writeOperators(operators, info, out, options.omitEmptyValues === true),
+  );
+}
+
+/** What a format string consists of, literal text included. */
+export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
+  const operators: Operator[] = [];
+  let literal = '';
+  let at = 0;
+  const endLiteral = (): void => {
+    if (literal !== '') operators.push(new Literal(literal));
+    literal = '';
+  };
+  while (at < format.length) {
+    const percent = format.indexOf('%', at);
+    if (percent < 0) break;
+    literal += format.slice(at, percent);
+    if (format[percent + 1] === '%') {
+      literal += '%';
+      at = percent + 2;
+      continue;
+    }
+    CALL.lastIndex = percent;
+    const match = CALL.exec(format);
+    if (match === null) throw new FormatError("no operator follows '%' (write %% for a percent sign)", format, percent);
+    endLiteral();
+    const [all, name, parameter, length] = match;
+    try {
+      const maxLength = length === undefined ? undefined : Number(length);
+      operators.push(createOperator({ name: name!, parameter, maxLength }, needs));
+    } catch (error) {
+      throw new FormatError((error as Error).message, format, percent);
+    }
+    at = percent + all.length;
+  }
+  literal += format.slice(at);
+  endLiteral();
+  return operators;
+}
+
+export function writeOperators(
+  operators: readonly Operator[],
+  info: StreamInfo,
+  out: LogBuffer,
+  omitEmptyValues: boolean,
+): void {
+  for (let i = 0; i < operators.length; i++) {
+    if (!operators[i]!.write(info, out) && !omitEmptyValues) out.byte(DASH);
+  }
+}
+
+/** Wraps what writes one line. */
+export class CompiledFormat implements Format {
+  readonly needs: HeaderNeeds;
+  readonly #write: (info: StreamInfo, out: LogBuffer) => void;
+
+  constructor(needs: HeaderNeeds, write: (info: StreamInfo, out: LogBuffer) => void) {
+    this.needs = needs;
+    this.#write = write;
+  }
+
+  get needsRequestHeaders(): boolean {
+    return this.needs.request.size > 0;
+  }
+  get needsResponseHeaders(): boolean {
+    return this.needs.response.size > 0;
+  }
+  get needsResponseTrailers(): boolean {
+    return this.needs.trailers.size > 0;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): void {
+    this.#write(info, out);
+  }
+
+  text(info: StreamInfo): string {
+    scratch.length = 0;
+    this.#write(info, scratch);
+    return scratch.latin1();
+  }
+}
+
+export function noNeeds(): HeaderNeeds {
+  return { request: new Set(), response: new Set(), trailers: new Set() };
+}
+
+const DASH = 45;
+const scratch = new LogBuffer(1024);
+
+/** %NAME%, %NAME(parameter)%, %NAME(parameter):length%. */
+const CALL = /%([A-Z][A-Z0-9_]*)(?:\(([^)]*)\))?(?::([0-9]{1,9}))?%/uy;
