@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import { ClusterLimits, DEFAULT_THRESHOLDS, LimitKind, limitWord, Priority } from '../../src/upstream/limits.js';
+import { HOST_WORDS, HostWord, SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+
+const THRESHOLDS = { ...DEFAULT_THRESHOLDS, maxRequests: 2, maxRetries: 0 };
+
+t.test('a breaker gives out as many as its threshold, each kind and priority for itself', async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const block = owner.allocateCluster();
+  const limits = new ClusterLimits(new SharedWords(owner.handle(0)), block, [THRESHOLDS, DEFAULT_THRESHOLDS]);
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
+  t.notOk(limits.isOpen(LimitKind.Requests, Priority.Default));
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
+  t.ok(limits.isOpen(LimitKind.Requests, Priority.Default));
+  t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default));
+  t.equal(limits.current(LimitKind.Requests, Priority.Default), 2, 'a refusal leaves nothing behind');
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.High));
+  t.ok(limits.tryAcquire(LimitKind.PendingRequests, Priority.Default));
+  t.notOk(limits.tryAcquire(LimitKind.Retries, Priority.Default), 'a threshold of 0 refuses all');
+  limits.release(LimitKind.Requests, Priority.Default);
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
+  limits.acquire(LimitKind.Requests, Priority.Default);
+  t.equal(owner.read(limitWord(block, LimitKind.Requests, Priority.Default)), 3);
+  limits.setThresholds(Priority.Default, { ...THRESHOLDS, maxRequests: 4_294_967_295 });
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the largest threshold of the configuration');
+});
+
+t.test('blocks do not overlap, and are given out again only when no worker can hold them', async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const cluster = owner.allocateCluster();
+  const hosts = [owner.allocateHost(), owner.allocateHost(), owner.allocateHost()];
+  const next = owner.allocateCluster();
+  const starts = [cluster, ...hosts, next];
+  t.same(
+    starts.map((start, i) => (starts[i + 1] ?? 1e9) - start >= (i === 0 ? 16 : HOST_WORDS)),
+    starts.map(() => true),
+  );
+  const worker = new SharedWords(owner.handle(1));
+  worker.acquire(hosts[1]! + HostWord.ActiveRequests);
+  owner.retireHost(hosts[1]!, 5);
+  owner.reclaim(4);
+  t.not(owner.allocateHost(), hosts[1]);
+  owner.reclaim(5);
+  t.equal(owner.allocateHost(), hosts[1]);
+  t.equal(owner.read(hosts[1]! + HostWord.ActiveRequests), 0, 'as new');
+  owner.forgetWorker(1);
+  t.equal(owner.read(hosts[1]! + HostWord.ActiveRequests), 0, 'and the former owner has no part in it');
+  t.throws(() => {
+    for (;;) owner.allocateHost();
+  }, /all 1024 shared words are in use/);
+});
+
+/** A worker that takes and gives back at random, and ends holding `keep` requests; it says how often it was over the limit. */
+const CONTENDER = `
+  const { workerData, parentPort } = require('node:worker_threads');
+  import(workerData.words).then(async ({ SharedWords }) => {
+    const { ClusterLimits } = await import(workerData.limits);
+    const { Random } = await import(workerData.random);
+    const shared = new SharedWords(workerData.handle);
+    const thresholds = { maxConnections: 1, maxPendingRequests: 1, maxRequests: workerData.limit, maxRetries: 1 };
+    const limits = new ClusterLimits(shared, workerData.block, [thresholds, thresholds]);
+    const granted = new Int32Array(workerData.granted);
+    const random = new Random(workerData.seed);
+    let held = 0, over = 0, grants = 0, refusals = 0;
+    for (let i = 0; i < 300_000; i++) {
+      if (random.below(2) === 0) {
+        if (limits.tryAcquire(2, 0)) {
+          held++; grants++;
+          if (Atomics.add(granted, 0, 1) >= workerData.limit) over++;
+        } else refusals++;
+      } else if (held > 0) {
+        held--;
+        Atomics.sub(granted, 0, 1);
+        limits.release(2, 0);
+      }
+    }
+    while (held > workerData.keep) { held--; Atomics.sub(granted, 0, 1); limits.release(2, 0); }
+    while (held < workerData.keep) { held++; limits.acquire(2, 0); }
+    parentPort.postMessage({ over, grants, refusals });
+  });
+`;
+
+async function contend(owner: SharedWordsOwner, block: number, keeps: number[], limit: number) {
+  const granted = new SharedArrayBuffer(4);
+  const file = (path: string) => new URL(`../../src/${path}.js`, import.meta.url).href;
+  return await Promise.all(
+    keeps.map(async (keep, index) => {
+      const worker = new Worker(CONTENDER, {
+        eval: true,
+        workerData: {
+          words: file('upstream/shared-words'),
+          limits: file('upstream/limits'),
+          random: file('common/random'),
+          handle: owner.handle(index),
+          block,
+          granted,
+          limit,
+          keep,
+          seed: index,
+        },
+      });
+      const [[report]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+      return report as { over: number; grants: number; refusals: number };
+    }),
+  );
+}
+
+t.test('workers that compete never hold more than the limit together, and leave nothing behind', async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const block = owner.allocateCluster();
+  const reports = await contend(owner, block, [0, 0, 0, 0], 5);
+  for (const { over, grants, refusals } of reports) {
+    t.equal(over, 0);
+    t.ok(grants > 0 && refusals > 0, 'the limit was met');
+  }
+  t.equal(owner.read(limitWord(block, LimitKind.Requests, Priority.Default)), 0);
+});
+
+t.test("a dead worker's part is taken back, the others' stays", async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const block = owner.allocateCluster();
+  await contend(owner, block, [3, 4, 0], 20);
+  const word = limitWord(block, LimitKind.Requests, Priority.Default);
+  t.equal(owner.read(word), 7);
+  owner.forgetWorker(0);
+  t.equal(owner.read(word), 4);
+  owner.forgetWorker(0);
+  t.equal(owner.read(word), 4, 'once');
+  const successor = new SharedWords(owner.handle(0));
+  successor.acquire(word);
+  owner.forgetWorker(1);
+  t.equal(owner.read(word), 1);
+  owner.forgetWorker(0);
+  t.equal(owner.read(word), 0);
+});
+
+t.test('a worker that is terminated in the middle of counting leaves the sum right', async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const word = owner.allocateHost() + HostWord.ActiveRequests;
+  for (let round = 0; round < 12; round++) {
+    const worker = new Worker(
+      `const { workerData, parentPort } = require('node:worker_threads');
+       import(workerData.words).then(({ SharedWords }) => {
+         const shared = new SharedWords(workerData.handle);
+         parentPort.postMessage('counting');
+         for (let held = 0; ; ) {
+           if (shared.tryAcquire(workerData.word, 50)) held++;
+           if (held > 40) while (held > 10) { shared.release(workerData.word); held--; }
+           shared.acquire(workerData.word);
+           shared.release(workerData.word);
+         }
+       });`,
+      {
+        eval: true,
+        workerData: {
+          words: new URL('../../src/upstream/shared-words.js', import.meta.url).href,
+          handle: owner.handle(3),
+          word,
+        },
+      },
+    );
+    await once(worker, 'message');
+    await worker.terminate();
+    owner.forgetWorker(3);
+    t.equal(owner.read(word), 0);
+  }
+});
