@@ -62,7 +62,10 @@ bool readShared(napi_env env, napi_value value, const char* name, napi_typedarra
   bool detachable = true;
   if (napi_get_typedarray_info(env, value, &actual, &length, &data, &buffer, nullptr) != napi_ok || actual != type ||
       napi_is_arraybuffer(env, buffer, &detachable) != napi_ok || detachable) {
-    return refuse(env, name, "a typed array of the right kind over a SharedArrayBuffer");
+    const char* expected = type == napi_uint8_array   ? "a Uint8Array over a SharedArrayBuffer"
+                           : type == napi_int32_array ? "an Int32Array over a SharedArrayBuffer"
+                                                      : "a Float64Array over a SharedArrayBuffer";
+    return refuse(env, name, expected);
   }
   return true;
 }

@@ -20,6 +20,11 @@ class HandleScope {
   napi_handle_scope scope_ = nullptr;
 };
 
+bool refuse(napi_env env, const char* why) {
+  throwType(env, why);
+  return false;
+}
+
 struct ArrayRequest {
   const char* name;
   napi_typedarray_type type;
@@ -53,10 +58,10 @@ bool readArrays(napi_env env, napi_value options, napi_value holder, SharedArray
   to.maxSubmissions = static_cast<uint32_t>(submissions.length / kSubmissionStride);
   to.control = static_cast<int32_t*>(control.data);
   to.clock = static_cast<double*>(clock.data);
-  if (to.receiveBytes > to.memoryBytes) return throwType(env, "receiveBytes is more than memory holds") != nullptr;
-  if (to.maxEvents < EventBatch::kEventReserve) return throwType(env, "events is too small") != nullptr;
-  if (control.length < kControlAcceptedBy + to.maxEvents) return throwType(env, "control is too small") != nullptr;
-  if (clock.length < 2) return throwType(env, "clock is too small") != nullptr;
+  if (to.receiveBytes > to.memoryBytes) return refuse(env, "receiveBytes is more than memory holds");
+  if (to.maxEvents < EventBatch::kEventReserve) return refuse(env, "events is too small");
+  if (control.length < kControlAcceptedBy + to.maxEvents) return refuse(env, "control is too small");
+  if (clock.length < 2) return refuse(env, "clock is too small");
   return true;
 }
 
@@ -94,7 +99,7 @@ bool Instance::open(napi_value options) {
   napi_value callback = property(env_, options, "onBatch");
   napi_valuetype type = napi_undefined;
   if (callback == nullptr || napi_typeof(env_, callback, &type) != napi_ok || type != napi_function) {
-    return throwType(env_, "onBatch must be a function") != nullptr;
+    return refuse(env_, "onBatch must be a function");
   }
   int32_t high = 0;
   int32_t hard = 0;
@@ -113,7 +118,8 @@ bool Instance::open(napi_value options) {
     } else {
       transport_.reset();
     }
-    return throwErrno(env_, "createTransport", error) != nullptr;
+    throwErrno(env_, "createTransport", error);
+    return false;
   }
   napi_create_reference(env_, holder, 1, &arrays_);
   napi_create_reference(env_, callback, 1, &callback_);

@@ -1,0 +1,111 @@
+// Ordered close: the last bytes arrive, within bounds of time, and the id is free at once.
+
+import { connect } from 'node:net';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { loopback, pattern, Rig, until } from './harness.js';
+
+const ECONNRESET = 104;
+
+t.test('bytes pending at Close still arrive, then the end', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  peer.pause();
+  const { id } = await rig.next(Event.Accept);
+  const sent = pattern(8 << 20);
+  rig.send(id, sent);
+  rig.submit(Op.Close, id, 60_000, 0);
+  rig.flush();
+  t.same(rig.transport.counts(), { connections: 0, listeners: 1, closing: 1 });
+  t.equal(rig.transport.peerAddress(id).length, 0, 'the id is dead');
+  const chunks: Buffer[] = [];
+  let outcome = '';
+  peer.on('data', (chunk) => chunks.push(chunk));
+  peer.on('end', () => (outcome ||= 'end'));
+  peer.on('error', (error) => (outcome ||= error.message));
+  peer.resume();
+  await until(() => outcome !== '', 'the end');
+  t.equal(outcome, 'end');
+  t.ok(Buffer.concat(chunks).equals(sent));
+  t.equal(rig.transport.counts().closing, 0);
+  rig.close();
+});
+
+t.test('a peer that does not read is reset when its time is over, so that it sees the loss', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.submit(Op.Pause, client);
+  rig.send(server, pattern(8 << 20));
+  rig.submit(Op.Close, server, 100, 0);
+  rig.flush();
+  t.equal(rig.transport.counts().closing, 1);
+  t.equal((await rig.next(Event.Reset, client)).value, ECONNRESET);
+  t.equal(rig.transport.counts().closing, 0);
+  rig.close();
+});
+
+t.test('lingering: an answer given while the peer still sends is not destroyed by an RST', async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  for (let run = 0; run < 20; run++) {
+    const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const chunks: Buffer[] = [];
+    let outcome = '';
+    peer.on('data', (chunk) => chunks.push(chunk));
+    peer.on('end', () => (outcome ||= 'end'));
+    peer.on('error', (error: NodeJS.ErrnoException) => (outcome ||= error.code!));
+    peer.write(pattern(1 << 20));
+    const { id } = await rig.next(Event.Accept, undefined, run + 1);
+    await rig.next(Event.Data, id);
+    rig.send(id, 'too large');
+    rig.submit(Op.Close, id, 1000, 30_000);
+    rig.flush();
+    await until(() => outcome !== '', 'the outcome');
+    if (outcome !== 'end' || Buffer.concat(chunks).toString() !== 'too large') t.fail(`run ${run}: ${outcome}`);
+    peer.end(pattern(1 << 20));
+  }
+  await until(() => rig.transport.counts().closing === 0, 'the peers to end');
+  t.equal(rig.transport.counts().connections, 0);
+  rig.close();
+});
+
+t.test('lingering ends when its time is over', async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  peer.on('error', () => undefined);
+  const { id } = await rig.next(Event.Accept);
+  rig.now(Op.Close, id, 1000, 50);
+  t.equal(rig.transport.counts().closing, 1);
+  await until(() => rig.transport.counts().closing === 0, 'the time to be over');
+  t.notOk(peer.destroyed && !peer.readableEnded, 'the peer had not ended');
+  peer.destroy();
+  rig.close();
+});
+
+t.test('with no time for pending bytes, Close is a reset', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.submit(Op.Pause, client);
+  rig.send(server, pattern(8 << 20));
+  rig.submit(Op.Close, server, 0, 0);
+  rig.flush();
+  t.equal(rig.transport.counts().closing, 0);
+  t.equal((await rig.next(Event.Reset, client)).value, ECONNRESET);
+  rig.close();
+});
+
+t.test('Close while connecting sends what was queued', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const client = rig.connect(address);
+  rig.send(client, 'hit and run');
+  rig.submit(Op.Close, client, 10_000, 0);
+  rig.flush();
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.End, id);
+  t.equal(rig.received(id).toString(), 'hit and run');
+  t.equal(rig.of(Event.Connected).length, 0);
+  rig.close();
+});

@@ -1,0 +1,184 @@
+// An orderly end is told apart from a reset, in both directions, and what was received before either comes first.
+
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { internet, loopback, pattern, Rig, until } from './harness.js';
+
+const ECONNREFUSED = 111;
+const ECONNRESET = 104;
+const EPIPE = 32;
+
+t.test("a peer's FIN is an End, after its bytes", async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  connect(port, '127.0.0.1').end('bye');
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.End, id);
+  t.same(
+    rig.seen.map((event) => event.kind),
+    [Event.Accept, Event.Data, Event.End],
+  );
+  t.equal(rig.received(id).toString(), 'bye');
+  rig.close();
+});
+
+t.test("a peer's RST is a Reset with ECONNRESET, after its bytes, and no End", async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  const sent = pattern(300_000);
+  const { id } = await rig.next(Event.Accept);
+  rig.now(Op.Pause, id);
+  await new Promise<void>((resolve) => peer.write(sent, () => resolve()));
+  rig.now(Op.Resume, id);
+  await until(() => rig.received(id).length === sent.length, 'the bytes');
+  peer.resetAndDestroy();
+  t.equal((await rig.next(Event.Reset, id)).value, ECONNRESET);
+  t.ok(rig.received(id).equals(sent));
+  t.equal(rig.of(Event.End).length, 0);
+  rig.close();
+});
+
+t.test('bytes and RST that arrive together are told in that order', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const { client, server } = await rig.pair(address);
+  rig.send(client, 'last words');
+  rig.submit(Op.Reset, client);
+  rig.flush();
+  t.equal((await rig.next(Event.Reset, server)).value, ECONNRESET);
+  t.equal(rig.received(server).toString(), 'last words');
+  t.equal(rig.of(Event.End, server).length, 0);
+  rig.close();
+});
+
+t.test('Close ends in order, Reset resets', async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  for (const [op, expected] of [
+    [Op.Close, 'end'],
+    [Op.Reset, 'ECONNRESET'],
+  ] as const) {
+    const peer = connect(port, '127.0.0.1');
+    let outcome = '';
+    peer.on('end', () => (outcome ||= 'end'));
+    peer.on('error', (error: NodeJS.ErrnoException) => (outcome ||= error.code!));
+    peer.resume();
+    const { id } = await rig.next(Event.Accept, undefined, op === Op.Close ? 1 : 2);
+    rig.now(op, id);
+    await until(() => outcome !== '', 'the outcome');
+    t.equal(outcome, expected);
+    peer.destroy();
+  }
+  rig.close();
+});
+
+t.test('a reset is noticed on a paused connection, an end is not told until Resume', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const one = await rig.pair(address);
+  rig.now(Op.Pause, one.server);
+  rig.sendNow(one.client, 'unread');
+  rig.now(Op.Reset, one.client);
+  t.equal((await rig.next(Event.Reset, one.server)).value, ECONNRESET);
+  t.equal(rig.of(Event.Data, one.server).length, 0);
+
+  const two = await rig.pair(address);
+  rig.now(Op.Pause, two.server);
+  rig.sendNow(two.client, 'kept');
+  rig.now(Op.Shutdown, two.client);
+  // Another connection's echo proves that the transport had its chance to tell.
+  const three = await rig.pair(address);
+  rig.sendNow(three.client, 'x');
+  await rig.next(Event.Data, three.server);
+  t.equal(rig.of(Event.End, two.server).length + rig.of(Event.Data, two.server).length, 0);
+  rig.now(Op.Resume, two.server);
+  await rig.next(Event.End, two.server);
+  t.equal(rig.received(two.server).toString(), 'kept');
+  rig.close();
+});
+
+t.test('half-close by us: the peer still sends', async (t) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.resume();
+    socket.on('end', () => socket.end('answer after your end'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const rig = new Rig();
+  const id = rig.connect(internet('127.0.0.1', (server.address() as AddressInfo).port));
+  await rig.next(Event.Connected, id);
+  rig.send(id, 'question');
+  rig.submit(Op.Shutdown, id);
+  rig.flush();
+  await rig.next(Event.End, id);
+  t.equal(rig.received(id).toString(), 'answer after your end');
+  t.equal(rig.of(Event.Reset, id).length, 0);
+  rig.close();
+  server.close();
+});
+
+t.test('half-close by the peer: we still send', async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const chunks: Buffer[] = [];
+  let ended = false;
+  peer.on('data', (chunk) => chunks.push(chunk));
+  peer.on('end', () => (ended = true));
+  peer.end('all I have');
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.End, id);
+  const sent = pattern(3 << 20);
+  rig.send(id, sent);
+  rig.submit(Op.Shutdown, id);
+  rig.flush();
+  await until(() => ended, 'the end');
+  t.ok(Buffer.concat(chunks).equals(sent), 'the FIN followed the pending bytes');
+  rig.close();
+});
+
+t.test('a refused connect is a Reset with its errno and no Connected', async (t) => {
+  const rig = new Rig();
+  const { id, address } = rig.listen(loopback);
+  rig.transport.removeListener(id, false);
+  const connection = rig.connect(address);
+  t.equal((await rig.next(Event.Reset, connection)).value, ECONNREFUSED);
+  t.equal(rig.of(Event.Connected).length, 0);
+  rig.now(Op.Close, connection);
+  t.equal(rig.transport.counts().connections, 0);
+  rig.close();
+});
+
+t.test('writing to a peer that is gone ends in one Reset', async (t) => {
+  const rig = new Rig();
+  const { port } = rig.listen(loopback);
+  const peers: Socket[] = [];
+  const peer = connect(port, '127.0.0.1');
+  peers.push(peer);
+  peer.on('error', () => undefined);
+  const { id } = await rig.next(Event.Accept);
+  peer.destroy();
+  await rig.next(Event.End, id);
+  // The first send is answered with an RST, so that a later one fails.
+  await until(() => {
+    rig.sendNow(id, 'anybody there?');
+    return rig.of(Event.Reset, id).length > 0;
+  }, 'Reset');
+  t.ok([EPIPE, ECONNRESET].includes(rig.of(Event.Reset, id)[0]!.value));
+  for (let i = 0; i < 3; i++) rig.sendNow(id, 'still there?');
+  const other = await rig.pair(internet('127.0.0.1', port));
+  t.ok(other.server > 0);
+  t.equal(rig.of(Event.Reset, id).length, 1);
+  rig.close();
+});
+
+t.test('sending after Shutdown is answered with a Reset of EPIPE, never dropped in silence', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const { client } = await rig.pair(address);
+  rig.now(Op.Shutdown, client);
+  rig.sendNow(client, 'too late');
+  t.equal((await rig.next(Event.Reset, client)).value, EPIPE);
+  rig.close();
+});

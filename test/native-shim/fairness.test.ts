@@ -1,0 +1,128 @@
+// One busy connection starves neither another connection nor libuv's own timers and MessagePorts.
+
+import { MessageChannel } from 'node:worker_threads';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { internet, loopback, pattern, Rig, unix, until } from './harness.js';
+
+/** A rig in which some connections echo to each other without end: it never runs out of work. */
+async function busyRig(address: Uint8Array, pairs: number) {
+  const rig = new Rig({ unlogged: true, uncopied: true });
+  const listener = rig.listen(address);
+  const accepted: number[] = [];
+  const connected: number[] = [];
+  const busy = new Set<number>();
+  let bytes = 0;
+  let watch: ((id: number, bytes: Buffer) => void) | undefined;
+  rig.onEvent = (event) => {
+    if (event.kind === Event.Accept) accepted.push(event.id);
+    if (event.kind === Event.Connected) connected.push(event.id);
+    if (event.kind !== Event.Data) return;
+    bytes += event.bytes.length;
+    if (!busy.has(event.id)) return watch?.(event.id, event.bytes);
+    rig.submit(Op.Send, event.id, event.bytes.byteOffset - rig.memory.byteOffset, event.bytes.length);
+  };
+  const pair = async () => {
+    const count = connected.length;
+    const client = rig.connect(listener.address);
+    await until(() => connected.length > count && accepted.length > count, 'a pair');
+    return { client, server: accepted.at(-1)! };
+  };
+  for (let i = 0; i < pairs; i++) {
+    const { client, server } = await pair();
+    busy.add(client).add(server);
+    rig.sendNow(client, pattern(200_000));
+  }
+  return {
+    rig,
+    pair,
+    bytes: () => bytes,
+    onOther: (handler: (id: number, bytes: Buffer) => void) => {
+      watch = handler;
+    },
+  };
+}
+
+for (const [name, address] of [
+  ['TCP', loopback],
+  ['IPv6', internet('::1')],
+  ['Unix', unix(`@baton-shim-fair-${process.pid}`)],
+] as const) {
+  t.test(`beside busy connections (${name})`, async (t) => {
+    const { rig, pair, bytes, onOther } = await busyRig(address, 3);
+    const quiet = await pair();
+    const start = bytes();
+
+    let turns = 0;
+    onOther((id) => {
+      turns++;
+      rig.send(id, 'ball');
+    });
+    rig.sendNow(quiet.client, 'ball');
+    await until(() => turns >= 200, 'another connection to be served');
+
+    const { port1, port2 } = new MessageChannel();
+    let messages = 0;
+    port1.on('message', () => {
+      messages++;
+      port1.postMessage('');
+    });
+    port2.on('message', () => port2.postMessage(''));
+    port2.postMessage('');
+    let timers = 0;
+    const timer = setInterval(() => timers++, 1);
+    let immediates = 0;
+    const again = () => {
+      immediates++;
+      if (immediates < 50) setImmediate(again);
+    };
+    setImmediate(again);
+    await until(() => messages >= 50 && timers >= 50 && immediates >= 50, 'messages, timers and immediates');
+    clearInterval(timer);
+    port1.close();
+    t.ok(bytes() - start > 1 << 20, 'while the busy ones went on');
+    rig.close();
+  });
+}
+
+t.test('a connection gets at most one Data event in a batch, of at most 64 KiB', async (t) => {
+  const rig = new Rig();
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  const sent = pattern(1 << 20);
+  rig.sendNow(client, sent);
+  await until(() => rig.received(server).length === sent.length, 'all bytes');
+  const data = rig.of(Event.Data, server);
+  t.equal(new Set(data.map((event) => event.batch)).size, data.length);
+  t.ok(data.every((event) => event.bytes.length <= 65536));
+  t.ok(data.every((event) => event.offset % 64 === 0));
+  rig.close();
+});
+
+t.test('bytes left over after the last round of a turn come without a further event from the kernel', async (t) => {
+  const rig = new Rig();
+  const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-left-${process.pid}`)).address);
+  rig.now(Op.Pause, server);
+  rig.now(Op.Watermark, client, 1 << 30, 0);
+  const sent = pattern(6 << 20);
+  rig.send(client, sent);
+  rig.submit(Op.Resume, server);
+  rig.flush();
+  await until(() => rig.received(server).length === sent.length, 'all bytes');
+  t.ok(rig.received(server).equals(sent));
+  rig.close();
+});
+
+t.test('an idle transport does not keep the loop turning', async (t) => {
+  const rig = new Rig();
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  const sent = pattern(4 << 20);
+  rig.sendNow(client, sent);
+  await until(() => rig.received(server).length === sent.length, 'all bytes');
+  const before = process.cpuUsage();
+  const from = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const used = process.cpuUsage(before);
+  const elapsed = performance.now() - from;
+  t.ok((used.user + used.system) / 1000 < elapsed / 2, 'most of the time was slept');
+  rig.close();
+});

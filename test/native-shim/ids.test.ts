@@ -1,0 +1,82 @@
+// A stale id never touches a new connection.
+
+import t from 'tap';
+import { Event, ID_SLOT_MASK, Op } from '../../src/io/shim.js';
+import { internet, Rig, socketPath, unix, until } from './harness.js';
+
+t.test('submissions for an id that was closed do nothing, also when its slot is in use again', async (t) => {
+  const rig = new Rig({ maxSubmissions: 64 });
+  const { address } = rig.listen(unix(socketPath()));
+  const first = await rig.pair(address);
+  const stale = first.client;
+  rig.now(Op.Reset, stale);
+
+  // Take connections until the slot comes round again.
+  let again = -1;
+  const slots = new Set<number>();
+  while (again < 0) {
+    const { client, server } = await rig.pair(address);
+    slots.add(client & ID_SLOT_MASK);
+    for (const id of [client, server]) {
+      if ((id & ID_SLOT_MASK) === (stale & ID_SLOT_MASK)) again = id;
+      else rig.submit(Op.Reset, id);
+    }
+    rig.flush();
+  }
+  t.not(again, stale, 'the generation differs');
+  t.ok(slots.size > 500, 'slots rest before they are reused');
+  rig.close();
+});
+
+t.test('a stale id reaches nobody', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(unix(socketPath()));
+  let stale = -1;
+  let client = -1;
+  let server = -1;
+  // Until a new connection lives in a slot whose earlier id is known.
+  const earlier = new Map<number, number>();
+  while (stale < 0) {
+    const pair = await rig.pair(address);
+    const known = earlier.get(pair.client & ID_SLOT_MASK);
+    if (known !== undefined) {
+      stale = known;
+      ({ client, server } = pair);
+      break;
+    }
+    for (const id of [pair.client, pair.server]) {
+      earlier.set(id & ID_SLOT_MASK, id);
+      rig.submit(Op.Reset, id);
+    }
+    rig.flush();
+  }
+  rig.seen.length = 0;
+  for (const op of [Op.Pause, Op.Shutdown, Op.Reset, Op.Close, Op.Watermark]) rig.submit(op, stale);
+  rig.send(stale, 'poison');
+  rig.send(client, 'good');
+  rig.flush();
+  await until(() => rig.received(server).length >= 4, 'the good bytes');
+  t.equal(rig.received(server).toString(), 'good');
+  t.equal(rig.transport.localAddress(stale).length, 0);
+  t.equal(rig.transport.peerAddress(stale).length, 0);
+  t.equal(rig.transport.pendingBytes(stale), 0);
+  t.ok(rig.transport.peerAddress(client).length > 0);
+  rig.close();
+});
+
+t.test('ids that never were, and listeners, are no connections', async (t) => {
+  const rig = new Rig();
+  const { id, address } = rig.listen(internet('127.0.0.1'));
+  for (const wrong of [id, 12345, -1, 2 ** 31 - 1, -(2 ** 31)]) {
+    for (const op of [Op.Pause, Op.Resume, Op.Shutdown, Op.Reset, Op.Close, Op.Watermark]) rig.submit(op, wrong);
+    rig.send(wrong, 'nothing');
+  }
+  rig.flush();
+  rig.transport.setAccepting(999, false);
+  rig.transport.removeListener(999, true);
+  const { server } = await rig.pair(address);
+  t.equal(rig.of(Event.Accept, server)[0]!.listener, id);
+  rig.transport.removeListener(server, false);
+  t.equal(rig.transport.counts().connections, 2);
+  rig.close();
+});

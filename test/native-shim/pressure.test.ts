@@ -1,0 +1,102 @@
+// A slow reader costs bounded memory: it is told of, and cut off at the hard limit.
+
+import { connect } from 'node:net';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { loopback, pattern, Rig, until } from './harness.js';
+
+const ENOBUFS = 105;
+const ECONNRESET = 104;
+
+t.test('a sender that obeys Blocked and Drained keeps pending bytes within the watermark and one send', async (t) => {
+  const high = 256 * 1024;
+  const piece = pattern(64 * 1024);
+  const total = 32 << 20;
+  const rig = new Rig({ highWatermark: high });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  peer.pause();
+  const { id } = await rig.next(Event.Accept);
+  let sent = 0;
+  let most = 0;
+  let blocked = false;
+  const fill = () => {
+    while (!blocked && sent < total && rig.transport.pendingBytes(id) <= high) {
+      rig.sendNow(id, piece);
+      sent += piece.length;
+      most = Math.max(most, rig.transport.pendingBytes(id));
+    }
+  };
+  rig.onEvent = (event) => {
+    if (event.kind === Event.Blocked) blocked = true;
+    if (event.kind === Event.Drained) {
+      blocked = false;
+      fill();
+    }
+  };
+  fill();
+  await rig.next(Event.Blocked, id);
+  t.ok(rig.of(Event.Blocked, id)[0]!.offset > high, 'Blocked says how much is pending');
+  let got = 0;
+  let wrong = false;
+  peer.on('data', (chunk) => {
+    for (let at = 0; at < chunk.length; ) {
+      const from = (got + at) % piece.length;
+      const part = chunk.subarray(at, at + piece.length - from);
+      if (!part.equals(piece.subarray(from, from + part.length))) wrong = true;
+      at += part.length;
+    }
+    got += chunk.length;
+  });
+  peer.resume();
+  await until(() => got >= total, 'all bytes', 60_000);
+  t.notOk(wrong, 'byte-exact');
+  t.ok(most <= high + piece.length, `at most ${high + piece.length} bytes were pending (${most})`);
+  const marks = rig.seen.filter((event) => event.kind === Event.Blocked || event.kind === Event.Drained);
+  t.ok(
+    marks.every((event, i) => event.kind === (i % 2 === 0 ? Event.Blocked : Event.Drained)),
+    'they alternate',
+  );
+  peer.destroy();
+  rig.close();
+});
+
+t.test('beyond the hard limit the connection is reset and its bytes are dropped', async (t) => {
+  const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.submit(Op.Pause, client);
+  rig.send(server, pattern(16 << 20));
+  rig.flush();
+  t.equal((await rig.next(Event.Reset, server)).value, ENOBUFS);
+  t.equal(rig.transport.pendingBytes(server), 0);
+  rig.now(Op.Close, server, 1000, 1000);
+  t.equal((await rig.next(Event.Reset, client)).value, ECONNRESET, 'the peer sees that something is missing');
+  rig.close();
+});
+
+t.test('Watermark changes the marks of a connection', async (t) => {
+  const rig = new Rig({ highWatermark: 1 << 30, scratchBytes: 16 << 20 });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  peer.pause();
+  const { id } = await rig.next(Event.Accept);
+  rig.sendNow(id, pattern(16 << 20));
+  t.ok(rig.transport.pendingBytes(id) > 0);
+  rig.now(Op.Watermark, id, 1000, 0);
+  await rig.next(Event.Blocked, id);
+  rig.now(Op.Watermark, id, 1 << 30, 0);
+  await rig.next(Event.Drained, id);
+  peer.destroy();
+  rig.close();
+});
+
+t.test('pending bytes count while connecting', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const id = rig.connect(address, undefined, 1000, 2000);
+  rig.sendNow(id, pattern(1500));
+  t.equal(rig.transport.pendingBytes(id), 1500);
+  rig.sendNow(id, pattern(600));
+  t.equal((await rig.next(Event.Reset, id)).value, ENOBUFS);
+  rig.close();
+});

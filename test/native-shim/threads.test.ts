@@ -1,0 +1,137 @@
+// Transports live beside each other, and go without a trace, whether closed, collected, ended or terminated.
+
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import type { EchoWorkerData } from './echo-worker.js';
+import { listenOptions, loopback, Rig, shim, until } from './harness.js';
+
+/** Starts threads that echo on sockets of one address. */
+async function startWorkers(count: number) {
+  const address = shim.openListenSocket(loopback, { ...listenOptions, reusePort: true });
+  const bound = shim.boundAddress(address);
+  const workers: Worker[] = [];
+  for (let i = 0; i < count; i++) {
+    const fd = i === 0 ? address : shim.openListenSocket(bound, { ...listenOptions, reusePort: true });
+    shim.listen(fd, 4096);
+    const data: EchoWorkerData = { fd, exclusive: false };
+    const worker = new Worker(new URL('./echo-worker.js', import.meta.url), { workerData: data });
+    await new Promise((resolve) => worker.once('message', resolve));
+    shim.closeDescriptor(fd);
+    workers.push(worker);
+  }
+  return { workers, address: bound };
+}
+
+/** Sends a ball to and fro on connections until stopped. */
+function play(rig: Rig, address: Uint8Array, count: number) {
+  const state = { returns: 0, resets: 0, stop: false };
+  rig.onEvent = (event) => {
+    if (event.kind === Event.Connected) rig.send(event.id, 'ball');
+    if (event.kind === Event.Data) {
+      state.returns++;
+      if (!state.stop) rig.send(event.id, 'ball');
+    }
+    if (event.kind === Event.Reset || event.kind === Event.End) {
+      state.resets++;
+      rig.submit(Op.Close, event.id);
+      if (!state.stop) rig.connect(address);
+    }
+  };
+  for (let i = 0; i < count; i++) rig.connect(address);
+  return state;
+}
+
+t.test('two transports in a thread do not know of each other', async (t) => {
+  const one = new Rig();
+  const two = new Rig();
+  const { client } = await one.pair(one.listen(loopback).address);
+  const other = await two.pair(two.listen(loopback).address);
+  t.equal(client, other.client, 'the same ids');
+  one.close();
+  two.sendNow(other.client, 'still here');
+  await two.next(Event.Data, other.server);
+  t.equal(two.received(other.server).toString(), 'still here');
+  two.close();
+});
+
+t.test('four threads share an address', async (t) => {
+  const { workers, address } = await startWorkers(4);
+  const rig = new Rig({ unlogged: true });
+  const state = play(rig, address, 64);
+  await until(() => state.returns > 2000, 'the balls');
+  state.stop = true;
+  t.equal(state.resets, 0);
+  const answers = await Promise.all(
+    workers.map(
+      (worker) =>
+        new Promise<{ accepted: number; thread: number }>((resolve) => {
+          worker.once('message', resolve);
+          worker.postMessage('accepted');
+        }),
+    ),
+  );
+  t.equal(
+    answers.reduce((sum, answer) => sum + answer.accepted, 0),
+    64,
+  );
+  t.equal(new Set(answers.map((answer) => answer.thread)).size, 4, 'each has its own thread id');
+  const exits = workers.map((worker) => new Promise<number>((resolve) => worker.once('exit', resolve)));
+  for (const worker of workers) worker.postMessage('close');
+  t.same(await Promise.all(exits), [0, 0, 0, 0], 'a closed transport keeps no thread alive');
+  rig.close();
+});
+
+t.test('terminating threads under load aborts nothing and leaves no descriptor', async (t) => {
+  const before = descriptors();
+  for (let run = 0; run < 6; run++) {
+    const { workers, address } = await startWorkers(2);
+    const rig = new Rig({ unlogged: true });
+    const state = play(rig, address, 32);
+    await until(() => state.returns > 200, 'load');
+    await Promise.all(workers.map((worker) => worker.terminate()));
+    state.stop = true;
+    await until(() => state.resets >= 32, 'the resets of the dead threads');
+    rig.close();
+  }
+  t.pass('still alive');
+  await until(() => descriptors() <= before, 'every descriptor to be closed');
+});
+
+t.test('closing gives back descriptors and memory', async () => {
+  const before = descriptors();
+  for (let run = 0; run < 50; run++) {
+    const rig = new Rig({ receiveBytes: 65536, scratchBytes: 65536, highWatermark: 1 << 20 });
+    const { client, server } = await rig.pair(rig.listen(loopback).address);
+    rig.now(Op.Pause, client);
+    for (let i = 0; i < 10; i++) rig.sendNow(server, Buffer.alloc(60_000));
+    rig.close();
+  }
+  await until(() => descriptors() <= before, 'every descriptor to be closed');
+});
+
+t.test('a process with an open transport exits when it is told to, and when its transport is closed', async (t) => {
+  const harness = new URL('./harness.js', import.meta.url).href;
+  const run = (end: string) =>
+    promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '-e',
+      `import { Rig, loopback } from ${JSON.stringify(harness)};
+       const rig = new Rig();
+       const { client } = await rig.pair(rig.listen(loopback).address);
+       rig.sendNow(client, 'x');
+       console.log('up');
+       ${end}`,
+    ]);
+  t.equal((await run('process.exit(0);')).stdout, 'up\n');
+  t.equal((await run('rig.close();')).stdout, 'up\n');
+  t.equal((await run('rig.onEvent = () => process.exit(0);')).stdout, 'up\n');
+  await t.rejects(run('rig.onEvent = () => { throw new Error("unhandled"); };'), { code: 1, stderr: /unhandled/ });
+});
+
+function descriptors(): number {
+  return readdirSync('/proc/self/fd').length;
+}

@@ -1,0 +1,110 @@
+// Bytes arrive complete and in order, however the kernel cuts them up.
+
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { internet, loopback, pattern, Rig, until } from './harness.js';
+
+t.test('a large transfer to a reader that stops and goes is exact', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  const { id } = await rig.next(Event.Accept);
+  const sent = pattern(24 << 20);
+  peer.pause();
+  rig.sendNow(id, sent);
+  t.ok(rig.transport.pendingBytes(id) > 0, 'the kernel took only a part');
+  await rig.next(Event.Blocked, id);
+  const chunks: Buffer[] = [];
+  let got = 0;
+  peer.on('data', (chunk) => {
+    chunks.push(chunk);
+    got += chunk.length;
+    if (chunks.length % 16 === 0) {
+      peer.pause();
+      setImmediate(() => peer.resume());
+    }
+  });
+  peer.resume();
+  await until(() => got >= sent.length, 'all bytes', 60_000);
+  t.ok(Buffer.concat(chunks).equals(sent));
+  await rig.next(Event.Drained, id);
+  t.equal(rig.transport.pendingBytes(id), 0);
+  peer.destroy();
+  rig.close();
+});
+
+t.test('a large transfer from a peer is exact, through a window smaller than a share', async (t) => {
+  const rig = new Rig({ receiveBytes: 40_000, maxEvents: 16 });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  const sent = pattern(8 << 20, 7);
+  peer.end(sent);
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.End, id);
+  t.ok(rig.received(id).equals(sent));
+  peer.destroy();
+  rig.close();
+});
+
+t.test('neighbouring sends leave in order, whatever way they are gathered', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const { client, server } = await rig.pair(address);
+  // One range; small ranges that are joined; large ones by sendmsg; more ranges than one system call takes.
+  for (const [count, size] of [
+    [1, 100],
+    [3, 50],
+    [5, 3000],
+    [200, 17],
+    [150, 900],
+  ] as const) {
+    const before = rig.received(server).length;
+    const sent = pattern(count * size, count);
+    for (let i = 0; i < count; i++) rig.send(client, sent.subarray(i * size, (i + 1) * size));
+    rig.flush();
+    await until(() => rig.received(server).length >= before + sent.length, `${count} ranges`);
+    t.ok(rig.received(server).subarray(before).equals(sent), `${count} ranges of ${size} bytes`);
+  }
+  rig.close();
+});
+
+t.test('received ranges are sent on straight from the window', async (t) => {
+  const echo = new Rig({ unlogged: true, uncopied: true });
+  echo.onEvent = (event) => {
+    if (event.kind === Event.Data) {
+      echo.submit(Op.Send, event.id, event.bytes.byteOffset - echo.memory.byteOffset, event.bytes.length);
+    }
+  };
+  const { port } = echo.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  const sent = pattern(4 << 20, 3);
+  const chunks: Buffer[] = [];
+  peer.on('data', (chunk) => chunks.push(chunk));
+  peer.end(sent);
+  await until(() => chunks.reduce((sum, chunk) => sum + chunk.length, 0) >= sent.length, 'the echo');
+  t.ok(Buffer.concat(chunks).equals(sent));
+  peer.destroy();
+  echo.close();
+});
+
+t.test('bytes sent before a connect is done follow it', async (t) => {
+  const sockets: Socket[] = [];
+  const chunks: Buffer[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('data', (chunk) => chunks.push(chunk));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const rig = new Rig();
+  const id = rig.connect(internet('127.0.0.1', (server.address() as AddressInfo).port));
+  rig.sendNow(id, 'early ');
+  rig.sendNow(id, 'bird');
+  rig.now(Op.Shutdown, id);
+  t.equal(rig.transport.pendingBytes(id), 10);
+  await rig.next(Event.Connected, id);
+  await rig.next(Event.End, id); // node:net ends when its peer has ended
+  t.equal(Buffer.concat(chunks).toString(), 'early bird');
+  rig.close();
+  server.close();
+});
