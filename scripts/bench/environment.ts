@@ -1,0 +1,35 @@
+// What every measurement shares: the compiled helper programs, a directory for files, the upstream.
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packagePath } from '../../src/common/package-root.js';
+import { freePort } from '../../test/e2e/harness/environment.js';
+import { type Cores, chooseCores, spawnPinned } from './processes.js';
+import { timeToFirstAnswer } from './start-up.js';
+
+export interface Environment {
+  cores: Cores;
+  directory: string;
+  upstreamPort: number;
+  /** Absolute paths of the compiled programs. */
+  programs: { relay: string; idle: string };
+}
+
+/** Compiles the helpers, starts the upstream, and arranges for everything to go when the process ends. */
+export async function prepareEnvironment(): Promise<Environment> {
+  const cores = chooseCores();
+  const directory = mkdtempSync(join(tmpdir(), 'baton-bench-'));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+  const compile = (name: string): string => {
+    const program = join(directory, name);
+    const source = packagePath('scripts/bench/native', `${name}.c`);
+    execFileSync(process.env.CC ?? 'cc', ['-O2', '-o', program, source], { stdio: 'inherit' });
+    return program;
+  };
+  const upstreamPort = await freePort();
+  spawnPinned(cores.load, compile('upstream'), [String(upstreamPort)]);
+  await timeToFirstAnswer(upstreamPort);
+  return { cores, directory, upstreamPort, programs: { relay: compile('relay'), idle: compile('idle') } };
+}

@@ -1,0 +1,63 @@
+// One measurement: wrk against one port, and what it cost the proxy.
+
+import { packagePath } from '../../src/common/package-root.js';
+import { portFor, type RunningPeer } from './peers/peer.js';
+import { cpuSeconds, output, spawnPinned } from './processes.js';
+import type { Workload } from './workloads.js';
+
+export interface Measurement {
+  /** Requests or megabytes, as the workload's unit says, in a CPU second of the proxy's whole process tree. */
+  perCpuSecond: number;
+  /** The same in a second of the clock. */
+  perSecond: number;
+  /** Cores the proxy kept busy; below 1, load or upstream were the limit. */
+  cores: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Connections that failed, answers that were not 2xx or 3xx, timeouts. */
+  failed: number;
+}
+
+/** The line that wrk.lua prints. */
+interface WrkResult {
+  requests: number;
+  bytes: number;
+  durationUs: number;
+  p50Us: number;
+  p99Us: number;
+  failed: number;
+}
+
+/** Loads the peer for some seconds. Throws when not one answer came. */
+export async function measure(
+  running: RunningPeer,
+  workload: Workload,
+  seconds: number,
+  core: number,
+): Promise<Measurement> {
+  const port = portFor(workload, running.ports);
+  const args = [
+    ...['-t', '1', '-c', String(workload.connections), '-d', `${seconds}s`, '--timeout', '10s'],
+    ...['-s', packagePath('scripts/bench/wrk.lua')],
+    ...workload.headers.flatMap((header) => ['-H', header]),
+    `http://127.0.0.1:${port}${workload.path}`,
+    ...['--', String(workload.postBytes)],
+  ];
+  const cpuBefore = cpuSeconds(running.pid);
+  const text = await output(spawnPinned(core, 'wrk', args, { stdio: ['ignore', 'pipe', 'inherit'] }));
+  const cpu = cpuSeconds(running.pid) - cpuBefore;
+  const line = text.split('\n').find((each) => each.startsWith('{'));
+  if (line === undefined) throw new Error(`wrk printed no result: ${text}`);
+  const result = JSON.parse(line) as WrkResult;
+  const amount = workload.unit === 'MB' ? result.bytes / 1e6 : result.requests;
+  if (amount === 0) throw new Error(`${running.peer.name} answered nothing to ${workload.name}`);
+  const elapsed = result.durationUs / 1e6;
+  return {
+    perCpuSecond: amount / cpu,
+    perSecond: amount / elapsed,
+    cores: cpu / elapsed,
+    p50Ms: result.p50Us / 1000,
+    p99Ms: result.p99Us / 1000,
+    failed: result.failed,
+  };
+}

@@ -1,0 +1,67 @@
+// HAProxy: one thread, upstream connections shared by all requests, the request headers that Baton also adds.
+
+import { openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { descriptorLimit, spawnPinned } from '../processes.js';
+import type { Peer, Ports } from './peer.js';
+
+export const haproxy: Peer = {
+  name: 'haproxy',
+  supports: () => true,
+  start: ({ cores, directory, upstreamPort }, ports) => {
+    const configuration = join(directory, 'haproxy.cfg');
+    // It writes no files itself; a log line goes to standard output in one write, the nearest it has to a file.
+    const log = join(directory, 'haproxy.log');
+    writeFileSync(log, '');
+    writeFileSync(configuration, configure(upstreamPort, ports));
+    const stdio = ['ignore', openSync(log, 'a'), 'inherit'] as const;
+    const child = spawnPinned(cores.proxy, 'haproxy', ['-db', '-f', configuration], { stdio: [...stdio] });
+    return { child, logFiles: [log] };
+  },
+};
+
+function configure(upstreamPort: number, ports: Ports): string {
+  return `
+global
+  nbthread 1
+  # It refuses to start without two descriptors for each of these.
+  maxconn ${Math.min(12000, Math.floor((descriptorLimit() - 200) / 2))}
+  log stdout format raw local0
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+  backlog 4096
+  http-reuse always
+  option http-keep-alive
+frontend http
+  bind 127.0.0.1:${ports.http}
+  option forwardfor
+  http-request set-header X-Forwarded-Proto http
+  unique-id-format %[uuid()]
+  unique-id-header X-Request-ID
+  default_backend origin
+frontend http_logged
+  bind 127.0.0.1:${ports.httpLogged}
+  log global
+  option httplog
+  option forwardfor
+  http-request set-header X-Forwarded-Proto http
+  unique-id-format %[uuid()]
+  unique-id-header X-Request-ID
+  default_backend origin
+backend origin
+  server origin 127.0.0.1:${upstreamPort}
+listen tcp
+  mode tcp
+  bind 127.0.0.1:${ports.tcp}
+  server origin 127.0.0.1:${upstreamPort}
+listen tcp_logged
+  mode tcp
+  bind 127.0.0.1:${ports.tcpLogged}
+  log global
+  option tcplog
+  server origin 127.0.0.1:${upstreamPort}
+`;
+}

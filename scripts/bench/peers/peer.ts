@@ -1,0 +1,69 @@
+// A proxy that takes part: how it is started, and what a running one offers.
+
+import type { ChildProcess } from 'node:child_process';
+import { truncateSync } from 'node:fs';
+import { freePort } from '../../../test/e2e/harness/environment.js';
+import type { Environment } from '../environment.js';
+import { end } from '../processes.js';
+import { timeToFirstAnswer } from '../start-up.js';
+import type { Workload } from '../workloads.js';
+
+/** Where a proxy listens: HTTP and bare TCP, each without and with an access log. */
+export interface Ports {
+  http: number;
+  httpLogged: number;
+  tcp: number;
+  tcpLogged: number;
+}
+
+/** A started process and the access log that it writes. */
+export interface Started {
+  child: ChildProcess;
+  logFiles: string[];
+}
+
+export interface Peer {
+  name: string;
+  /** Writes the configuration and starts the process, pinned to the proxy's core. */
+  start(environment: Environment, ports: Ports): Started;
+  /** Whether the peer can run the workload at all. */
+  supports(workload: Workload): boolean;
+}
+
+export interface RunningPeer {
+  peer: Peer;
+  pid: number;
+  ports: Ports;
+  startUpMs: number;
+  /** Empties the access log, so that a long benchmark does not fill the disk. */
+  emptyLogs(): void;
+  stop(): Promise<void>;
+}
+
+/** Starts a peer on free ports and waits for its first answer. */
+export async function startPeer(peer: Peer, environment: Environment): Promise<RunningPeer> {
+  const ports = { http: await freePort(), httpLogged: await freePort(), tcp: await freePort(), tcpLogged: 0 };
+  ports.tcpLogged = await freePort();
+  const { child, logFiles } = peer.start(environment, ports);
+  const died = new Promise<never>((_, reject) =>
+    child.once('exit', (code) => reject(new Error(`${peer.name} ended at its start with status ${code}`))),
+  );
+  died.catch(() => {});
+  const startUpMs = await Promise.race([timeToFirstAnswer(ports.http), died]);
+  return {
+    peer,
+    pid: child.pid!,
+    ports,
+    startUpMs,
+    emptyLogs: () => {
+      for (const file of logFiles) truncateSync(file);
+    },
+    stop: () => end(child),
+  };
+}
+
+/** The port that a workload loads. */
+export function portFor(workload: Workload, ports: Ports): number {
+  if (workload.protocol === 'http') return workload.logged ? ports.httpLogged : ports.http;
+  return workload.logged ? ports.tcpLogged : ports.tcp;
+}

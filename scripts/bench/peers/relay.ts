@@ -1,0 +1,16 @@
+// The floor: a C program that only copies bytes (native/relay.c). It has one port and no log.
+
+import { spawnPinned } from '../processes.js';
+import type { Peer } from './peer.js';
+
+export const relay: Peer = {
+  name: 'relay',
+  supports: (workload) => !workload.logged,
+  start: ({ cores, upstreamPort, programs }, ports) => {
+    ports.tcp = ports.http;
+    return {
+      child: spawnPinned(cores.proxy, programs.relay, [String(ports.http), String(upstreamPort)]),
+      logFiles: [],
+    };
+  },
+};

@@ -1,0 +1,62 @@
+// What is measured: each workload is one way of loading one of a proxy's four ports.
+
+export interface Workload {
+  name: string;
+  /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log. */
+  protocol: 'http' | 'tcp';
+  logged: boolean;
+  path: string;
+  headers: readonly string[];
+  connections: number;
+  postBytes: number;
+  /** What the CPU time is divided by: requests, or megabytes (10^6) where an answer is large. */
+  unit: 'requests' | 'MB';
+}
+
+/** What curl sends. wrk adds Host. */
+const CURL = ['User-Agent: curl/8.5.0', 'Accept: */*'];
+
+/** What a browser sends for a page: a head of about 550 bytes. */
+const BROWSER = [
+  'Connection: keep-alive',
+  'sec-ch-ua: "Chromium";v="130", "Google Chrome";v="130", "Not?A_Brand";v="99"',
+  'sec-ch-ua-mobile: ?0',
+  'sec-ch-ua-platform: "Linux"',
+  'User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36',
+  'Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'Sec-Fetch-Site: same-origin',
+  'Sec-Fetch-Mode: navigate',
+  'Accept-Encoding: gzip, deflate, br, zstd',
+  'Accept-Language: en-GB,en;q=0.9',
+  'Cookie: session=6f1d2c3b4a59687f; theme=dark',
+];
+
+const CONNECTIONS = [8, 64, 512];
+
+export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [
+  ...CONNECTIONS.map((n) => get('small', 'curl', CURL, n, logged)),
+  ...CONNECTIONS.map((n) => get('small', 'browser', BROWSER, n, logged)),
+  ...CONNECTIONS.map((n) => get('10k', 'curl', CURL, n, logged)),
+  ...CONNECTIONS.map((n) => get('10k', 'browser', BROWSER, n, logged)),
+  workload('post-64k-64', logged, { connections: 64, postBytes: 65536 }),
+  workload('download-100m-4', logged, { path: '/100m', connections: 4, unit: 'MB' }),
+  ...CONNECTIONS.map((n) => workload(`tcp-requests-${n}`, logged, { protocol: 'tcp', connections: n })),
+  workload('tcp-bulk-4', logged, { protocol: 'tcp', path: '/100m', connections: 4, unit: 'MB' }),
+]);
+
+function get(answer: 'small' | '10k', client: string, headers: string[], connections: number, logged: boolean) {
+  return workload(`get-${answer}-${client}-${connections}`, logged, { path: `/${answer}`, headers, connections });
+}
+
+function workload(name: string, logged: boolean, parts: Partial<Workload> & { connections: number }): Workload {
+  return {
+    name: logged ? `${name}+log` : name,
+    protocol: 'http',
+    logged,
+    path: '/small',
+    headers: CURL,
+    postBytes: 0,
+    unit: 'requests',
+    ...parts,
+  };
+}
