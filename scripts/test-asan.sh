@@ -10,6 +10,9 @@ mkdir -p "$copy"
 rm -rf "$copy/src"
 cp -R native-shim/binding.gyp native-shim/src "$copy"
 export PATH="$PWD/node_modules/.bin:$PATH"
+# What npm tells its install scripts: headers that are on this machine, if it is set so.
+nodedir="$(npm config get nodedir 2>/dev/null || true)"
+[ "$nodedir" = undefined ] || [ -z "$nodedir" ] || export npm_config_nodedir="$nodedir"
 CXXFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g' \
   LDFLAGS='-fsanitize=address,undefined' node-gyp rebuild --directory "$copy" >"$copy/build.log" 2>&1 ||
   { cat "$copy/build.log"; exit 1; }

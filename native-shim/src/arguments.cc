@@ -55,17 +55,19 @@ bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress
   return true;
 }
 
-bool readShared(napi_env env, napi_value value, const char* name, napi_typedarray_type type, void*& data,
-                size_t& length) {
+bool readArray(napi_env env, napi_value value, const char* name, napi_typedarray_type type, bool shared, void*& data,
+               size_t& length) {
   napi_typedarray_type actual;
   napi_value buffer;
-  bool detachable = true;
-  if (napi_get_typedarray_info(env, value, &actual, &length, &data, &buffer, nullptr) != napi_ok || actual != type ||
-      napi_is_arraybuffer(env, buffer, &detachable) != napi_ok || detachable) {
-    const char* expected = type == napi_uint8_array   ? "a Uint8Array over a SharedArrayBuffer"
-                           : type == napi_int32_array ? "an Int32Array over a SharedArrayBuffer"
-                                                      : "a Float64Array over a SharedArrayBuffer";
+  bool transferable = true;
+  if (napi_get_typedarray_info(env, value, &actual, &length, &data, &buffer, nullptr) != napi_ok || actual != type) {
+    const char* expected = type == napi_uint8_array   ? "a Uint8Array"
+                           : type == napi_int32_array ? "an Int32Array"
+                                                      : "a Float64Array";
     return refuse(env, name, expected);
+  }
+  if (shared && (napi_is_arraybuffer(env, buffer, &transferable) != napi_ok || transferable)) {
+    return refuse(env, name, "a view of a SharedArrayBuffer");
   }
   return true;
 }

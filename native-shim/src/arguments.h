@@ -31,9 +31,9 @@ bool readInt(napi_env env, napi_value value, const char* name, int32_t least, in
 bool readBool(napi_env env, napi_value value, const char* name, bool& to);
 // A raw sockaddr in a Uint8Array.
 bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress& to);
-// A typed array over shared memory, which stays where it is; `length` in elements.
-bool readShared(napi_env env, napi_value value, const char* name, napi_typedarray_type type, void*& data,
-                size_t& length);
+// A typed array of that type; `length` in elements. With `shared`, over a SharedArrayBuffer only.
+bool readArray(napi_env env, napi_value value, const char* name, napi_typedarray_type type, bool shared, void*& data,
+               size_t& length);
 bool readListenOptions(napi_env env, napi_value value, ListenOptions& to);
 
 bool isAbsent(napi_env env, napi_value value);

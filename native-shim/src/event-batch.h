@@ -20,8 +20,8 @@ constexpr uint32_t kControlCursor = 0;
 constexpr uint32_t kControlSubmissions = 1;
 constexpr uint32_t kControlAcceptedBy = 8;
 
-// JavaScript's arrays, all of them views of SharedArrayBuffers, which nobody can detach.
-struct SharedArrays {
+// JavaScript's arrays.
+struct Arrays {
   uint8_t* memory = nullptr;
   size_t memoryBytes = 0;
   uint32_t receiveBytes = 0;
@@ -46,7 +46,7 @@ class EventBatch {
   static constexpr uint32_t kWindowReserve = 16 * 1024;
   static constexpr uint32_t kAlignment = 64;
 
-  explicit EventBatch(const SharedArrays& arrays) : arrays_(arrays) {}
+  explicit EventBatch(const Arrays& arrays) : arrays_(arrays) {}
 
   bool hasRoom() const { return count_ + kEventReserve <= arrays_.maxEvents && windowLeft() >= kWindowReserve; }
   uint32_t count() const { return count_; }
@@ -94,7 +94,7 @@ class EventBatch {
     used_ = aligned < arrays_.receiveBytes ? aligned : arrays_.receiveBytes;
   }
 
-  SharedArrays arrays_;
+  Arrays arrays_;
   uint32_t count_ = 0;
   uint32_t used_ = 0;
   uint32_t number_ = 1;

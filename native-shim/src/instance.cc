@@ -32,7 +32,7 @@ struct ArrayRequest {
   size_t length;
 };
 
-bool readArrays(napi_env env, napi_value options, napi_value holder, SharedArrays& to) {
+bool readArrays(napi_env env, napi_value options, napi_value holder, Arrays& to) {
   ArrayRequest requests[] = {{"memory", napi_uint8_array, nullptr, 0},
                              {"events", napi_int32_array, nullptr, 0},
                              {"submissions", napi_int32_array, nullptr, 0},
@@ -41,7 +41,8 @@ bool readArrays(napi_env env, napi_value options, napi_value holder, SharedArray
   uint32_t index = 0;
   for (ArrayRequest& request : requests) {
     napi_value value = property(env, options, request.name);
-    if (!readShared(env, value, request.name, request.type, request.data, request.length)) return false;
+    const bool shared = index == 0;
+    if (!readArray(env, value, request.name, request.type, shared, request.data, request.length)) return false;
     napi_set_element(env, holder, index++, value);
   }
   const auto& [memory, events, submissions, control, clock] = requests;
@@ -94,7 +95,7 @@ Instance* Instance::from(napi_env env, napi_value self) {
 bool Instance::open(napi_value options) {
   napi_value holder;
   napi_create_array(env_, &holder);
-  SharedArrays arrays;
+  Arrays arrays;
   if (!readArrays(env_, options, holder, arrays)) return false;
   napi_value callback = property(env_, options, "onBatch");
   napi_valuetype type = napi_undefined;

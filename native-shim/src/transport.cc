@@ -16,7 +16,7 @@ Transport* owner(const void* handle) {
 
 }  // namespace
 
-Transport::Transport(const SharedArrays& arrays, Limits accepted, BatchHandler& handler)
+Transport::Transport(const Arrays& arrays, Limits accepted, BatchHandler& handler)
     : arrays_(arrays), acceptedLimits_(accepted), handler_(handler), batch_(arrays), closing_(epoll_) {}
 
 int Transport::open(uv_loop_t* loop) {

@@ -49,7 +49,7 @@ class Transport {
     uint32_t closing;
   };
 
-  Transport(const SharedArrays& arrays, Limits accepted, BatchHandler& handler);
+  Transport(const Arrays& arrays, Limits accepted, BatchHandler& handler);
 
   // Starts polling. 0 or errno; after a failure the transport must still be closed.
   int open(uv_loop_t* loop);
@@ -123,7 +123,7 @@ class Transport {
   void abort(Id id, SocketRecord& connection);
   void startCloseTimer();
 
-  SharedArrays arrays_;
+  Arrays arrays_;
   Limits acceptedLimits_;
   BatchHandler& handler_;
   EventBatch batch_;

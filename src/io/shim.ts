@@ -8,8 +8,8 @@
 // - Bytes named by a SEND belong to the shim from the moment the submission is flushed until flush() (or the end of the
 //   batch) returns. The shim copies what the kernel did not take, so the range may be reused at once afterwards.
 // - `events`, `submissions`, `control` and `clock` are allocated by JavaScript; the shim writes `events` and reads
-//   `submissions` only while it runs, never while JavaScript runs. They too are views of SharedArrayBuffers, for an
-//   ArrayBuffer can be detached by a transfer while native code still holds its address.
+//   `submissions` only while it runs, never while JavaScript runs. Their buffers must never be transferred: native code
+//   keeps their addresses (`memory` is shared memory because that cannot be transferred at all).
 // - Descriptors: openListenSocket() and duplicate() give a descriptor to the caller, who gives it back with
 //   closeDescriptor(). addListener() takes a copy of its own (dup); adopt() takes the descriptor itself.
 // - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then is its

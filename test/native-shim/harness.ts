@@ -79,10 +79,10 @@ export class Rig {
     this.onEvent = options.onEvent;
     this.maxSubmissions = options.maxSubmissions ?? 1024;
     this.memory = Buffer.from(new SharedArrayBuffer(receiveBytes + (options.scratchBytes ?? 1 << 20)));
-    this.events = new Int32Array(new SharedArrayBuffer(4 * EVENT_STRIDE * maxEvents));
-    this.submissions = new Int32Array(new SharedArrayBuffer(4 * SUBMISSION_STRIDE * this.maxSubmissions));
-    this.control = new Int32Array(new SharedArrayBuffer(4 * (Control.AcceptedBy + maxEvents)));
-    this.clock = new Float64Array(new SharedArrayBuffer(16));
+    this.events = new Int32Array(EVENT_STRIDE * maxEvents);
+    this.submissions = new Int32Array(SUBMISSION_STRIDE * this.maxSubmissions);
+    this.control = new Int32Array(Control.AcceptedBy + maxEvents);
+    this.clock = new Float64Array(2);
     this.scratchStart = this.scratchAt = receiveBytes;
     this.transport = shim.createTransport({
       memory: this.memory,

@@ -56,7 +56,7 @@ t.test('a mistake in a batch reaches uncaughtException', async (t) => {
   rig.close();
 });
 
-t.test('a transport needs arrays of shared memory, large enough', (t) => {
+t.test('a transport needs arrays of the right kind, large enough', (t) => {
   const shared = (bytes: number) => new SharedArrayBuffer(bytes);
   const good = {
     memory: new Uint8Array(shared(65536)),
@@ -71,8 +71,8 @@ t.test('a transport needs arrays of shared memory, large enough', (t) => {
   };
   shim.createTransport(good).close();
   for (const [wrong, message] of [
-    [{ memory: new Uint8Array(65536) }, /memory must be a Uint8Array over a SharedArrayBuffer/],
-    [{ events: new Int32Array(256) }, /events must be an Int32Array over a SharedArrayBuffer/],
+    [{ memory: new Uint8Array(65536) }, /memory must be a view of a SharedArrayBuffer/],
+    [{ events: new Uint8Array(256) }, /events must be an Int32Array/],
     [{ events: new Int32Array(shared(16)) }, /events is too small/],
     [{ control: new Int32Array(shared(16)) }, /control is too small/],
     [{ clock: new Float64Array(shared(8)) }, /clock is too small/],
