@@ -1,0 +1,333 @@
+// Appends chunks of whole lines to one descriptor, one write at a time, and keeps what could not be written yet.
+//
+// sonic-boom was tried and lost here: its flushSync() never returns on a full disk or a closed pipe, it tries a busy pipe
+// again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
+
+import { close, constants, fstatSync, open, openSync, write, writeSync } from 'node:fs';
+
+/** Waits before the next try: a busy pipe empties soon, a full disk does not. */
+const BUSY_RETRY_MS = 5;
+const FAILED_RETRY_MS = 1000;
+/** Writes to a pipe up to this length are never mixed with those of other threads (PIPE_BUF). */
+const PIPE_WRITE_BYTES = 4096;
+const PIPE_WRITES_A_TURN = 16;
+const NEWLINE = 10;
+
+/** What happened to the files of a thread, for the filesystem.* stats. */
+export interface FileCounters {
+  /** Lines that were put into a buffer. */
+  writeBuffered: number;
+  /** Writes that were done, and that failed. */
+  writeCompleted: number;
+  writeFailed: number;
+  /** Buffers handed over because time had passed. */
+  flushedByTimer: number;
+  reopenFailed: number;
+  /** Lines given up because too many were waiting, or nobody reads them any more. */
+  dropped: number;
+}
+
+export interface FileWriterOptions {
+  path: string;
+  counters: FileCounters;
+  /** Bytes that may wait; a chunk that would go beyond is dropped. */
+  maxPendingBytes: number;
+  /** Bytes that write() took are the caller's again. */
+  onWritten(bytes: Uint8Array): void;
+  /** Called when writing or reopening fails, once until it works again. */
+  onProblem(message: string): void;
+}
+
+interface Chunk {
+  bytes: Uint8Array;
+  start: number;
+  end: number;
+  lines: number;
+}
+
+export class FileWriter {
+  readonly #options: FileWriterOptions;
+  readonly #target: Target;
+  #fd: number;
+  /** The first chunk is the one being written. */
+  readonly #queue: Chunk[] = [];
+  #pendingBytes = 0;
+  /** Length of the write that another thread does now; 0 when there is none. */
+  #writing = 0;
+  #retry: NodeJS.Timeout | undefined;
+  /** The last write, or reopening, failed; the last chunk was dropped: each is told once. */
+  #isFailing = false;
+  #isDropping = false;
+  #isClosed = false;
+  /** Takes the place of #fd at the next end of a line; -1 for none. */
+  #nextFd = -1;
+  readonly #waiting: (() => void)[] = [];
+  readonly #onWritten = (error: NodeJS.ErrnoException | null, count: number): void => this.#written(error, count);
+
+  /** Opens the file. Throws an Error with the path and the reason when that is not possible. */
+  constructor(options: FileWriterOptions) {
+    this.#options = options;
+    this.#target = openTarget(options.path);
+    this.#fd = this.#target.fd;
+  }
+
+  /** Bytes that wait for being written. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Takes bytes[0, length), which the caller no longer touches: so many whole lines. */
+  write(bytes: Uint8Array, length: number, lines: number): void {
+    if (this.#pendingBytes + length > this.#options.maxPendingBytes) {
+      this.#options.counters.dropped += lines;
+      if (!this.#isDropping) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
+      this.#isDropping = true;
+      return;
+    }
+    this.#isDropping = false;
+    this.#queue.push({ bytes, start: 0, end: length, lines });
+    this.#pendingBytes += length;
+    this.#next();
+  }
+
+  /** Opens the file anew after a rotation. The old one goes on being used when that fails. */
+  reopen(): void {
+    if (this.#target.isStandard || this.#isClosed) return;
+    open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
+      if (error !== null) {
+        this.#options.counters.reopenFailed++;
+        this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}`);
+      } else if (this.#isClosed) {
+        close(fd);
+      } else {
+        if (this.#nextFd >= 0) close(this.#nextFd);
+        this.#nextFd = fd;
+        this.#next();
+      }
+    });
+  }
+
+  /** Resolves when nothing waits any more, or when writing fails. */
+  drained(): Promise<void> {
+    if (this.#isClosed || (this.#writing === 0 && (this.#queue.length === 0 || this.#isFailing)))
+      return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Writes all that waits before it returns, but gives up at the first error and after `timeoutMs` of a busy pipe. */
+  flushSync(timeoutMs: number): void {
+    const deadline = performance.now() + timeoutMs;
+    // A write that is under way goes on in its own thread: the process does not end before it.
+    const first = this.#writing > 0 ? 1 : 0;
+    if (first > 0) this.#splitFirst();
+    while (this.#queue.length > first) {
+      const code = this.#writeNow(first);
+      if (code === '') continue;
+      if (code !== 'EAGAIN' || performance.now() > deadline) return;
+      Atomics.wait(sleeper, 0, 0, BUSY_RETRY_MS);
+    }
+  }
+
+  /** Closes the file. What waits is lost: flush before. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    this.#dropAll();
+    if (this.#writing === 0) this.#closeFds();
+  }
+
+  #next(): void {
+    if (this.#writing > 0 || this.#isClosed) return;
+    if (this.#nextFd >= 0) this.#switchFd();
+    if (this.#retry !== undefined) return;
+    if (this.#target.isBusyPipe) this.#fillPipe();
+    const chunk = this.#queue[0];
+    if (chunk === undefined) {
+      this.#signal();
+    } else if (this.#retry === undefined) {
+      this.#writing = this.#writeLength(chunk);
+      write(this.#fd, chunk.bytes, chunk.start, this.#writing, null, this.#onWritten);
+    }
+  }
+
+  /** A pipe that does not block is written to right here: that costs less than the way to another thread. */
+  #fillPipe(): void {
+    for (let writes = 0; this.#queue.length > 0; writes++) {
+      const code = writes < PIPE_WRITES_A_TURN ? this.#writeNow(0) : 'EAGAIN';
+      if (code !== '') {
+        this.#failed(code);
+        return;
+      }
+    }
+  }
+
+  #written(error: NodeJS.ErrnoException | null, count: number): void {
+    this.#writing = 0;
+    if (this.#isClosed) {
+      this.#closeFds();
+      return;
+    }
+    if (error === null) {
+      this.#succeeded(0, count);
+    } else {
+      this.#tell(error);
+      this.#failed(error.code ?? '');
+    }
+    this.#next();
+  }
+
+  /** Writes from the chunk at this place of the queue; returns the code of the error, or nothing. */
+  #writeNow(index: number): string {
+    const chunk = this.#queue[index]!;
+    try {
+      this.#succeeded(index, writeSync(this.#fd, chunk.bytes, chunk.start, this.#writeLength(chunk), null));
+      return '';
+    } catch (error) {
+      this.#tell(error as NodeJS.ErrnoException);
+      return (error as NodeJS.ErrnoException).code ?? 'EIO';
+    }
+  }
+
+  /** Takes written bytes off the chunk at this place of the queue. */
+  #succeeded(index: number, count: number): void {
+    this.#options.counters.writeCompleted++;
+    this.#isFailing = false;
+    const chunk = this.#queue[index]!;
+    chunk.start += count;
+    this.#pendingBytes -= count;
+    if (chunk.start < chunk.end) return;
+    this.#queue.splice(index, 1);
+    this.#options.onWritten(chunk.bytes);
+  }
+
+  #tell(error: NodeJS.ErrnoException): void {
+    if (error.code === 'EAGAIN') return;
+    this.#options.counters.writeFailed++;
+    if (!this.#isFailing) this.#options.onProblem(`cannot write to '${this.#options.path}': ${error.message}`);
+    this.#isFailing = true;
+  }
+
+  /** A disk may get space again; a pipe without a reader never gets one. */
+  #failed(code: string): void {
+    if (code === 'EPIPE') this.#dropAll();
+    else this.#retryIn(code === 'EAGAIN' ? BUSY_RETRY_MS : FAILED_RETRY_MS);
+    if (code !== 'EAGAIN') this.#signal();
+  }
+
+  #retryIn(delayMs: number): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#next();
+    }, delayMs).unref();
+  }
+
+  /** Makes what is not under way of the first chunk a chunk of its own. */
+  #splitFirst(): void {
+    const chunk = this.#queue[0]!;
+    const middle = chunk.start + this.#writing;
+    if (middle === chunk.end) return;
+    this.#queue.splice(1, 0, {
+      bytes: chunk.bytes.slice(middle, chunk.end),
+      start: 0,
+      end: chunk.end - middle,
+      lines: 0,
+    });
+    chunk.end = middle;
+  }
+
+  #dropAll(): void {
+    for (const chunk of this.#queue) this.#options.counters.dropped += chunk.lines;
+    this.#queue.length = 0;
+    this.#pendingBytes = 0;
+  }
+
+  /** A write to a pipe ends with a line and is short enough to stay in one piece, unless a line alone is longer. */
+  #writeLength({ bytes, start, end }: Chunk): number {
+    if (!this.#target.isPipe || end - start <= PIPE_WRITE_BYTES) return end - start;
+    const last = bytes.lastIndexOf(NEWLINE, start + PIPE_WRITE_BYTES - 1);
+    if (last >= start) return last + 1 - start;
+    const first = bytes.indexOf(NEWLINE, start);
+    return (first < 0 || first >= end ? end : first + 1) - start;
+  }
+
+  /** The rest of a line goes to the descriptor that got its beginning, unless that takes nothing any more. */
+  #switchFd(): void {
+    const chunk = this.#queue[0];
+    const isInsideLine = chunk !== undefined && chunk.start > 0 && chunk.bytes[chunk.start - 1] !== NEWLINE;
+    if (isInsideLine && !this.#isFailing) return;
+    close(this.#fd);
+    this.#fd = this.#nextFd;
+    this.#nextFd = -1;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+  }
+
+  #signal(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+
+  #closeFds(): void {
+    if (!this.#target.isInherited) close(this.#fd);
+    if (this.#nextFd >= 0) close(this.#nextFd);
+    this.#signal();
+  }
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+const STANDARD_STREAMS: Readonly<Record<string, number>> = {
+  '/dev/stdout': 1,
+  '/dev/fd/1': 1,
+  '/proc/self/fd/1': 1,
+  '/dev/stderr': 2,
+  '/dev/fd/2': 2,
+  '/proc/self/fd/2': 2,
+};
+
+/** Whether the path is the process's standard output or error. */
+export function isStandardStream(path: string): boolean {
+  return path in STANDARD_STREAMS;
+}
+
+interface Target {
+  fd: number;
+  /** Standard output or error: never opened anew. */
+  isStandard: boolean;
+  /** The process's own descriptor: not ours to close. */
+  isInherited: boolean;
+  isPipe: boolean;
+  /** A pipe through a description of our own: a full one says EAGAIN. */
+  isBusyPipe: boolean;
+}
+
+/** Not blocking, for named pipes: opening one waits for no reader, and a slow reader holds up no thread. */
+const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
+
+function openTarget(path: string): Target {
+  const standard = STANDARD_STREAMS[path];
+  try {
+    if (standard === undefined) {
+      const fd = openSync(path, OPEN_FLAGS, 0o644);
+      const isPipe = fstatSync(fd).isFIFO();
+      return { fd, isStandard: false, isInherited: false, isPipe, isBusyPipe: isPipe };
+    }
+    // A pipe is opened anew to have it not blocking without changing it for others. Files are not: what is appended through
+    // another description would be overwritten through the inherited one. Sockets cannot be.
+    const isPipe = fstatSync(standard).isFIFO();
+    const own = isPipe ? openPipe(path) : -1;
+    if (own >= 0) return { fd: own, isStandard: true, isInherited: false, isPipe, isBusyPipe: true };
+    return { fd: standard, isStandard: true, isInherited: true, isPipe, isBusyPipe: false };
+  } catch (error) {
+    throw new Error(`unable to open file '${path}': ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Another user's pipe can be written to but not opened: then the inherited descriptor must do. */
+function openPipe(path: string): number {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return -1;
+  }
+}
