@@ -1,0 +1,124 @@
+// Makes the bundle: protobufjs's own JSON form of the types, with every type name absolute and the options that Baton
+// obeys in a compact form. protobufjs can load it whole; the configuration loader reads it as plain data.
+//
+// Options of a field: rules (protoc-gen-validate), deprecated, disallowed (deprecated and refused by default), sensitive
+// (redacted in dumps), category (of the extension that fits), proto3_optional. Of a oneof: required. Of a message:
+// previous (its v2 name, for hints). Of an enum value: deprecated.
+
+import protobuf from 'protobufjs';
+
+/** Packages whose messages are kept even when nothing refers to them: resources, extensions and admin answers. */
+const KEPT = /^(envoy\.|xds\.(core|type)\.|udpa\.type\.)/;
+
+/** Categories of fields whose comments do not name one. */
+const CATEGORIES = {
+  'envoy.config.accesslog.v3.AccessLog.typed_config': 'envoy.access_loggers',
+  'envoy.config.accesslog.v3.ExtensionFilter.typed_config': 'envoy.access_loggers.extension_filters',
+  'envoy.config.cluster.v3.Cluster.typed_extension_protocol_options': 'envoy.upstream_options',
+  'envoy.config.cluster.v3.Filter.typed_config': 'envoy.filters.upstream_network',
+  'envoy.config.metrics.v3.StatsSink.typed_config': 'envoy.stats_sinks',
+  'envoy.config.route.v3.Route.typed_per_filter_config': 'envoy.filters.http',
+  'envoy.config.route.v3.RouteConfiguration.typed_per_filter_config': 'envoy.filters.http',
+  'envoy.config.route.v3.VirtualHost.typed_per_filter_config': 'envoy.filters.http',
+  'envoy.config.route.v3.WeightedCluster.ClusterWeight.typed_per_filter_config': 'envoy.filters.http',
+  'envoy.config.trace.v3.Tracing.Http.typed_config': 'envoy.tracers',
+};
+
+/**
+ * @param {protobuf.Root} protos
+ * @returns {{nested: object}} the bundle
+ */
+export function bundleOf(protos) {
+  const wanted = reachable(protos);
+  return { nested: namespaceJson(protos, wanted) };
+}
+
+function reachable(protos) {
+  const wanted = new Set();
+  const walk = (object) => {
+    if (object instanceof protobuf.Type || object instanceof protobuf.Enum) {
+      if (KEPT.test(nameOf(object))) want(object, wanted);
+    }
+    for (const child of object.nestedArray ?? []) walk(child);
+  };
+  walk(protos);
+  return wanted;
+}
+
+function want(object, wanted) {
+  if (wanted.has(object)) return;
+  wanted.add(object);
+  if (!(object instanceof protobuf.Type)) return;
+  for (const field of object.fieldsArray) if (field.resolvedType) want(field.resolvedType, wanted);
+}
+
+function namespaceJson(namespace, wanted) {
+  const nested = {};
+  for (const child of [...(namespace.nestedArray ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (child instanceof protobuf.Enum) {
+      if (wanted.has(child)) nested[child.name] = enumJson(child);
+      continue;
+    }
+    const inner = namespaceJson(child, wanted);
+    if (child instanceof protobuf.Type) {
+      if (wanted.has(child) || inner) nested[child.name] = { ...messageJson(child), ...(inner && { nested: inner }) };
+    } else if (inner && !(child instanceof protobuf.Service)) {
+      nested[child.name] = { nested: inner };
+    }
+  }
+  return Object.keys(nested).length > 0 ? nested : undefined;
+}
+
+function messageJson(type) {
+  const json = { fields: {} };
+  const previous = type.options?.['(udpa.annotations.versioning).previous_message_type'];
+  if (previous) json.options = { previous };
+  for (const oneof of type.oneofsArray) {
+    if (oneof.fieldsArray.some((field) => field.options?.proto3_optional)) continue;
+    json.oneofs ??= {};
+    json.oneofs[oneof.name] = {
+      oneof: oneof.fieldsArray.map((field) => field.name),
+      ...(oneof.options?.['(validate.required)'] && { options: { required: true } }),
+    };
+  }
+  for (const field of type.fieldsArray) json.fields[field.name] = fieldJson(field);
+  return json;
+}
+
+function fieldJson(field) {
+  const options = fieldOptions(field);
+  return {
+    ...(field.repeated && { rule: 'repeated' }),
+    ...(field.map && { keyType: field.keyType }),
+    type: field.resolvedType ? `.${nameOf(field.resolvedType)}` : field.type,
+    id: field.id,
+    ...(options && { options }),
+  };
+}
+
+function fieldOptions(field) {
+  const options = {};
+  for (const parsed of field.parsedOptions ?? []) {
+    if (parsed['(validate.rules)']) options.rules = { ...options.rules, ...parsed['(validate.rules)'] };
+    if (parsed['deprecated'] === true) options.deprecated = true;
+    if (parsed['(udpa.annotations.sensitive)'] === true) options.sensitive = true;
+    if ('(envoy.annotations.disallowed_by_default)' in parsed) options.disallowed = true;
+  }
+  if (field.options?.proto3_optional) options.proto3_optional = true;
+  const category = /\[#extension-category:\s*([\w.]*\w)/.exec(field.comment ?? '');
+  const name = `${nameOf(field.parent)}.${field.name}`;
+  if (category || CATEGORIES[name]) options.category = category?.[1] ?? CATEGORIES[name];
+  return Object.keys(options).length > 0 ? options : undefined;
+}
+
+function enumJson(type) {
+  const deprecated = {};
+  for (const [name, options] of Object.entries(type.valuesOptions ?? {})) {
+    if (options?.deprecated) deprecated[name] = { deprecated: true };
+  }
+  return { values: { ...type.values }, ...(Object.keys(deprecated).length > 0 && { valuesOptions: deprecated }) };
+}
+
+function nameOf(object) {
+  return object.fullName.replace(/^\./, '');
+}

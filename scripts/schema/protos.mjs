@@ -1,0 +1,66 @@
+// Reads the .proto files: Envoy's API as @grpc/grpc-js-xds ships it, and the few that it lacks, from src/config/protos.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import protobuf from 'protobufjs';
+import { ADDITIONS } from './additions.mjs';
+
+/** Files of the package that import protos which it does not carry. A proto under src/config/protos brings one back. */
+const LEFT_OUT = new Set([
+  'envoy/config/trace/v3/opencensus.proto',
+  'envoy/config/trace/v3/trace.proto',
+  'envoy/extensions/access_loggers/open_telemetry/v3/logs_service.proto',
+  'envoy/service/metrics/v3/metrics_service.proto',
+  'envoy/service/trace/v3/trace_service.proto',
+]);
+
+/**
+ * All v3 messages of Envoy's API with field names as written, comments, and options parsed.
+ * @param {string} root the checkout
+ * @returns {protobuf.Root}
+ */
+export function loadProtos(root) {
+  const deps = join(root, 'node_modules/@grpc/grpc-js-xds/deps');
+  const own = join(root, 'src/config/protos');
+  const folders = [
+    own,
+    ...['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(deps, name)),
+    join(root, 'node_modules/protobufjs'),
+  ];
+  const protos = new protobuf.Root();
+  protos.resolvePath = (_origin, target) => {
+    const folder = folders.find((candidate) => existsSync(join(candidate, target)));
+    return folder ? join(folder, target) : target;
+  };
+  const files = [...protoFiles(join(deps, 'envoy-api')), ...protoFiles(own)].filter(isWanted);
+  protos.loadSync([...new Set(files)].sort(), {
+    keepCase: true,
+    alternateCommentMode: true,
+    preferTrailingComment: false,
+  });
+  addFields(protos);
+  protos.resolveAll();
+  return protos;
+}
+
+function isWanted(file) {
+  return (/(^|\/)v3\//.test(file) || !file.startsWith('envoy/')) && !LEFT_OUT.has(file);
+}
+
+function protoFiles(folder) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.proto'));
+}
+
+function addFields(protos) {
+  for (const [message, fields] of Object.entries(ADDITIONS)) {
+    const source = `syntax = "proto3"; message Added { ${fields} }`;
+    const added = protobuf.parse(source, new protobuf.Root(), { keepCase: true }).root.lookupType('Added');
+    const target = protos.lookupType(message);
+    for (const { name, id, type, rule } of added.fieldsArray) {
+      const field = new protobuf.Field(name, id, type, rule);
+      target.add(field);
+      field.resolve();
+    }
+  }
+}

@@ -1,0 +1,221 @@
+// Walks a message in canonical form: implemented fields, constraints of the API, required oneofs, expressions, extensions.
+
+import { BatonError } from '../common/errors.js';
+import { compileRegex } from '../common/regex.js';
+import { didYouMean } from '../common/suggest.js';
+import { type Message, messageNameOf } from './decode.js';
+import type { Extension, ExtensionCatalog } from './extension.js';
+import { type AnyRow, rowOf } from './implemented/index.js';
+import type { ImplementedTable } from './implemented/table.js';
+import { type PathPart, parsePath } from './path.js';
+import type { Problems } from './problems.js';
+import { brokenRule, brokenValueRule, elementRules } from './rules.js';
+import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema.js';
+
+export const TYPE_URL_PREFIX = 'type.googleapis.com/';
+
+export class Checker {
+  readonly #schema: Schema;
+  readonly #catalog: ExtensionCatalog;
+  readonly #table: ImplementedTable;
+  readonly #problems: Problems;
+  readonly #path: PathPart[] = [];
+
+  constructor(schema: Schema, catalog: ExtensionCatalog, table: ImplementedTable, problems: Problems) {
+    this.#schema = schema;
+    this.#catalog = catalog;
+    this.#table = table;
+    this.#problems = problems;
+  }
+
+  /**
+   * Checks `message` as that type. An extension given by its name alone gets the typed_config that the name stands for.
+   */
+  check(name: string, message: Message): void {
+    this.#message(this.#schema.message(name)!, message);
+  }
+
+  #message(type: MessageType, message: Message): void {
+    for (const field of type.fields.values()) {
+      const value = message[field.name];
+      if (value === undefined && !field.rules) continue;
+      this.#path.push(field.name);
+      if (!this.#problems.has(this.#path)) this.#field(type, field, value, message);
+      this.#path.pop();
+    }
+    for (const oneof of type.oneofs) if (oneof.isRequired) this.#requiredOneof(oneof.fields, message);
+    if (type.fields.has('typed_config') && message['typed_config'] === undefined) this.#namedOnly(type, message);
+    if (type.name === REGEX_MATCHER) this.#regex(message);
+  }
+
+  #requiredOneof(members: readonly string[], message: Message): void {
+    const isSet = members.some(
+      (member) => message[member] !== undefined || this.#problems.has([...this.#path, member]),
+    );
+    if (!isSet) this.#problems.error(this.#path, `one of ${members.join(', ')} must be set`);
+  }
+
+  #regex(message: Message): void {
+    try {
+      compileRegex(String(message['regex'] ?? ''));
+    } catch (error) {
+      if (!(error instanceof BatonError)) throw error;
+      this.#problems.error([...this.#path, 'regex'], error.message);
+    }
+  }
+
+  #field(type: MessageType, field: FieldType, value: unknown, owner: Message): void {
+    if (value !== undefined && !this.#isImplemented(type, field, value)) return;
+    if (value !== undefined && field.isDeprecated) {
+      this.#problems.warn(this.#path, `field '${field.name}' of ${type.name} is deprecated`);
+    }
+    const enumType = field.value.kind === 'enum' ? this.#schema.enum(field.value.name) : undefined;
+    const rule = brokenRule(field, value, enumType);
+    if (rule !== undefined) {
+      this.#problems.error(this.#path, rule);
+      return;
+    }
+    if (value === undefined) return;
+    if (field.shape === 'single') this.#value(field, value, undefined, enumType, owner);
+    else this.#elements(field, value as unknown[] | Message, enumType, owner);
+  }
+
+  #elements(field: FieldType, values: unknown[] | Message, enumType: EnumType | undefined, owner: Message): void {
+    const isList = field.shape === 'list';
+    const rules = elementRules(field, isList ? 'items' : 'values');
+    const keyRules = elementRules(field, 'keys');
+    for (const [key, value] of Object.entries(values)) {
+      if (value === null && field.value.kind !== 'special') continue;
+      this.#path.push(isList ? Number(key) : key);
+      const rule = keyRules && !isList ? brokenValueRule(keyRules, key) : undefined;
+      if (rule !== undefined) this.#problems.error(this.#path, rule, 'key');
+      if (!this.#problems.has(this.#path)) this.#value(field, value, rules, enumType, isList ? owner : { name: key });
+      this.#path.pop();
+    }
+  }
+
+  #value(
+    field: FieldType,
+    value: unknown,
+    rules: FieldRules | undefined,
+    enumType: EnumType | undefined,
+    owner: Message,
+  ): void {
+    const rule = rules && brokenValueRule(rules, value, enumType);
+    if (rule !== undefined) this.#problems.error(this.#path, rule);
+    if (enumType?.deprecated.has(value as string)) this.#problems.warn(this.#path, `'${value}' is deprecated`, 'value');
+    const type: ValueType = field.value;
+    if (type.kind === 'message') {
+      const messageType = this.#schema.message(type.name)!;
+      this.#categories.push(field.category ?? this.#categories.at(-1));
+      this.#message(messageType, value as Message);
+      this.#categories.pop();
+    } else if (type.kind === 'special' && type.special === 'any') {
+      this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
+    }
+  }
+
+  /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
+  readonly #categories: (string | undefined)[] = [];
+
+  #isImplemented(type: MessageType, field: FieldType, value: unknown): boolean {
+    const row = rowOf(this.#table, type.name, field.name);
+    const refusal = refusalOf(row, value);
+    if (refusal === undefined) return true;
+    if (refusal.what === 'field') {
+      const text = `field '${field.name}' of ${type.name} is not implemented in Baton`;
+      this.#problems.error(this.#path, refusal.reason === '' ? text : `${text}: ${refusal.reason}`, 'key');
+    } else {
+      this.#problems.error(this.#path, `${refusal.reason} of ${type.name}.${field.name} is not implemented in Baton`);
+    }
+    return false;
+  }
+
+  /** A known name without a typed_config stands for the extension's defaults, as in older files. */
+  #namedOnly(type: MessageType, message: Message): void {
+    const field = type.fields.get('typed_config')!;
+    const oneof = type.oneofs.find((candidate) => candidate.name === field.oneof);
+    const path = [...this.#path, 'typed_config'];
+    if (this.#problems.has(path) || oneof?.fields.some((member) => message[member] !== undefined)) return;
+    const name = String(message['name'] ?? '');
+    const category = field.category ?? this.#categories.at(-1);
+    const found = category === undefined ? undefined : this.#catalog.byName(category, name);
+    if (!found) {
+      this.#problems.error(this.#path, notRegistered(name, ''));
+      return;
+    }
+    message['typed_config'] = { '@type': typeUrlOf(found.typeUrls[0]!) };
+    this.#path.push('typed_config');
+    this.#extension(message['typed_config'] as Message, message, category);
+    this.#path.pop();
+  }
+
+  #extension(config: Message, owner: Message, category: string | undefined): void {
+    const url = String(config['@type'] ?? '');
+    const found = this.#catalog.byTypeUrl(url);
+    const refusal = this.#refusalOf(found, url, category);
+    if (refusal !== undefined || !found) {
+      this.#problems.error([...this.#path, '@type'], `${notRegistered(String(owner['name'] ?? ''), url)}${refusal}`);
+      return;
+    }
+    const type = this.#schema.message(messageNameOf(url));
+    const before = this.#problems.errorCount;
+    this.#categories.push(undefined);
+    if (type) this.#message(type, config);
+    this.#categories.pop();
+    if (this.#problems.errorCount === before) this.#ask(found, config);
+  }
+
+  /** Why the extension cannot be used here; undefined when it can. */
+  #refusalOf(found: Extension | undefined, url: string, category: string | undefined): string | undefined {
+    if (!found) return this.#unknownExtension(url);
+    if (this.#catalog.isDisabled(found))
+      return `: '${found.category}/${found.name}' is disabled by --disable-extensions`;
+    if (category !== undefined && found.category !== category) {
+      return `: here one of ${category} is needed, and '${found.name}' is one of ${found.category}`;
+    }
+    return undefined;
+  }
+
+  #unknownExtension(url: string): string {
+    const name = messageNameOf(url);
+    const successor = this.#schema.successorOf(name);
+    if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
+    if (this.#schema.message(name)) return ': Baton does not implement this extension';
+    const urls = this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf));
+    return didYouMean(url, urls);
+  }
+
+  #ask(extension: Extension, config: Message): void {
+    extension.validate?.(config, (path, message) => this.#problems.error([...this.#path, ...parsePath(path)], message));
+  }
+}
+
+const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
+
+/** The type URL of a message given by its name or its URL. */
+export function typeUrlOf(name: string): string {
+  return name.includes('/') ? name : `${TYPE_URL_PREFIX}${name}`;
+}
+
+function notRegistered(name: string, url: string): string {
+  return `Didn't find a registered implementation for '${name}' with type URL: '${url}'`;
+}
+
+interface Refusal {
+  readonly what: 'field' | 'value';
+  readonly reason: string;
+}
+
+function refusalOf(row: AnyRow | undefined, value: unknown): Refusal | undefined {
+  if (row === undefined) return { what: 'field', reason: '' };
+  if (row === true || 'accepted' in row) return undefined;
+  if ('refused' in row) return { what: 'field', reason: row.refused };
+  if ('atMost' in row) {
+    const count = (value as readonly unknown[]).length;
+    if (count <= row.atMost) return undefined;
+    return { what: 'field', reason: `more than ${row.atMost}: ${row.reason}` };
+  }
+  const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
+  return wrong === undefined ? undefined : { what: 'value', reason: `'${wrong}'` };
+}

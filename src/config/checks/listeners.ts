@@ -1,0 +1,100 @@
+// Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
+
+import { isIP } from 'node:net';
+import { unpack } from '../any.js';
+import type { ExtensionCatalog } from '../extension.js';
+import type { Any, Filter, HttpFilter, Listener } from '../generated/api.js';
+import type { Path } from '../path.js';
+import type { Problems } from '../problems.js';
+import { checkUnique } from './names.js';
+import { checkClusterName, checkRoutes } from './routes.js';
+
+/** What the checks below need to know. */
+export interface Surroundings {
+  readonly catalog: ExtensionCatalog;
+  readonly problems: Problems;
+  readonly clusters: ReadonlySet<string>;
+}
+
+const LISTENERS = ['static_resources', 'listeners'];
+const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const TCP_PROXY = 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+
+export function checkListeners(listeners: readonly Listener[], around: Surroundings): void {
+  const names = listeners.map((listener) => listener?.name);
+  checkUnique(names, (index) => [...LISTENERS, index, 'name'], 'listener', around.problems);
+  const addresses = listeners.map((listener) => listener && addressOf(listener));
+  checkUnique(addresses, (index) => [...LISTENERS, index, 'address'], 'listener address', around.problems);
+  listeners.forEach((listener, index) => {
+    if (listener) checkListener(listener, [...LISTENERS, index], around);
+  });
+}
+
+/** What two listeners cannot both be bound to; undefined where the kernel chooses the port. */
+function addressOf(listener: Listener): string | undefined {
+  const { socket_address: socket, pipe } = listener.address ?? {};
+  if (pipe) return pipe.path;
+  if (!socket?.port_value || listener.bind_to_port === false) return undefined;
+  return `${socket.address}:${socket.port_value}`;
+}
+
+function checkListener(listener: Listener, path: Path, around: Surroundings): void {
+  const { problems } = around;
+  const host = listener.address?.socket_address?.address;
+  if (host !== undefined && isIP(host) === 0) {
+    problems.error([...path, 'address', 'socket_address', 'address'], `malformed IP address: ${host}`);
+  }
+  if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
+  if (!listener.filter_chains && !problems.has([...path, 'filter_chains'])) {
+    problems.error(path, `no filter chains specified`);
+  }
+  listener.filter_chains?.forEach((chain, index) => {
+    const at = [...path, 'filter_chains', index, 'filters'];
+    checkOrder(chain?.filters, at, 'network filter', around);
+    chain?.filters?.forEach((filter, number) => {
+      if (filter?.typed_config) checkFilter(filter.typed_config, [...at, number, 'typed_config'], around);
+    });
+  });
+}
+
+function checkFilter(config: Any, path: Path, around: Surroundings): void {
+  const manager = unpack(config, HCM);
+  if (manager) {
+    if (!manager.http_filters) {
+      if (!around.problems.has([...path, 'http_filters'])) {
+        around.problems.error(
+          path,
+          "http_filters is empty: it must end with a filter such as 'envoy.filters.http.router'",
+        );
+      }
+    } else checkOrder(manager.http_filters, [...path, 'http_filters'], 'HTTP filter', around);
+    if (manager.route_config) checkRoutes(manager.route_config, [...path, 'route_config'], around);
+  }
+  const proxy = unpack(config, TCP_PROXY);
+  if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around);
+  proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
+    checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around);
+  });
+}
+
+/** A terminal filter stands last, and only there. */
+function checkOrder(
+  filters: readonly (Filter | HttpFilter)[] | undefined,
+  path: Path,
+  what: string,
+  { catalog, problems }: Surroundings,
+): void {
+  filters?.forEach((filter, index) => {
+    const found = filter?.typed_config && catalog.byTypeUrl(filter.typed_config['@type']);
+    if (!found) return;
+    const isLast = index === filters.length - 1;
+    if (found.isTerminal && !isLast) {
+      problems.error([...path, index], `terminal ${what} '${found.name}' must be the last one, and others follow it`);
+    } else if (!found.isTerminal && isLast) {
+      problems.error(
+        [...path, index],
+        `non-terminal ${what} '${found.name}' is the last one: the chain must end with a terminal filter`,
+      );
+    }
+  });
+}

@@ -1,0 +1,20 @@
+// Names that may be given only once.
+
+import type { Path } from '../path.js';
+import type { Problems } from '../problems.js';
+
+/** Reports each name that an earlier element of the list has; empty names do not count. */
+export function checkUnique(
+  names: readonly (string | undefined)[],
+  pathOf: (index: number) => Path,
+  what: string,
+  problems: Problems,
+): void {
+  const first = new Map<string, number>();
+  names.forEach((name, index) => {
+    if (name === undefined || name === '') return;
+    const earlier = first.get(name);
+    if (earlier === undefined) first.set(name, index);
+    else problems.error(pathOf(index), `duplicate ${what} '${name}': the name is used by number ${earlier} as well`);
+  });
+}

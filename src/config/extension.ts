@@ -1,0 +1,69 @@
+// The catalog of extensions: the contract between the configuration loader and the rooms above that implement them.
+
+import type { ImplementedTable } from './implemented/table.js';
+
+/** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
+export type Report = (path: string, message: string) => void;
+
+/** What the loader needs to know of an extension. */
+export interface Extension {
+  /** Envoy's category, for example `envoy.filters.http`. */
+  readonly category: string;
+  /** The canonical name, for example `envoy.filters.http.router`. */
+  readonly name: string;
+  /** Full names of the messages that configure it; the first is the one meant when only the name is given. */
+  readonly typeUrls: readonly string[];
+  /** Whether a filter ends its chain: it must come last, and a chain must end with such a one. */
+  readonly isTerminal?: boolean;
+  /** Fields of its own messages that it implements; what is set beyond them is refused. */
+  readonly implemented?: ImplementedTable;
+  /** Checks what the schema cannot. `config` is in canonical form and obeys the schema. */
+  validate?(config: unknown, report: Report): void;
+}
+
+/** All extensions of this build, by type URL and by category and name. */
+export class ExtensionCatalog {
+  readonly #byMessage = new Map<string, Extension>();
+  readonly #byName = new Map<string, Extension>();
+  readonly #disabled: ReadonlySet<string>;
+
+  /** @param disabled `<category>/<name>` of those that no configuration may use */
+  constructor(extensions: readonly Extension[], disabled: Iterable<string> = []) {
+    this.#disabled = new Set(disabled);
+    for (const extension of extensions) {
+      this.#byName.set(keyOf(extension), extension);
+      for (const url of extension.typeUrls) this.#byMessage.set(messageOfUrl(url), extension);
+    }
+  }
+
+  /** The extension that a typed_config of this type URL configures. */
+  byTypeUrl(url: string): Extension | undefined {
+    return this.#byMessage.get(messageOfUrl(url));
+  }
+
+  byName(category: string, name: string): Extension | undefined {
+    return this.#byName.get(`${category}/${name}`);
+  }
+
+  isDisabled(extension: Extension): boolean {
+    return this.#disabled.has(keyOf(extension));
+  }
+
+  /** In order of category, then name. */
+  list(): readonly Extension[] {
+    return [...this.#byName.keys()].sort().map((key) => this.#byName.get(key)!);
+  }
+
+  /** Names given as disabled that no extension has. */
+  unknownDisabled(): readonly string[] {
+    return [...this.#disabled].filter((key) => !this.#byName.has(key));
+  }
+}
+
+function keyOf(extension: Extension): string {
+  return `${extension.category}/${extension.name}`;
+}
+
+function messageOfUrl(url: string): string {
+  return url.slice(url.lastIndexOf('/') + 1);
+}

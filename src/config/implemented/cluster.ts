@@ -1,0 +1,62 @@
+// Implemented fields of clusters, their endpoints and protocol options.
+
+import { ALL, type ImplementedTable } from './table.js';
+
+export const CLUSTER: ImplementedTable = {
+  'envoy.config.cluster.v3.Cluster': {
+    name: true,
+    alt_stat_name: true,
+    type: ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS'],
+    connect_timeout: true,
+    per_connection_buffer_limit_bytes: true,
+    lb_policy: ['ROUND_ROBIN', 'LEAST_REQUEST', 'RANDOM'],
+    load_assignment: true,
+    max_requests_per_connection: true,
+    circuit_breakers: true,
+    typed_extension_protocol_options: true,
+    dns_refresh_rate: true,
+    dns_failure_refresh_rate: true,
+    respect_dns_ttl: true,
+    dns_lookup_family: true,
+    upstream_bind_config: true,
+    least_request_lb_config: true,
+    round_robin_lb_config: true,
+    common_lb_config: true,
+    metadata: true,
+    upstream_connection_options: true,
+  },
+  'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
+  'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },
+  'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': {},
+  'envoy.config.cluster.v3.Cluster.CommonLbConfig': { healthy_panic_threshold: true },
+  'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true },
+  'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {
+    priority: true,
+    max_connections: true,
+    max_pending_requests: true,
+    max_requests: true,
+    max_retries: true,
+    track_remaining: true,
+  },
+  'envoy.config.cluster.v3.UpstreamConnectionOptions': { tcp_keepalive: true },
+  'envoy.config.core.v3.BindConfig': { source_address: true, freebind: true },
+  'envoy.config.endpoint.v3.ClusterLoadAssignment': { cluster_name: true, endpoints: true },
+  'envoy.config.endpoint.v3.LocalityLbEndpoints': {
+    locality: true,
+    lb_endpoints: true,
+    load_balancing_weight: true,
+    metadata: true,
+  },
+  'envoy.config.endpoint.v3.LbEndpoint': {
+    endpoint: true,
+    health_status: true,
+    metadata: true,
+    load_balancing_weight: true,
+  },
+  'envoy.config.endpoint.v3.Endpoint': { address: true, hostname: true },
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+    common_http_protocol_options: true,
+    explicit_http_config: true,
+  },
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': { http_protocol_options: true },
+};

@@ -1,0 +1,46 @@
+// Implemented fields of the small messages that many others hold.
+
+import { ALL, accepted, type ImplementedTable } from './table.js';
+
+export const COMMON: ImplementedTable = {
+  'envoy.config.core.v3.Address': { socket_address: true, pipe: true },
+  'envoy.config.core.v3.SocketAddress': { protocol: ['TCP'], address: true, port_value: true, ipv4_compat: true },
+  'envoy.config.core.v3.Pipe': ALL,
+  'envoy.config.core.v3.Locality': ALL,
+  'envoy.config.core.v3.Metadata': { filter_metadata: true },
+  'envoy.config.core.v3.TcpKeepalive': ALL,
+  'envoy.config.core.v3.BackoffStrategy': ALL,
+  'envoy.config.core.v3.DataSource': {
+    filename: true,
+    inline_bytes: true,
+    inline_string: true,
+    environment_variable: true,
+  },
+  'envoy.config.core.v3.HeaderValue': { key: true, value: true },
+  'envoy.config.core.v3.HeaderValueOption': ALL,
+  'envoy.config.core.v3.RuntimeFractionalPercent': {
+    default_value: true,
+    runtime_key: accepted('no runtime layer can be configured yet, so the default value always applies'),
+  },
+  'envoy.config.core.v3.RuntimeDouble': {
+    default_value: true,
+    runtime_key: accepted('no runtime layer can be configured yet, so the default value always applies'),
+  },
+  'envoy.type.v3.FractionalPercent': ALL,
+  'envoy.type.v3.Percent': ALL,
+  'envoy.type.v3.Int64Range': ALL,
+  'envoy.type.v3.Int32Range': ALL,
+  'envoy.type.matcher.v3.StringMatcher': {
+    exact: true,
+    prefix: true,
+    suffix: true,
+    safe_regex: true,
+    contains: true,
+    ignore_case: true,
+  },
+  'envoy.type.matcher.v3.RegexMatcher': { regex: true, google_re2: accepted('RE2 is the only engine') },
+  'envoy.type.matcher.v3.RegexMatcher.GoogleRE2': {
+    max_program_size: accepted('RE2 programs have a limit of their own'),
+  },
+  'envoy.type.matcher.v3.RegexMatchAndSubstitute': ALL,
+};

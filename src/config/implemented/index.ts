@@ -1,0 +1,31 @@
+// The table of implemented fields: what is set beyond it is refused at load time, by name and position.
+
+import { ACCESS_LOG } from './access-log.js';
+import { BOOTSTRAP } from './bootstrap.js';
+import { CLUSTER } from './cluster.js';
+import { COMMON } from './common.js';
+import { HTTP } from './http.js';
+import { LISTENER } from './listener.js';
+import { ROUTE } from './route.js';
+import { ALL, type FieldRow, type ImplementedTable, type MessageRows } from './table.js';
+
+/** Everything that the rooms of this build implement; extensions add their own rows in the catalog. */
+export const IMPLEMENTED: ImplementedTable = {
+  ...COMMON,
+  ...BOOTSTRAP,
+  ...LISTENER,
+  ...HTTP,
+  ...ROUTE,
+  ...CLUSTER,
+  ...ACCESS_LOG,
+};
+
+/** A row whatever its field. */
+export type AnyRow = FieldRow<string>;
+
+/** The row of a field, or undefined when it is not implemented. */
+export function rowOf(table: ImplementedTable, message: string, field: string): AnyRow | undefined {
+  const rows = (table as { readonly [message: string]: MessageRows<Record<string, string>> | undefined })[message];
+  if (rows === undefined) return undefined;
+  return rows === ALL ? true : rows[field];
+}

@@ -1,0 +1,50 @@
+// How the table of implemented fields is written: by message, the fields that Baton obeys.
+//
+// A field that is set and not in the table is refused by name and position. Adding or removing one is a one-line edit;
+// the compiler checks messages, fields and enum values against the API.
+
+import type { Messages } from '../generated/api.js';
+
+/**
+ * What Baton does with a field:
+ * - true: obeys it
+ * - a list: obeys these values of the enum
+ * - refused(reason): refuses it, saying why
+ * - accepted(note): takes it, because it cannot change behaviour; the note says why
+ * - atMost(n, reason): obeys up to n elements
+ */
+export type FieldRow<V> = true | Refused | Accepted | AtMost | ([V] extends [string] ? readonly V[] : never);
+
+export interface Refused {
+  readonly refused: string;
+}
+
+export interface Accepted {
+  readonly accepted: string;
+}
+
+export interface AtMost {
+  readonly atMost: number;
+  readonly reason: string;
+}
+
+/** Every field of a message is implemented. */
+export const ALL = 'all';
+
+/** The rows of one message. */
+export type MessageRows<M> = typeof ALL | { readonly [F in keyof M]?: FieldRow<NonNullable<M[F]>> };
+
+/** Rows by the message's full name. */
+export type ImplementedTable = { readonly [N in keyof Messages]?: MessageRows<Messages[N]> };
+
+export function refused(reason: string): Refused {
+  return { refused: reason };
+}
+
+export function accepted(note: string): Accepted {
+  return { accepted: note };
+}
+
+export function atMost(count: number, reason: string): AtMost {
+  return { atMost: count, reason };
+}

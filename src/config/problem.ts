@@ -1,0 +1,31 @@
+// What is wrong with a configuration, with the place in the file, as it crosses threads and is printed.
+
+/** One mistake or warning. All numbers count from 1; 0 means that the source has no lines (binary protos). */
+export interface Problem {
+  /** The file as the user named it, or the option that carried the text. */
+  readonly source: string;
+  readonly line: number;
+  readonly column: number;
+  /** Field path, empty for a mistake in the syntax. */
+  readonly path: string;
+  readonly message: string;
+  /** The offending line, cut to what a terminal shows, and the caret's column within it. */
+  readonly excerpt: string;
+  readonly caret: number;
+}
+
+/** `file:line:column: path: message`, then the offending line and a caret under it. */
+export function formatProblem(problem: Problem): string {
+  const place = problem.line > 0 ? `${problem.source}:${problem.line}:${problem.column}` : problem.source;
+  const path = problem.path === '' ? '' : ` ${problem.path}:`;
+  const head = `${place}:${path} ${problem.message}`;
+  if (problem.line === 0 || problem.excerpt === '') return head;
+  const number = String(problem.line);
+  const margin = ' '.repeat(number.length);
+  return `${head}\n  ${number} | ${problem.excerpt}\n  ${margin} | ${' '.repeat(problem.caret - 1)}^`;
+}
+
+/** All of them, one after the other. */
+export function formatProblems(problems: readonly Problem[]): string {
+  return problems.map(formatProblem).join('\n');
+}

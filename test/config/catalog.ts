@@ -1,0 +1,62 @@
+// Extensions as the loader's tests see them: names and type URLs without the code behind them.
+
+import { type Extension, ExtensionCatalog } from '../../src/config/extension.js';
+
+const EXTENSIONS = 'envoy.extensions';
+
+export const TEST_EXTENSIONS: readonly Extension[] = [
+  {
+    category: 'envoy.filters.network',
+    name: 'envoy.filters.network.http_connection_manager',
+    typeUrls: [`${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`],
+    isTerminal: true,
+  },
+  {
+    category: 'envoy.filters.network',
+    name: 'envoy.filters.network.tcp_proxy',
+    typeUrls: [`${EXTENSIONS}.filters.network.tcp_proxy.v3.TcpProxy`],
+    isTerminal: true,
+  },
+  {
+    category: 'envoy.filters.http',
+    name: 'envoy.filters.http.router',
+    typeUrls: [`${EXTENSIONS}.filters.http.router.v3.Router`],
+    isTerminal: true,
+  },
+  {
+    category: 'envoy.filters.http',
+    name: 'envoy.filters.http.buffer',
+    typeUrls: [`${EXTENSIONS}.filters.http.buffer.v3.Buffer`, `${EXTENSIONS}.filters.http.buffer.v3.BufferPerRoute`],
+  },
+  {
+    category: 'envoy.filters.http',
+    name: 'envoy.filters.http.header_mutation',
+    typeUrls: [
+      `${EXTENSIONS}.filters.http.header_mutation.v3.HeaderMutation`,
+      `${EXTENSIONS}.filters.http.header_mutation.v3.HeaderMutationPerRoute`,
+    ],
+  },
+  {
+    category: 'envoy.access_loggers',
+    name: 'envoy.access_loggers.file',
+    typeUrls: [`${EXTENSIONS}.access_loggers.file.v3.FileAccessLog`],
+    validate(config, report) {
+      const { path } = config as { readonly path?: string };
+      if (path?.endsWith('/')) report('path', 'a file is needed, not a directory');
+    },
+  },
+  {
+    category: 'envoy.access_loggers',
+    name: 'envoy.access_loggers.stdout',
+    typeUrls: [`${EXTENSIONS}.access_loggers.stream.v3.StdoutAccessLog`],
+  },
+  {
+    category: 'envoy.upstream_options',
+    name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+    typeUrls: [`${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`],
+  },
+];
+
+export function testCatalog(disabled: readonly string[] = []): ExtensionCatalog {
+  return new ExtensionCatalog(TEST_EXTENSIONS, disabled);
+}
