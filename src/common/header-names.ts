@@ -3,7 +3,7 @@
 // Parsers find the number by length and bytes; rules, filters and formatters compare numbers and look at bytes only for
 // names that are not known here. Adding a name is one entry in NAMES.
 
-/** Field names with a number. The order is free; a number is its position plus 1. */
+/** Field names with a number: its position plus 1. The order is free behind the names of ConnectionHeader. */
 const NAMES = [
   'host',
   'connection',
@@ -86,19 +86,40 @@ export function headerKey(name: string): HeaderKey {
 }
 
 /**
+ * Numbers of the names that frame messages or belong to one connection, for code that decides by them byte for byte. They
+ * are the first in NAMES, so that `id <= LAST_CONNECTION_HEADER` sorts all others out.
+ */
+export const enum ConnectionHeader {
+  Host = 1,
+  Connection = 2,
+  ContentLength = 3,
+  TransferEncoding = 4,
+  KeepAlive = 5,
+  ProxyConnection = 6,
+  Te = 7,
+  Trailer = 8,
+  Upgrade = 9,
+  Expect = 10,
+}
+export const LAST_CONNECTION_HEADER = ConnectionHeader.Expect;
+
+/**
  * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known.
- * Names are found by length, then by their bytes: an unknown name usually fails at the first byte of few candidates.
+ * Length, first, middle and last byte choose a slot; it holds one candidate at most times, which is compared.
  */
 export function headerIdOf(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
-  if (length >= BY_LENGTH.length) return OTHER_HEADER;
-  const candidates = BY_LENGTH[length]!;
-  for (let i = 0; i < candidates.length; i++) {
-    const candidate = candidates[i]!;
-    const name = candidate.bytes;
-    let at = 0;
-    while (at < length && FOLD[bytes[start + at]!] === name[at]) at++;
-    if (at === length) return candidate.id;
+  if (length === 0 || length > LONGEST_NAME) return OTHER_HEADER;
+  let id = SLOTS[slotOf(length, bytes[start]!, bytes[start + (length >> 1)]!, bytes[end - 1]!)]!;
+  for (; id !== OTHER_HEADER; id = NEXT_IN_SLOT[id]!) {
+    let known = NAME_START[id]!;
+    if (NAME_START[id + 1]! - known !== length) continue;
+    let at = start;
+    while (at < end && FOLD[bytes[at]!] === NAME_BYTES[known]) {
+      at++;
+      known++;
+    }
+    if (at === end) return id;
   }
   return OTHER_HEADER;
 }
@@ -114,17 +135,40 @@ export function equalsFolded(bytes: Uint8Array, start: number, end: number, name
 /** ASCII letters to lower case, every other byte to itself. */
 export const FOLD = /* @__PURE__ */ makeFold();
 
-const BY_LENGTH: HeaderKey[][] = indexByLength();
+/** The known names behind each other; name `id` is [NAME_START[id], NAME_START[id + 1]). */
+const NAME_BYTES = encoder.encode(NAMES.join(''));
+const NAME_START = nameStarts();
+const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
+
+/** First known name of a slot, and the next one of the same slot; OTHER_HEADER ends the chain. */
+const SLOTS = new Uint8Array(256);
+const NEXT_IN_SLOT = new Uint8Array(NAMES.length + 1);
+fillSlots();
+
+/** Letters of either case fall into the same slot: bit 5 is set in all bytes. */
+function slotOf(length: number, first: number, middle: number, last: number): number {
+  return (length * 37 + (first | 32) * 3 + (middle | 32) * 11 + (last | 32) * 5) & 255;
+}
+
+function fillSlots(): void {
+  for (let id = 1; id <= NAMES.length; id++) {
+    const name = encoder.encode(NAMES[id - 1]);
+    const slot = slotOf(name.length, name[0]!, name[name.length >> 1]!, name[name.length - 1]!);
+    NEXT_IN_SLOT[id] = SLOTS[slot]!;
+    SLOTS[slot] = id;
+  }
+}
+
+function nameStarts(): Uint16Array {
+  const starts = new Uint16Array(NAMES.length + 2);
+  NAMES.forEach((name, index) => {
+    starts[index + 2] = starts[index + 1]! + name.length;
+  });
+  return starts;
+}
 
 function makeFold(): Uint8Array {
   const fold = new Uint8Array(256);
   for (let i = 0; i < 256; i++) fold[i] = i >= 65 && i <= 90 ? i | 32 : i;
   return fold;
-}
-
-function indexByLength(): HeaderKey[][] {
-  const longest = Math.max(...NAMES.map((name) => name.length));
-  const table: HeaderKey[][] = Array.from({ length: longest + 1 }, () => []);
-  for (const name of NAMES) table[name.length]!.push(headerKey(name));
-  return table;
 }

@@ -48,6 +48,8 @@ export interface RequestDecoder {
 
 /** The answer to one request. Framing (content-length, chunked, no body) is the codec's; end exactly once. */
 export interface ResponseEncoder {
+  /** Tells a client that waits before it sends its body (Expect: 100-continue) to go on. */
+  sendContinue(): void;
   /** A 1xx head; the final answer follows. */
   informational(headers: HeaderBlock): void;
   headers(headers: HeaderBlock, endStream: boolean): void;

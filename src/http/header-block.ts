@@ -69,19 +69,27 @@ export class HeaderBlock {
   upgrade = false;
   /** Expect: 100-continue. */
   expectContinue = false;
+  /** The Connection field names more than close, keep-alive and upgrade: fields that are for the next hop only. */
+  nominates = false;
+  /** Behind the empty line, when it follows the last received field directly; 0 when it does not. */
+  headEnd = 0;
 
   #fields = new Int32Array(24 * STRIDE);
   #count = 0;
   #block = NO_BLOCK;
   #retained = false;
+  /** Who still needs the block: its codec, and everybody who called hold(). */
+  #users = 1;
+  readonly #pool: HeaderBlockPool | undefined;
   /** Next unused byte of the arena block. */
   #arenaNext = 0;
   /** Which known names occur or did occur: a bit each, so that most look-ups need no scan. */
   #presentLow = 0;
   #presentHigh = 0;
 
-  constructor(memory: Memory) {
+  constructor(memory: Memory, pool?: HeaderBlockPool) {
     this.memory = memory;
+    this.#pool = pool;
   }
 
   /** Number of field records, removed ones included: indexes run from 0 to size - 1. */
@@ -108,7 +116,33 @@ export class HeaderBlock {
     this.startLineStart = this.startLineEnd = 0;
     this.bodyKind = BodyKind.None;
     this.contentLength = 0;
-    this.close = this.upgrade = this.expectContinue = false;
+    this.close = this.upgrade = this.expectContinue = this.nominates = false;
+    this.headEnd = 0;
+  }
+
+  /**
+   * Keeps the block beyond the exchange that it came with: retains it, and its codec leaves it alone until drop().
+   * Returns false when the arena has no room.
+   */
+  hold(): boolean {
+    if (!this.retain()) return false;
+    this.#users++;
+    return true;
+  }
+
+  /**
+   * Gives the block up. When the last user has done so, its arena block is released and the block used again for another
+   * message; what it tells can be read until the turn ends.
+   */
+  drop(): void {
+    if (--this.#users > 0) return;
+    this.#users = 1;
+    if (this.#block !== NO_BLOCK) {
+      this.memory.release(this.#block);
+      this.#block = NO_BLOCK;
+    }
+    this.#retained = false;
+    this.#pool?.put(this);
   }
 
   /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */
@@ -161,6 +195,11 @@ export class HeaderBlock {
     return ((id < 32 ? this.#presentLow >>> id : this.#presentHigh >>> (id - 32)) & 1) === 1;
   }
 
+  /** Whether one of the known names below 32 whose bits are set in `mask` may occur: false is certain. */
+  mayHaveAny(mask: number): boolean {
+    return (this.#presentLow & mask) !== 0;
+  }
+
   /** Index of the first field at or behind `from` with the known name `id`, or -1. */
   findId(id: number, from = 0): number {
     if (!this.mayHave(id)) return -1;
@@ -210,7 +249,7 @@ export class HeaderBlock {
   /** Adds a field behind the others. Name and value must be valid (no CR, LF or NUL); bytes above 127 are written as Latin-1. */
   add(key: HeaderKey, value: string): void {
     const name = key.bytes;
-    const start = this.#scratch(name.length + value.length + 4);
+    const start = this.room(name.length + value.length + 4);
     const bytes = this.memory.bytes;
     let at = start;
     for (let i = 0; i < name.length; i++) bytes[at++] = name[i]!;
@@ -268,16 +307,17 @@ export class HeaderBlock {
 
   /** Latin-1 text into bytes that live as long as the block's other bytes; returns their start. */
   writeText(text: string): number {
-    const start = this.#scratch(text.length);
+    const start = this.room(text.length);
     const bytes = this.memory.bytes;
     for (let i = 0; i < text.length; i++) bytes[start + i] = text.charCodeAt(i);
     return start;
   }
 
-  /** Gives the block an arena block that its ranges point into: clear() releases it. */
-  adopt(block: number): void {
+  /** Gives the block an arena block that all its ranges point into; what is added goes to `next` in it. */
+  adopt(block: number, next: number): void {
     this.#block = block;
     this.#retained = true;
+    this.#arenaNext = next;
   }
 
   get isRetained(): boolean {
@@ -292,8 +332,11 @@ export class HeaderBlock {
     return this.#retained || this.#moveToArena(0);
   }
 
-  /** Room for `length` bytes which live as long as the block's other bytes. */
-  #scratch(length: number): number {
+  /**
+   * Room for `length` bytes which live as long as the block's other bytes: scratch, or the arena once the block is retained.
+   * The block's ranges may have moved afterwards. Throws a RangeError when there is no room.
+   */
+  room(length: number): number {
     if (!this.#retained) return this.memory.scratch(length);
     if (!this.#moveToArena(length)) throw new RangeError('no room in the arena for a header that is added');
     return this.#arenaNext - length;
@@ -301,7 +344,7 @@ export class HeaderBlock {
 
   /** Copies every range into a fresh arena block with `spare` bytes behind them, and releases the former block. */
   #moveToArena(spare: number): boolean {
-    if (this.#block !== NO_BLOCK && spare > 0 && this.#arenaNext > 0) {
+    if (this.#block !== NO_BLOCK) {
       const end = this.#block + this.memory.blockSize(this.#block);
       if (this.#arenaNext + spare <= end) {
         this.#arenaNext += spare;
@@ -368,6 +411,7 @@ export class HeaderBlock {
     this.#block = block;
     this.#retained = true;
     this.#arenaNext = next + spare;
+    this.headEnd = 0;
     return true;
   }
 
@@ -375,6 +419,40 @@ export class HeaderBlock {
     const larger = new Int32Array(this.#fields.length * 2);
     larger.set(this.#fields);
     this.#fields = larger;
+  }
+}
+
+/** A thread's header blocks: those that were dropped in an earlier turn are taken again. */
+export class HeaderBlockPool {
+  readonly #memory: Memory;
+  #free: HeaderBlock[] = [];
+  #resting: HeaderBlock[] = [];
+  #restingTurn = -1;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  /** An empty block; drop() gives it back. */
+  take(): HeaderBlock {
+    if (this.#free.length === 0 && this.#restingTurn !== this.#memory.turn) this.#wake();
+    const block = this.#free.pop();
+    if (block === undefined) return new HeaderBlock(this.#memory, this);
+    block.clear();
+    return block;
+  }
+
+  /** For HeaderBlock.drop(). */
+  put(block: HeaderBlock): void {
+    if (this.#restingTurn !== this.#memory.turn) {
+      this.#wake();
+      this.#restingTurn = this.#memory.turn;
+    }
+    this.#resting.push(block);
+  }
+
+  #wake(): void {
+    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
   }
 }
 

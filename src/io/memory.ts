@@ -32,11 +32,13 @@ export class Memory {
   /** All bytes. Offsets everywhere in the data plane are indexes into it. */
   readonly bytes: Uint8Array;
   readonly receiveBytes: number;
+  /** Counts turns. What is given back in one turn is used again in a later one at the earliest. */
+  turn = 0;
 
   /** The same bytes with Buffer's methods. */
   readonly #buffer: Latin1Buffer;
   readonly #scratchStart: number;
-  readonly #scratchEnd: number;
+  #scratchEnd: number;
   #scratchNext: number;
   readonly #arenaStart: number;
   readonly #arenaBytesPerSize: number;
@@ -70,13 +72,23 @@ export class Memory {
     return this.#overflowingScratch(length);
   }
 
-  /** The transport has taken all submissions: scratch may be written anew. */
+  /** Room for `length` bytes that are never given back: lines that are written once and sent many times. */
+  permanent(length: number): number {
+    if (this.#scratchEnd - length >= this.#scratchNext) return (this.#scratchEnd -= length);
+    const block = this.retain(length);
+    if (block === NO_BLOCK) throw new RangeError(`no room for ${length} permanent bytes`);
+    return block;
+  }
+
+  /** The transport has taken all submissions: scratch may be written anew, and released blocks may be handed out again. */
   endTurn(): void {
+    this.turn++;
     this.#scratchNext = this.#scratchStart;
     if (this.#overflow.length > 0) {
       for (const block of this.#overflow) this.release(block);
       this.#overflow.length = 0;
     }
+    for (let index = 0; index < BLOCK_SIZES.length; index++) this.#regions[index]!.endTurn();
   }
 
   /** An arena block of at least `length` bytes, or NO_BLOCK. The caller releases it. */
@@ -97,6 +109,10 @@ export class Memory {
     return block;
   }
 
+  /**
+   * Gives a block back. Its bytes stay as they are until the turn ends, because submissions that wait for the flush may
+   * name them.
+   */
   release(block: number): void {
     this.#regions[this.#regionOf(block)]!.give(block);
   }
@@ -141,6 +157,8 @@ class BlockRegion {
   readonly #end: number;
   #untouched: number;
   readonly #free: number[] = [];
+  /** Given back in this turn. */
+  readonly #resting: number[] = [];
 
   constructor(start: number, bytes: number, blockSize: number) {
     this.blockSize = blockSize;
@@ -163,6 +181,10 @@ class BlockRegion {
 
   give(block: number): void {
     this.out--;
-    this.#free.push(block);
+    this.#resting.push(block);
+  }
+
+  endTurn(): void {
+    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
   }
 }

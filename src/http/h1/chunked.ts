@@ -1,0 +1,146 @@
+// The chunked transfer coding (RFC 9112 section 7.1), both ways. Sizes and line ends are taken literally: no space around
+// the size, no bare CR or LF, bounded extensions. Trailer fields are a head and are read as such by the codec.
+
+import type { Memory } from '../../io/memory.js';
+import type { ByteSink } from '../codec.js';
+import { Char, EXTENSION, HEX_VALUE } from './characters.js';
+import { H1Error } from './errors.js';
+import type { Lines } from './lines.js';
+
+export const enum ChunkState {
+  /** No digit of the size was seen. */
+  Begin = 0,
+  Size = 1,
+  Extension = 2,
+  SizeLf = 3,
+  /** `left` bytes of data come next. */
+  Data = 4,
+  DataCr = 5,
+  DataLf = 6,
+  /** Behind the chunk of size 0: a trailer section, which is often only the empty line. */
+  Trailers = 7,
+}
+
+/** A size has at most 16 digits, and bodies of more than 2^53 - 1 bytes are refused. */
+const MAX_SIZE_DIGITS = 16;
+/** Of all chunks of a message. */
+const MAX_EXTENSION_BYTES = 16384;
+
+export class ChunkedDecoder {
+  state = ChunkState.Begin;
+  /** Data bytes of this chunk that have not been taken. */
+  left = 0;
+  #digits = 0;
+  #extensionBytes = 0;
+
+  begin(): void {
+    this.state = ChunkState.Begin;
+    this.left = 0;
+    this.#digits = 0;
+    this.#extensionBytes = 0;
+  }
+
+  /**
+   * Goes over framing from `at` and stops at `end`, at data (state Data) or at the trailer section (state Trailers).
+   * Returns where it stopped, or a negated H1Error.
+   */
+  advance(bytes: Uint8Array, at: number, end: number): number {
+    let state = this.state;
+    while (at < end && state !== ChunkState.Data && state !== ChunkState.Trailers) {
+      const byte = bytes[at]!;
+      switch (state) {
+        case ChunkState.Begin:
+        case ChunkState.Size: {
+          const digit = HEX_VALUE[byte]!;
+          if (digit < 16) {
+            if (++this.#digits > MAX_SIZE_DIGITS) return -H1Error.ChunkSize;
+            this.left = this.left * 16 + digit;
+            if (this.left > Number.MAX_SAFE_INTEGER) return -H1Error.ChunkSize;
+            state = ChunkState.Size;
+          } else if (state === ChunkState.Begin) return -H1Error.ChunkSize;
+          else if (byte === Char.Cr) state = ChunkState.SizeLf;
+          else if (byte === Char.Semicolon) state = ChunkState.Extension;
+          else return -H1Error.ChunkSize;
+          break;
+        }
+        case ChunkState.Extension:
+          if (byte === Char.Cr) state = ChunkState.SizeLf;
+          else if (EXTENSION[byte] === 0 || ++this.#extensionBytes > MAX_EXTENSION_BYTES) {
+            return -H1Error.ChunkExtension;
+          }
+          break;
+        case ChunkState.SizeLf:
+          if (byte !== Char.Lf) return -H1Error.LineEnd;
+          this.#digits = 0;
+          state = this.left > 0 ? ChunkState.Data : ChunkState.Trailers;
+          break;
+        case ChunkState.DataCr:
+          if (byte !== Char.Cr) return -H1Error.ChunkEnd;
+          state = ChunkState.DataLf;
+          break;
+        case ChunkState.DataLf:
+          if (byte !== Char.Lf) return -H1Error.ChunkEnd;
+          state = ChunkState.Begin;
+          break;
+      }
+      at++;
+    }
+    this.state = state;
+    return at;
+  }
+
+  /** `length` bytes of data were taken. */
+  take(length: number): void {
+    this.left -= length;
+    if (this.left === 0) this.state = ChunkState.DataCr;
+  }
+}
+
+/** Whether bytes[at, end) begins with the end of a chunk, the chunk of size 0 and the empty line. */
+export function endsBody(bytes: Uint8Array, at: number, end: number): boolean {
+  return (
+    end - at >= BODY_END_BYTES &&
+    bytes[at] === Char.Cr &&
+    bytes[at + 1] === Char.Lf &&
+    bytes[at + 2] === Char.Zero &&
+    bytes[at + 3] === Char.Cr &&
+    bytes[at + 4] === Char.Lf &&
+    bytes[at + 5] === Char.Cr &&
+    bytes[at + 6] === Char.Lf
+  );
+}
+export const BODY_END_BYTES = 7;
+
+/** Sends one chunk, with `isLast` the end of the body too. A chunk of no bytes would be that end: it is left out. */
+export function sendChunk(
+  sink: ByteSink,
+  memory: Memory,
+  lines: Lines,
+  offset: number,
+  length: number,
+  isLast: boolean,
+): void {
+  if (length > 0) {
+    const sizeLength = hexDigits(length) + 2;
+    const size = memory.scratch(sizeLength);
+    writeSize(memory.bytes, size, sizeLength, length);
+    sink.send(size, sizeLength);
+    sink.send(offset, length);
+  }
+  const behind = isLast ? (length > 0 ? lines.lastChunkAfterData : lines.lastChunk) : lines.crlf;
+  if (length > 0 || isLast) sink.send(behind.start, behind.length);
+}
+
+function hexDigits(value: number): number {
+  return (35 - Math.clz32(value)) >> 2;
+}
+
+function writeSize(bytes: Uint8Array, at: number, length: number, value: number): void {
+  bytes[at + length - 2] = Char.Cr;
+  bytes[at + length - 1] = Char.Lf;
+  for (let digit = at + length - 3; digit >= at; digit--) {
+    const low = value & 15;
+    bytes[digit] = low < 10 ? Char.Zero + low : 87 + low;
+    value >>>= 4;
+  }
+}

@@ -1,0 +1,237 @@
+// The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
+
+import type { Memory } from '../../io/memory.js';
+import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
+import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { H1Connection, Reading, Writing } from './connection.js';
+import { H1Error } from './errors.js';
+import { contentLengthOf, saysChunked } from './framing.js';
+import { HeadKind, type HeadLimits } from './head-parser.js';
+import { Tail } from './lines.js';
+import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
+
+/** What the owner of the connection is told. */
+export interface H1ClientEvents {
+  /**
+   * The stream is over: request and response are complete, or the stream was given up. Without `reusable` the connection
+   * has to be closed; with it, newStream() may be called at once.
+   */
+  onStreamComplete(reusable: boolean): void;
+  /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
+  onProtocolError(error: CodecError): void;
+  /** A tunnel's sending direction has ended: the owner may end it on the socket too. */
+  onHalfClose?(): void;
+}
+
+export type H1ClientOptions = HeadLimits;
+
+export const DEFAULT_CLIENT_OPTIONS: H1ClientOptions = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
+
+/**
+ * When the server ends the connection before a response is complete, the stream is reset and nothing else is told: who
+ * calls end() closes the connection.
+ */
+export class H1ClientCodec extends H1Connection<ResponseDecoder> implements RequestEncoder {
+  readonly #events: H1ClientEvents;
+
+  /** Of the request that waits for its response. */
+  #isHeadRequest = false;
+  #isConnect = false;
+  #isUpgrade = false;
+  /** The connection goes on after this exchange. */
+  #canReuse = true;
+
+  constructor(
+    memory: Memory,
+    sink: ByteSink,
+    events: H1ClientEvents,
+    options: H1ClientOptions = DEFAULT_CLIENT_OPTIONS,
+  ) {
+    super(memory, sink, options, HeadKind.Response, Reading.Complete);
+    this.#events = events;
+    this.writing = Writing.Complete;
+  }
+
+  /** A request has begun and its exchange is not over. */
+  get hasStream(): boolean {
+    return this.decoder !== undefined;
+  }
+
+  /** Begins a request; the one before must be over. */
+  newStream(decoder: ResponseDecoder): RequestEncoder {
+    if (this.decoder !== undefined || this.isClosed) throw new Error('the HTTP/1 connection is not free for a request');
+    this.decoder = decoder;
+    this.reading = Reading.Head;
+    this.writing = Writing.Head;
+    this.#isUpgrade = false;
+    this.#isConnect = false;
+    this.#canReuse = true;
+    return this;
+  }
+
+  headers(headers: HeaderBlock, endStream: boolean): void {
+    if (this.writing !== Writing.Head) return;
+    this.#isHeadRequest = headers.method === Method.Head;
+    this.#isConnect = headers.method === Method.Connect;
+    this.#isUpgrade = headers.upgrade && !endStream;
+    let skip = SKIP_CONNECTION;
+    let tail: number = Tail.None;
+    if (this.#isUpgrade || this.#isConnect) {
+      this.writing = Writing.Raw;
+      skip |= SKIP_CODING | SKIP_LENGTH;
+      if (this.#isUpgrade) tail = Tail.Upgrade;
+    } else {
+      const length = contentLengthOf(headers);
+      if (length >= 0) {
+        skip |= SKIP_CODING;
+        this.writeLength(length);
+      } else if (endStream) {
+        skip |= SKIP_CODING | SKIP_LENGTH;
+        if (mayHaveContent(headers.method)) tail = Tail.NoContent;
+        this.writeLength(0);
+      } else {
+        skip |= SKIP_LENGTH;
+        if (!saysChunked(headers)) {
+          skip |= SKIP_CODING;
+          tail = Tail.Chunked;
+        }
+        this.writing = Writing.Chunked;
+      }
+    }
+    if (headers.close) {
+      tail |= Tail.Close;
+      this.#canReuse = false;
+    }
+    sendRequestHead(this.sink, this.shared, headers, skip, tail);
+    if (endStream) this.completeWriting();
+  }
+
+  /** Gives the stream up; its decoder hears nothing more. */
+  reset(_reason: ResetReason): void {
+    if (this.decoder === undefined) return;
+    const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
+    this.#finish(isUntouched && !this.ended);
+  }
+
+  protected override onHead(): void {
+    const head = this.head!;
+    const decoder = this.decoder!;
+    const { status } = head;
+    if (this.writing === Writing.Head) {
+      this.fail(H1Error.Unrequested);
+    } else if (status === 101) {
+      if (this.#isUpgrade) this.#openTunnel();
+      else this.fail(H1Error.UpgradeNotRequested);
+    } else if (status < 200) {
+      decoder.onInformational(head);
+      if (!this.isClosed) this.dropHead();
+    } else if (this.#isConnect && status < 300) {
+      this.#openTunnel();
+    } else {
+      // Refused tunnels end the request: nothing was sent behind its head.
+      if (this.writing === Writing.Raw) this.writing = Writing.Complete;
+      if (head.close) this.#canReuse = false;
+      const hasBody = this.#readBody(head);
+      decoder.onHeaders(head, !hasBody);
+      if (!hasBody && !this.isClosed) this.onReadComplete();
+    }
+  }
+
+  protected override onSurplus(): boolean {
+    // Nobody asked for these bytes. A response that was complete stays so, but nothing more is read from this server.
+    this.#canReuse = false;
+    if (this.decoder === undefined) this.fail(H1Error.Unrequested);
+    return false;
+  }
+
+  protected override onReadComplete(): void {
+    this.#settle();
+  }
+
+  protected override onWriteComplete(): void {
+    if ((this.#isUpgrade || this.#isConnect) && this.reading === Reading.Raw) this.#events.onHalfClose?.();
+    this.#settle();
+  }
+
+  protected override onWriteBroken(): void {
+    this.#finish(false);
+  }
+
+  protected override onIdleInput(): void {
+    this.#settle();
+  }
+
+  protected override onInvalid(error: CodecError): void {
+    const { decoder } = this;
+    this.writing = Writing.Complete;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.ProtocolError, error);
+    this.dropHead();
+    this.#events.onProtocolError(error);
+  }
+
+  protected override onEnd(): void {
+    this.#canReuse = false;
+    if (this.reading === Reading.Raw) {
+      this.reading = Reading.Complete;
+      this.decoder!.onData(0, 0, true);
+    }
+    if (this.reading === Reading.Complete && this.decoder !== undefined) {
+      this.#settle();
+      return;
+    }
+    const { decoder } = this;
+    this.reading = Reading.Closed;
+    this.writing = Writing.Complete;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.ConnectionTermination, undefined);
+    this.dropInput();
+    this.dropHead();
+  }
+
+  /** Prepares for the body of the response; tells whether there is one. */
+  #readBody(head: HeaderBlock): boolean {
+    this.reading = Reading.Complete;
+    if (this.#isHeadRequest || head.status === 204 || head.status === 304) return false;
+    switch (head.bodyKind) {
+      case BodyKind.Chunked:
+        this.readChunked();
+        return true;
+      case BodyKind.Length:
+        if (head.contentLength === 0) return false;
+        this.readLength(head.contentLength);
+        return true;
+      default:
+        this.#canReuse = false;
+        this.reading = Reading.Raw;
+        return true;
+    }
+  }
+
+  #openTunnel(): void {
+    this.#canReuse = false;
+    this.reading = Reading.Raw;
+    this.decoder!.onHeaders(this.head!, false);
+  }
+
+  /** Ends the exchange when both directions are done; a connection that ends anyway need not wait for the request. */
+  #settle(): void {
+    if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
+    if (this.writing === Writing.Complete) this.#finish(this.#canReuse);
+    else if (!this.#canReuse) this.#finish(false);
+  }
+
+  #finish(reusable: boolean): void {
+    this.reading = reusable ? Reading.Complete : Reading.Closed;
+    this.writing = Writing.Complete;
+    this.forgetStream();
+    if (!reusable) this.dropInput();
+    this.dropHead();
+    this.#events.onStreamComplete(reusable);
+  }
+}
+
+/** Methods whose requests say how long their content is even when there is none (RFC 9110 section 8.6). */
+function mayHaveContent(method: Method): boolean {
+  return method === Method.Post || method === Method.Put || method === Method.Patch || method === Method.Other;
+}

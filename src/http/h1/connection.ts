@@ -1,0 +1,407 @@
+// What both ends of an HTTP/1 connection have in common: taking bytes in, reading and writing bodies, pausing, ending.
+//
+// Bytes go through step() piece by piece, in a loop and never recursively: what a callback does to the codec (answer,
+// pause, end the exchange) shows in its state when the callback returns. Bytes that cannot be handled yet are held, and
+// while anything is held the peer is not read; so at most the bytes of one receive event are held.
+
+import type { Memory } from '../../io/memory.js';
+import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseDecoder } from '../codec.js';
+import type { HeaderBlock } from '../header-block.js';
+import { Char } from './characters.js';
+import { BODY_END_BYTES, ChunkedDecoder, ChunkState, endsBody, sendChunk } from './chunked.js';
+import { codecError, H1Error } from './errors.js';
+import { HeadKind, type HeadLimits, INCOMPLETE } from './head-parser.js';
+import { HeadReader } from './head-reader.js';
+import { HeldInput } from './held-input.js';
+import { sendTrailers } from './serializer.js';
+import { type H1Shared, h1Shared } from './shared.js';
+
+/** What the next received byte is. */
+export const enum Reading {
+  /** A head or what comes before it. */
+  Head = 0,
+  /** Body of `readLeft` bytes. */
+  Length = 1,
+  Chunked = 2,
+  Trailers = 3,
+  /** All bytes up to the end of the connection: a body without length, a tunnel. */
+  Raw = 4,
+  /** Nothing before the exchange is over. */
+  Complete = 5,
+  /** Never again. */
+  Closed = 6,
+}
+
+/** How the next byte to be sent is framed. */
+export const enum Writing {
+  /** No head was sent yet. */
+  Head = 0,
+  /** Body of `writeLeft` bytes. */
+  Length = 1,
+  Chunked = 2,
+  Raw = 3,
+  /** There is no body; what is given is dropped (HEAD). */
+  Nothing = 4,
+  Complete = 5,
+}
+
+export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> {
+  protected readonly memory: Memory;
+  protected readonly shared: H1Shared;
+  protected readonly sink: ByteSink;
+  protected readonly limits: HeadLimits;
+  readonly #kind: HeadKind;
+
+  protected decoder: Decoder | undefined;
+  /** The head of the message that is being received. */
+  protected head: HeaderBlock | undefined;
+  protected reading: Reading;
+  protected writing: Writing = Writing.Head;
+  /** The peer has ended its direction. */
+  protected ended = false;
+  protected held: HeldInput | undefined;
+
+  #readLeft = 0;
+  #writeLeft = 0;
+  #chunked: ChunkedDecoder | undefined;
+  #reader: HeadReader | undefined;
+  #trailers: HeaderBlock | undefined;
+  #isRunning = false;
+  #isPaused = false;
+  #isSinkPaused = false;
+  /** The peer takes nothing more for now. */
+  protected isBlocked = false;
+
+  /** `kind`: what is received, requests or responses. */
+  constructor(memory: Memory, sink: ByteSink, limits: HeadLimits, kind: HeadKind, reading: Reading) {
+    this.memory = memory;
+    this.shared = h1Shared(memory);
+    this.sink = sink;
+    this.limits = limits;
+    this.#kind = kind;
+    this.reading = reading;
+  }
+
+  /** A head is complete in this.head. */
+  protected abstract onHead(): void;
+  /** Bytes that make no sense; no more are read. */
+  protected abstract onInvalid(error: CodecError): void;
+  /** The received message is complete; reading is Complete. */
+  protected abstract onReadComplete(): void;
+  /** Bytes stand behind a complete message: tells whether they are to be held until the exchange is over. */
+  protected abstract onSurplus(): boolean;
+  /** Everything that could be handled was. */
+  protected abstract onIdleInput(): void;
+  /** The sent message is complete; writing is Complete. */
+  protected abstract onWriteComplete(): void;
+  /** What was sent is not what its head promised: only breaking the connection tells the peer. */
+  protected abstract onWriteBroken(): void;
+  /** The peer has ended its direction, and everything before that was handled. */
+  protected abstract onEnd(): void;
+
+  /** Received bytes: memory[offset, offset + length), valid until the call returns. */
+  receive(offset: number, length: number): void {
+    if (this.reading === Reading.Closed || length === 0) return;
+    const end = offset + length;
+    if (this.held !== undefined || this.#isRunning) {
+      this.#hold(offset, end);
+      return;
+    }
+    let at = offset;
+    this.#isRunning = true;
+    while (at < end && this.#canRead()) at = this.#step(at, end);
+    this.#isRunning = false;
+    if (at < end && !this.isClosed) this.#hold(at, end);
+    else if (this.#isSinkPaused) this.#syncSink();
+    this.onIdleInput();
+  }
+
+  /** The peer has ended its direction (FIN). */
+  end(): void {
+    if (this.ended || this.reading === Reading.Closed) return;
+    this.ended = true;
+    if (this.held === undefined) this.onEnd();
+  }
+
+  /** More than the high watermark waits to be sent. */
+  blocked(): void {
+    this.isBlocked = true;
+    this.decoder?.onWriteBlocked();
+  }
+
+  /** Less than the low watermark waits to be sent. */
+  drained(): void {
+    this.isBlocked = false;
+    this.decoder?.onWriteDrained();
+    this.goOn();
+  }
+
+  pauseReading(): void {
+    this.#isPaused = true;
+    this.#syncSink();
+  }
+
+  resumeReading(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.goOn();
+    this.#syncSink();
+  }
+
+  /** Body bytes to be sent, valid until the call returns or, when they are in the arena, until they are released. */
+  data(offset: number, length: number, endStream: boolean): void {
+    switch (this.writing) {
+      case Writing.Chunked:
+        sendChunk(this.sink, this.memory, this.shared.lines, offset, length, endStream);
+        break;
+      case Writing.Length: {
+        const allowed = Math.min(length, this.#writeLeft);
+        if (allowed > 0) this.sink.send(offset, allowed);
+        this.#writeLeft -= allowed;
+        if (allowed < length || (endStream && this.#writeLeft > 0)) {
+          this.onWriteBroken();
+          return;
+        }
+        break;
+      }
+      case Writing.Raw:
+        if (length > 0) this.sink.send(offset, length);
+        break;
+      case Writing.Nothing:
+        break;
+      default:
+        return;
+    }
+    if (endStream) this.completeWriting();
+  }
+
+  /** Ends the sent message with trailer fields; without chunked coding there is no place for them. */
+  trailers(trailers: HeaderBlock): void {
+    if (this.writing === Writing.Chunked) {
+      sendTrailers(this.sink, this.shared, trailers);
+      this.completeWriting();
+    } else this.data(0, 0, true);
+  }
+
+  /** Bytes that were received and wait: an unfinished head, or what cannot be handled yet. */
+  get bufferedBytes(): number {
+    return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0);
+  }
+
+  /** The connection is gone: releases everything. A stream that is not over learns it from onReset(); nothing else follows. */
+  destroy(): void {
+    this.reading = Reading.Closed;
+    this.writing = Writing.Complete;
+    const { decoder } = this;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.ConnectionTermination, undefined);
+    this.dropInput();
+    this.dropHead();
+  }
+
+  /** Nothing more is read or sent. */
+  protected get isClosed(): boolean {
+    return this.reading === Reading.Closed;
+  }
+
+  /** Whether a new head may be read now. */
+  protected canStart(): boolean {
+    return true;
+  }
+
+  protected readLength(length: number): void {
+    this.#readLeft = length;
+    this.reading = Reading.Length;
+  }
+
+  protected readChunked(): void {
+    this.#chunked ??= new ChunkedDecoder();
+    this.#chunked.begin();
+    this.reading = Reading.Chunked;
+  }
+
+  protected writeLength(length: number): void {
+    this.#writeLeft = length;
+    this.writing = Writing.Length;
+  }
+
+  protected completeWriting(): void {
+    if (this.writing === Writing.Length && this.#writeLeft > 0) {
+      this.onWriteBroken();
+      return;
+    }
+    this.writing = Writing.Complete;
+    this.onWriteComplete();
+  }
+
+  /** Handles what is held, as far as the state allows it now. */
+  protected goOn(): void {
+    if (this.#isRunning) return;
+    const held = this.held;
+    if (held !== undefined) {
+      this.#isRunning = true;
+      while (!held.isEmpty && this.#canRead()) {
+        const { start, end } = held.front;
+        const at = this.#step(start, end);
+        if (this.held === held) held.consume(at);
+      }
+      this.#isRunning = false;
+      if (held.isEmpty) this.held = undefined;
+      if (this.isClosed) return;
+      if (this.held === undefined && this.ended) this.onEnd();
+      this.onIdleInput();
+    }
+    this.#syncSink();
+  }
+
+  /** Inside receive() or goOn(): what callbacks change is seen when they return. */
+  protected get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** The stream of this exchange is over: the next one starts unpaused. */
+  protected forgetStream(): void {
+    this.decoder = undefined;
+    this.#isPaused = false;
+  }
+
+  protected dropHead(): void {
+    this.head?.drop();
+    this.head = undefined;
+  }
+
+  /** What was received is invalid. */
+  protected fail(code: H1Error): void {
+    this.reading = Reading.Closed;
+    this.dropInput();
+    this.onInvalid(codecError(code));
+  }
+
+  /** Releases received bytes that will never be handled. */
+  protected dropInput(): void {
+    this.held?.clear();
+    this.held = undefined;
+    this.#reader?.reset();
+    this.#reader = undefined;
+    this.#trailers?.drop();
+    this.#trailers = undefined;
+  }
+
+  #canRead(): boolean {
+    if (this.reading >= Reading.Complete) return false;
+    return this.reading === Reading.Head ? this.canStart() : !this.#isPaused;
+  }
+
+  #hold(at: number, end: number): void {
+    if (this.reading === Reading.Complete && !this.onSurplus()) return;
+    this.held ??= new HeldInput(this.memory);
+    if (!this.held.append(at, end)) {
+      this.fail(H1Error.NoMemory);
+      return;
+    }
+    this.#syncSink();
+  }
+
+  #syncSink(): void {
+    const wanted = this.#isPaused || this.held !== undefined;
+    if (wanted === this.#isSinkPaused || this.reading === Reading.Closed) return;
+    this.#isSinkPaused = wanted;
+    if (wanted) this.sink.pause();
+    else this.sink.resume();
+  }
+
+  /** Handles the next piece of bytes[at, end), which is not empty; returns the offset behind it. */
+  #step(at: number, end: number): number {
+    switch (this.reading) {
+      case Reading.Head: {
+        this.head ??= this.shared.blocks.take();
+        const behind = this.#readHead(this.#kind, this.head, at, end);
+        if (behind > 0) this.onHead();
+        return behind > 0 ? behind : end;
+      }
+      case Reading.Length: {
+        const length = Math.min(this.#readLeft, end - at);
+        this.#readLeft -= length;
+        this.#deliver(at, length, this.#readLeft === 0);
+        return at + length;
+      }
+      case Reading.Chunked:
+        return this.#readChunk(at, end);
+      case Reading.Trailers:
+        return this.#readTrailers(at, end);
+      default:
+        this.decoder!.onData(at, end - at, false);
+        return end;
+    }
+  }
+
+  /** Reads on in a head: the offset behind it when it is complete; otherwise 0, and an error was dealt with. */
+  #readHead(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
+    const reader = this.#reader ?? this.shared.reader;
+    const result = reader.read(kind, head, at, end, this.limits);
+    if (result > 0) {
+      this.#reader = undefined;
+      return result;
+    }
+    if (result !== INCOMPLETE) this.fail(-result);
+    else if (this.#reader === undefined) {
+      this.#reader = reader;
+      this.shared.reader = new HeadReader(this.memory);
+    }
+    return 0;
+  }
+
+  /** Chunk framing and at most one range of data. */
+  #readChunk(at: number, end: number): number {
+    const chunked = this.#chunked!;
+    const { bytes } = this.memory;
+    at = chunked.advance(bytes, at, end);
+    if (at < 0) {
+      this.fail(-at);
+      return end;
+    }
+    if (chunked.state === ChunkState.Trailers) {
+      this.reading = Reading.Trailers;
+      return at;
+    }
+    if (chunked.state !== ChunkState.Data || at === end) return at;
+    const length = Math.min(chunked.left, end - at);
+    chunked.take(length);
+    const behind = at + length;
+    if (chunked.left === 0 && endsBody(bytes, behind, end)) {
+      this.#deliver(at, length, true);
+      return behind + BODY_END_BYTES;
+    }
+    this.decoder!.onData(at, length, false);
+    return behind;
+  }
+
+  #readTrailers(at: number, end: number): number {
+    const { bytes } = this.memory;
+    // Most often there are none.
+    if (this.#reader === undefined && end - at > 1 && bytes[at] === Char.Cr && bytes[at + 1] === Char.Lf) {
+      this.#deliver(0, 0, true);
+      return at + 2;
+    }
+    this.#trailers ??= this.shared.blocks.take();
+    const trailers = this.#trailers;
+    const behind = this.#readHead(HeadKind.Trailers, trailers, at, end);
+    if (behind === 0) return end;
+    this.#trailers = undefined;
+    if (trailers.size === 0) this.#deliver(0, 0, true);
+    else {
+      this.reading = Reading.Complete;
+      this.decoder!.onTrailers(trailers);
+      if (this.reading === Reading.Complete) this.onReadComplete();
+    }
+    trailers.drop();
+    return behind;
+  }
+
+  /** Gives body bytes to the stream; the state is up to date before it hears of them. */
+  #deliver(at: number, length: number, isLast: boolean): void {
+    if (isLast) this.reading = Reading.Complete;
+    this.decoder!.onData(at, length, isLast);
+    if (isLast && this.reading === Reading.Complete) this.onReadComplete();
+  }
+}

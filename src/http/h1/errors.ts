@@ -1,0 +1,77 @@
+// Everything that can be wrong with an HTTP/1 message: codes for the parsers, and what each means to those above them.
+
+import type { CodecError } from '../codec.js';
+
+/** Parsers return these negated. */
+export const enum H1Error {
+  /** Method, spaces or the end of the request line. */
+  RequestLine = 1,
+  StatusLine,
+  /** Well-formed, but neither HTTP/1.0 nor HTTP/1.1. */
+  Version,
+  Http10,
+  Target,
+  /** A field line without a valid name and a colon right behind it; also a folded line. */
+  FieldName,
+  FieldValue,
+  /** CR or LF that is not part of CRLF. */
+  LineEnd,
+  HeadTooLarge,
+  TooManyFields,
+  HostMissing,
+  HostRepeated,
+  HostInvalid,
+  ContentLength,
+  /** Content-Length where no body may be: CONNECT, 1xx, 204. */
+  ContentLengthNotAllowed,
+  LengthAndCoding,
+  /** Chunked is not the only and last coding. */
+  Coding,
+  CodingUnknown,
+  CodingNotAllowed,
+  ChunkSize,
+  ChunkExtension,
+  ChunkEnd,
+  /** Bytes from a server that nobody asked. */
+  Unrequested,
+  /** 101 without a request for it. */
+  UpgradeNotRequested,
+  /** The arena has no room to keep what has to be kept. */
+  NoMemory,
+}
+
+const CODEC_ERROR = 'http1.codec_error';
+
+/** By H1Error. Details are those of Envoy's response code details where it has one. */
+const ERRORS: Readonly<Record<H1Error, CodecError>> = {
+  [H1Error.RequestLine]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.StatusLine]: { status: 502, detail: CODEC_ERROR },
+  [H1Error.Version]: { status: 505, detail: CODEC_ERROR },
+  [H1Error.Http10]: { status: 426, detail: 'low_version' },
+  [H1Error.Target]: { status: 400, detail: 'http1.invalid_url' },
+  [H1Error.FieldName]: { status: 400, detail: 'http1.invalid_characters' },
+  [H1Error.FieldValue]: { status: 400, detail: 'http1.invalid_characters' },
+  [H1Error.LineEnd]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.HeadTooLarge]: { status: 431, detail: 'http1.headers_too_large' },
+  [H1Error.TooManyFields]: { status: 431, detail: 'http1.too_many_headers' },
+  [H1Error.HostMissing]: { status: 400, detail: 'missing_host_header' },
+  [H1Error.HostRepeated]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.HostInvalid]: { status: 400, detail: 'invalid_host' },
+  [H1Error.ContentLength]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.ContentLengthNotAllowed]: { status: 400, detail: 'http1.content_length_not_allowed' },
+  [H1Error.LengthAndCoding]: { status: 400, detail: 'http1.content_length_and_chunked_not_allowed' },
+  [H1Error.Coding]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
+  [H1Error.CodingUnknown]: { status: 501, detail: 'http1.invalid_transfer_encoding' },
+  [H1Error.CodingNotAllowed]: { status: 400, detail: 'http1.transfer_encoding_not_allowed' },
+  [H1Error.ChunkSize]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.ChunkExtension]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.ChunkEnd]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.Unrequested]: { status: 502, detail: CODEC_ERROR },
+  [H1Error.UpgradeNotRequested]: { status: 502, detail: CODEC_ERROR },
+  [H1Error.NoMemory]: { status: 503, detail: 'overload' },
+};
+
+/** What a parser's code means. */
+export function codecError(code: H1Error): CodecError {
+  return ERRORS[code];
+}

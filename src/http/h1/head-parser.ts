@@ -1,0 +1,483 @@
+// Parses the head of a request or response, or a trailer section, in place into a HeaderBlock (RFC 9112 sections 2 to 6).
+//
+// Nothing is allocated and no byte is looked at twice: when a head ends in the middle, the parser remembers where it
+// stands; HeadReader keeps the bytes. What is ambiguous is refused.
+
+import {
+  ConnectionHeader,
+  equalsFolded,
+  headerIdOf,
+  headerKey,
+  LAST_CONNECTION_HEADER,
+  OTHER_HEADER,
+} from '../../common/header-names.js';
+import type { Memory } from '../../io/memory.js';
+import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { isAuthority, Port } from './authority.js';
+import { Char, TARGET, TEXT, TOKEN } from './characters.js';
+import { H1Error } from './errors.js';
+import { codingError, parseContentLength } from './framing.js';
+
+export const enum HeadKind {
+  Request = 0,
+  Response = 1,
+  Trailers = 2,
+}
+
+export interface HeadLimits {
+  /** Start line, fields and empty line together; at most LARGEST_BLOCK. */
+  maxHeadBytes: number;
+  maxHeaders: number;
+  /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
+  acceptHttp10?: boolean;
+}
+
+/** parse() needs more bytes. Errors are negative, offsets behind a complete head positive. */
+export const INCOMPLETE = 0;
+
+/** The start line is complete. */
+const DONE = 1;
+
+const enum Stage {
+  Begin = 0,
+  Method = 1,
+  Target = 2,
+  Version = 3,
+  Reason = 4,
+  Fields = 5,
+}
+
+const enum Token {
+  Close = 1,
+  KeepAlive = 2,
+  Upgrade = 4,
+}
+
+/** Length of "HTTP/1.1 200". */
+const STATUS_END = 12;
+
+export class HeadParser {
+  /** A complete head has bytes in scratch: an absolute target was taken apart. */
+  usedScratch = false;
+
+  readonly #memory: Memory;
+  readonly #bytes: Uint8Array;
+
+  #kind = HeadKind.Request;
+  #stage = Stage.Begin;
+  /** Where the current line begins, and up to where it was looked at. */
+  #lineStart = 0;
+  #scan = 0;
+  /** End of the current field's name once the colon was seen, otherwise 0. */
+  #nameEnd = 0;
+
+  #hostIndex = -1;
+  #contentLength = -1;
+  #chunked = false;
+  #connectionTokens = 0;
+  #upgradeField = false;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+    this.#bytes = memory.bytes;
+  }
+
+  /** A head begins at `start`. */
+  begin(kind: HeadKind, start: number): void {
+    this.#kind = kind;
+    this.#stage = kind === HeadKind.Trailers ? Stage.Fields : Stage.Begin;
+    this.#lineStart = start;
+    this.#scan = start;
+    this.#nameEnd = 0;
+    this.#hostIndex = -1;
+    this.#contentLength = -1;
+    this.#chunked = false;
+    this.#connectionTokens = 0;
+    this.#upgradeField = false;
+    this.usedScratch = false;
+  }
+
+  /**
+   * Goes on up to `end` and fills `head`, which was empty at begin(). Returns the offset behind the head, INCOMPLETE, or
+   * a negated H1Error.
+   */
+  parse(head: HeaderBlock, end: number, limits: HeadLimits): number {
+    if (this.#stage !== Stage.Fields) {
+      const result =
+        this.#kind === HeadKind.Request ? this.#requestLine(head, end, limits) : this.#statusLine(head, end);
+      if (result !== DONE) return result;
+      this.#stage = Stage.Fields;
+    }
+    const behind = this.#fields(head, end, limits.maxHeaders);
+    if (behind <= 0) return behind;
+    head.headEnd = behind;
+    if (this.#kind === HeadKind.Trailers) return behind;
+    const error = this.#kind === HeadKind.Request ? this.#finishRequest(head) : this.#finishResponse(head);
+    return error === 0 ? behind : -error;
+  }
+
+  #requestLine(head: HeaderBlock, end: number, limits: HeadLimits): number {
+    const bytes = this.#bytes;
+    let at = this.#scan;
+    if (this.#stage === Stage.Begin) {
+      // One empty line before a request is forgiven: old clients send one behind a body (RFC 9112 section 2.2).
+      if (at < end && bytes[at] === Char.Cr) {
+        if (at + 1 >= end) return INCOMPLETE;
+        if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
+        at += 2;
+      }
+      this.#lineStart = at;
+      this.#stage = Stage.Method;
+    }
+    if (this.#stage === Stage.Method) {
+      while (at < end && TOKEN[bytes[at]!] !== 0) at++;
+      if (at >= end) return this.#waitAt(at);
+      if (bytes[at] !== Char.Space || at === this.#lineStart) return -H1Error.RequestLine;
+      head.methodStart = this.#lineStart;
+      head.methodEnd = at;
+      head.method = methodOf(bytes, this.#lineStart, at);
+      at++;
+      head.pathStart = at;
+      this.#stage = Stage.Target;
+    }
+    if (this.#stage === Stage.Target) {
+      while (at < end && TARGET[bytes[at]!] !== 0) at++;
+      if (at >= end) return this.#waitAt(at);
+      if (bytes[at] !== Char.Space) return -(bytes[at] === Char.Cr ? H1Error.RequestLine : H1Error.Target);
+      if (at === head.pathStart) return -H1Error.RequestLine;
+      head.pathEnd = at;
+      this.#scan = ++at;
+      this.#stage = Stage.Version;
+    }
+    const behind = this.#version(head, this.#scan, end);
+    if (behind <= 0) return behind;
+    if (behind + 1 >= end) {
+      if (behind < end && bytes[behind] !== Char.Cr) return -H1Error.RequestLine;
+      return INCOMPLETE;
+    }
+    if (bytes[behind] !== Char.Cr) return -H1Error.RequestLine;
+    if (bytes[behind + 1] !== Char.Lf) return -H1Error.LineEnd;
+    if (head.minorVersion === 0 && limits.acceptHttp10 !== true) return -H1Error.Http10;
+    return this.#startFields(head, behind + 2);
+  }
+
+  #statusLine(head: HeaderBlock, end: number): number {
+    const bytes = this.#bytes;
+    if (this.#stage === Stage.Begin) {
+      let at = this.#version(head, this.#scan, end);
+      if (at <= 0) return at === -H1Error.RequestLine ? -H1Error.StatusLine : at;
+      if (at < end && bytes[at] !== Char.Space) return -H1Error.StatusLine;
+      let status = 0;
+      const digitsEnd = at + 4;
+      for (at++; at < digitsEnd; at++) {
+        if (at >= end) return INCOMPLETE;
+        const digit = bytes[at]! - Char.Zero;
+        if (digit < 0 || digit > 9) return -H1Error.StatusLine;
+        status = status * 10 + digit;
+      }
+      if (status < 100) return -H1Error.StatusLine;
+      if (at >= end) return INCOMPLETE;
+      if (bytes[at] !== Char.Space && bytes[at] !== Char.Cr) return -H1Error.StatusLine;
+      head.status = status;
+      this.#scan = at;
+      this.#stage = Stage.Reason;
+    }
+    let at = this.#scan;
+    while (at < end && TEXT[bytes[at]!] !== 0) at++;
+    if (at + 1 >= end) {
+      if (at < end && bytes[at] !== Char.Cr) return -H1Error.StatusLine;
+      return this.#waitAt(at);
+    }
+    if (bytes[at] !== Char.Cr) return -H1Error.StatusLine;
+    if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
+    this.#startFields(head, at + 2);
+    // A line without the space before its missing reason phrase is understood, but not passed on.
+    if (bytes[head.startLineStart + STATUS_END] !== Char.Space) head.startLineEnd = head.startLineStart;
+    return DONE;
+  }
+
+  /** "HTTP/1.0" or "HTTP/1.1" at `at`: returns the offset behind it. */
+  #version(head: HeaderBlock, at: number, end: number): number {
+    const bytes = this.#bytes;
+    for (let i = 0; i < VERSION_PREFIX.length; i++) {
+      if (at + i >= end) return INCOMPLETE;
+      if (bytes[at + i] !== VERSION_PREFIX[i]) return -H1Error.RequestLine;
+    }
+    at += VERSION_PREFIX.length;
+    if (at >= end) return INCOMPLETE;
+    const major = bytes[at]! - Char.Zero;
+    if (major < 1 || major > 9) return -H1Error.RequestLine;
+    if (at + 1 >= end) return INCOMPLETE;
+    if (bytes[at + 1] !== Char.Dot) return -H1Error.RequestLine;
+    if (at + 2 >= end) return INCOMPLETE;
+    const minor = bytes[at + 2]! - Char.Zero;
+    if (minor < 0 || minor > 9) return -H1Error.RequestLine;
+    if (major !== 1 || minor > 1) return -H1Error.Version;
+    head.minorVersion = minor;
+    return at + 3;
+  }
+
+  #startFields(head: HeaderBlock, at: number): number {
+    if (head.minorVersion === 1) {
+      head.startLineStart = this.#lineStart;
+      head.startLineEnd = at;
+    }
+    this.#lineStart = at;
+    this.#scan = at;
+    return DONE;
+  }
+
+  /** Field lines up to the empty line: returns the offset behind it. */
+  #fields(head: HeaderBlock, end: number, maxHeaders: number): number {
+    const bytes = this.#bytes;
+    let lineStart = this.#lineStart;
+    let at = this.#scan;
+    let nameEnd = this.#nameEnd;
+    for (;;) {
+      if (nameEnd === 0) {
+        while (at < end && TOKEN[bytes[at]!] !== 0) at++;
+        if (at >= end) break;
+        if (bytes[at] !== Char.Colon || at === lineStart) {
+          if (at !== lineStart || bytes[at] !== Char.Cr) {
+            return -(bytes[at] === Char.Lf || bytes[at] === Char.Cr ? H1Error.LineEnd : H1Error.FieldName);
+          }
+          if (at + 1 >= end) break;
+          return bytes[at + 1] === Char.Lf ? at + 2 : -H1Error.LineEnd;
+        }
+        nameEnd = at++;
+      }
+      while (at < end && TEXT[bytes[at]!] !== 0) at++;
+      if (at + 1 >= end) {
+        if (at < end && bytes[at] !== Char.Cr) return -valueError(bytes[at]!);
+        break;
+      }
+      if (bytes[at] !== Char.Cr) return -valueError(bytes[at]!);
+      if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
+      if (head.size >= maxHeaders) return -H1Error.TooManyFields;
+
+      // The CR behind the value and the colon before it stop these loops.
+      let valueStart = nameEnd + 1;
+      while (bytes[valueStart] === Char.Space || bytes[valueStart] === Char.Tab) valueStart++;
+      let valueEnd = at;
+      while (valueEnd > valueStart && (bytes[valueEnd - 1] === Char.Space || bytes[valueEnd - 1] === Char.Tab)) {
+        valueEnd--;
+      }
+      const id = headerIdOf(bytes, lineStart, nameEnd);
+      head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
+      if (id !== OTHER_HEADER && id <= LAST_CONNECTION_HEADER && this.#kind !== HeadKind.Trailers) {
+        const error = this.#connectionField(head, id, valueStart, valueEnd);
+        if (error !== 0) return -error;
+      }
+      at += 2;
+      lineStart = at;
+      nameEnd = 0;
+    }
+    this.#lineStart = lineStart;
+    this.#nameEnd = nameEnd;
+    return this.#waitAt(at);
+  }
+
+  #waitAt(at: number): number {
+    this.#scan = at;
+    return INCOMPLETE;
+  }
+
+  /** Notes what a field says about framing and the connection. Returns an H1Error or 0. */
+  #connectionField(head: HeaderBlock, id: ConnectionHeader, start: number, end: number): number {
+    switch (id) {
+      case ConnectionHeader.Host:
+        if (this.#hostIndex >= 0 && this.#kind === HeadKind.Request) return H1Error.HostRepeated;
+        this.#hostIndex = head.size - 1;
+        return 0;
+      case ConnectionHeader.Connection:
+        this.#connectionList(head, start, end);
+        return 0;
+      case ConnectionHeader.ContentLength:
+        // A repeated length is refused even when it says the same: others in the chain may pick another one.
+        if (this.#contentLength >= 0) return H1Error.ContentLength;
+        this.#contentLength = parseContentLength(this.#bytes, start, end);
+        return this.#contentLength < 0 ? H1Error.ContentLength : 0;
+      case ConnectionHeader.TransferEncoding:
+        if (this.#chunked) return H1Error.Coding;
+        this.#chunked = true;
+        return codingError(this.#bytes, start, end);
+      case ConnectionHeader.Upgrade:
+        // h2c is not offered: its upgrade is ignored, as RFC 9110 section 7.8 allows.
+        if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
+        return 0;
+      case ConnectionHeader.Expect:
+        if (equalsFolded(this.#bytes, start, end, CONTINUE)) head.expectContinue = true;
+        return 0;
+      default:
+        return 0;
+    }
+  }
+
+  #connectionList(head: HeaderBlock, start: number, end: number): void {
+    const bytes = this.#bytes;
+    let at = start;
+    while (at < end) {
+      while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
+      if (at === end) return;
+      const tokenStart = at;
+      while (at < end && bytes[at] !== Char.Comma) at++;
+      let tokenEnd = at;
+      while (bytes[tokenEnd - 1] === Char.Space || bytes[tokenEnd - 1] === Char.Tab) tokenEnd--;
+      if (equalsFolded(bytes, tokenStart, tokenEnd, KEEP_ALIVE)) this.#connectionTokens |= Token.KeepAlive;
+      else if (equalsFolded(bytes, tokenStart, tokenEnd, CLOSE)) this.#connectionTokens |= Token.Close;
+      else if (equalsFolded(bytes, tokenStart, tokenEnd, UPGRADE)) this.#connectionTokens |= Token.Upgrade;
+      else head.nominates = true;
+    }
+  }
+
+  /** Whether the connection ends with this message (RFC 9112 section 9.3). */
+  #isLast(head: HeaderBlock): boolean {
+    if ((this.#connectionTokens & Token.Close) !== 0) return true;
+    return head.minorVersion === 0 && (this.#connectionTokens & Token.KeepAlive) === 0;
+  }
+
+  #finishRequest(head: HeaderBlock): number {
+    if (this.#hostIndex < 0) {
+      if (head.minorVersion === 1) return H1Error.HostMissing;
+    } else {
+      const start = head.valueStart(this.#hostIndex);
+      const end = head.valueEnd(this.#hostIndex);
+      if (end > start && !isAuthority(this.#bytes, start, end, Port.Optional)) return H1Error.HostInvalid;
+    }
+    head.close = this.#isLast(head);
+    if (head.minorVersion === 0) head.expectContinue = false;
+    const error = this.#requestBody(head);
+    if (error !== 0) return error;
+    if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
+    return this.#otherTarget(head);
+  }
+
+  #requestBody(head: HeaderBlock): number {
+    const isUpgrade = this.#upgradeField && (this.#connectionTokens & Token.Upgrade) !== 0 && head.minorVersion === 1;
+    if (this.#chunked) {
+      if (head.minorVersion === 0 || head.method === Method.Connect) return H1Error.CodingNotAllowed;
+      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
+      head.bodyKind = BodyKind.Chunked;
+    } else if (this.#contentLength >= 0) {
+      if (head.method === Method.Connect && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
+      head.bodyKind = BodyKind.Length;
+      head.contentLength = this.#contentLength;
+    }
+    // With a body the bytes behind it would have two meanings until the answer is known: such an upgrade is ignored.
+    head.upgrade = isUpgrade && !this.#chunked && this.#contentLength <= 0 && head.method !== Method.Connect;
+    return 0;
+  }
+
+  /** Targets other than an absolute path (RFC 9112 section 3.2). */
+  #otherTarget(head: HeaderBlock): number {
+    const bytes = this.#bytes;
+    if (head.method === Method.Connect) {
+      return isAuthority(bytes, head.pathStart, head.pathEnd, Port.Required) ? 0 : H1Error.Target;
+    }
+    if (bytes[head.pathStart] === Char.Asterisk) {
+      return head.method === Method.Options && head.pathEnd - head.pathStart === 1 ? 0 : H1Error.Target;
+    }
+    return this.#absoluteTarget(head);
+  }
+
+  /** http://host/path: the authority takes the place of Host, the rest becomes the path. */
+  #absoluteTarget(head: HeaderBlock): number {
+    const bytes = this.#bytes;
+    const end = head.pathEnd;
+    const start = behindScheme(bytes, head.pathStart, end);
+    if (start < 0) return H1Error.Target;
+    let at = start;
+    while (at < end && bytes[at] !== Char.Slash && bytes[at] !== Char.Question) at++;
+    if (!isAuthority(bytes, start, at, Port.Optional)) return H1Error.Target;
+    this.usedScratch = true;
+    head.startLineEnd = head.startLineStart;
+    if (at < end && bytes[at] === Char.Slash) head.pathStart = at;
+    else if (at === end && head.method === Method.Options) this.#setPath(head, Char.Asterisk, at, end);
+    else this.#setPath(head, Char.Slash, at, end);
+    if (this.#hostIndex >= 0) head.removeAt(this.#hostIndex);
+    head.add(HOST_KEY, this.#memory.text(start, at));
+    head.headEnd = 0;
+    return 0;
+  }
+
+  /** The path is `first` and then bytes[from, to). */
+  #setPath(head: HeaderBlock, first: number, from: number, to: number): void {
+    const start = this.#memory.scratch(1 + to - from);
+    this.#bytes[start] = first;
+    this.#bytes.copyWithin(start + 1, from, to);
+    head.pathStart = start;
+    head.pathEnd = start + 1 + to - from;
+  }
+
+  #finishResponse(head: HeaderBlock): number {
+    head.close = this.#isLast(head);
+    const hasNoBody = head.status < 200 || head.status === 204;
+    if (this.#chunked) {
+      if (head.minorVersion === 0 || hasNoBody) return H1Error.CodingNotAllowed;
+      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
+      head.bodyKind = BodyKind.Chunked;
+    } else if (this.#contentLength >= 0) {
+      if (hasNoBody && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
+      head.bodyKind = BodyKind.Length;
+      head.contentLength = this.#contentLength;
+    } else {
+      head.bodyKind = hasNoBody || head.status === 304 ? BodyKind.None : BodyKind.UntilClose;
+    }
+    head.upgrade = head.status === 101;
+    return 0;
+  }
+}
+
+function methodOf(bytes: Uint8Array, start: number, end: number): Method {
+  const candidate = METHOD_BY_FIRST[bytes[start]!]!;
+  for (let i = 0; i < candidate.length; i++) {
+    const { name, method } = candidate[i]!;
+    if (name.length !== end - start) continue;
+    let at = 0;
+    while (at < name.length && bytes[start + at] === name[at]) at++;
+    if (at === name.length) return method;
+  }
+  return Method.Other;
+}
+
+/** Offset behind "http://" or "https://", or -1. */
+function behindScheme(bytes: Uint8Array, start: number, end: number): number {
+  for (const scheme of SCHEMES) {
+    if (end - start > scheme.length && equalsFolded(bytes, start, start + scheme.length, scheme)) {
+      return start + scheme.length;
+    }
+  }
+  return -1;
+}
+
+/** The byte that ended a value too early. */
+function valueError(byte: number): H1Error {
+  return byte === Char.Lf ? H1Error.LineEnd : H1Error.FieldValue;
+}
+
+const encoder = new TextEncoder();
+const HOST_KEY = headerKey('host');
+const VERSION_PREFIX = encoder.encode('HTTP/');
+const KEEP_ALIVE = encoder.encode('keep-alive');
+const CLOSE = encoder.encode('close');
+const UPGRADE = encoder.encode('upgrade');
+const CONTINUE = encoder.encode('100-continue');
+const H2C = encoder.encode('h2c');
+const SCHEMES = [encoder.encode('http://'), encoder.encode('https://')];
+const METHODS: readonly (readonly [string, Method])[] = [
+  ['GET', Method.Get],
+  ['HEAD', Method.Head],
+  ['POST', Method.Post],
+  ['PUT', Method.Put],
+  ['DELETE', Method.Delete],
+  ['CONNECT', Method.Connect],
+  ['OPTIONS', Method.Options],
+  ['TRACE', Method.Trace],
+  ['PATCH', Method.Patch],
+];
+const METHOD_BY_FIRST = Array.from({ length: 256 }, (_, byte) =>
+  METHODS.filter(([name]) => name.charCodeAt(0) === byte).map(([name, method]) => ({
+    name: encoder.encode(name),
+    method,
+  })),
+);

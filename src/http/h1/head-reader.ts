@@ -1,0 +1,98 @@
+// Reads one head that may come in pieces: in place when it is there at once, otherwise collected in an arena block that
+// the finished HeaderBlock takes over.
+
+import { type Memory, NO_BLOCK } from '../../io/memory.js';
+import type { HeaderBlock } from '../header-block.js';
+import { H1Error } from './errors.js';
+import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
+
+export class HeadReader {
+  readonly #memory: Memory;
+  readonly #parser: HeadParser;
+  #block = NO_BLOCK;
+  #used = 0;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+    this.#parser = new HeadParser(memory);
+  }
+
+  /** Bytes that were kept of an unfinished head. */
+  get kept(): number {
+    return this.#used;
+  }
+
+  /**
+   * Reads bytes[at, end). Returns the offset behind the head; INCOMPLETE when more is needed (all bytes were kept), and
+   * the same reader and `head` must be given what comes next; or a negated H1Error.
+   */
+  read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
+    if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
+    const limit = limits.maxHeadBytes;
+    const stop = end - at > limit ? at + limit : end;
+    this.#parser.begin(kind, at);
+    const result = this.#parser.parse(head, stop, limits);
+    if (result !== INCOMPLETE) return result;
+    if (stop - at >= limit) return -H1Error.HeadTooLarge;
+    return this.#keep(kind, head, at, end);
+  }
+
+  /** Releases what was kept; the reader can be used for another head. */
+  reset(): void {
+    if (this.#block !== NO_BLOCK) this.#memory.release(this.#block);
+    this.#block = NO_BLOCK;
+    this.#used = 0;
+  }
+
+  #keep(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
+    const block = this.#memory.retainCopy(at, end);
+    if (block === NO_BLOCK) return -H1Error.NoMemory;
+    this.#block = block;
+    this.#used = end - at;
+    this.#startAgain(kind, head);
+    return INCOMPLETE;
+  }
+
+  /** The kept bytes stand elsewhere now: what was found out about them is found again with the next bytes. */
+  #startAgain(kind: HeadKind, head: HeaderBlock): void {
+    head.clear();
+    this.#parser.begin(kind, this.#block);
+  }
+
+  #readOn(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
+    const before = this.#used;
+    const total = Math.min(before + end - at, limits.maxHeadBytes);
+    if (total > this.#memory.blockSize(this.#block) && !this.#grow(kind, head, total)) return -H1Error.NoMemory;
+    this.#memory.bytes.copyWithin(this.#block + before, at, at + total - before);
+    this.#used = total;
+    const result = this.#parser.parse(head, this.#block + total, limits);
+    if (result < 0) return result;
+    if (result === INCOMPLETE) return total >= limits.maxHeadBytes ? -H1Error.HeadTooLarge : INCOMPLETE;
+    const behind = at + (result - this.#block - before);
+    if (!this.#handOver(head, result)) return -H1Error.NoMemory;
+    return behind;
+  }
+
+  /** Moves what was kept into a block of at least `length` bytes. */
+  #grow(kind: HeadKind, head: HeaderBlock, length: number): boolean {
+    const larger = this.#memory.retain(length);
+    if (larger === NO_BLOCK) return false;
+    this.#memory.bytes.copyWithin(larger, this.#block, this.#block + this.#used);
+    this.#memory.release(this.#block);
+    this.#block = larger;
+    this.#startAgain(kind, head);
+    return true;
+  }
+
+  /** Gives the block to the finished head, or a copy when some of the head's bytes are in scratch. */
+  #handOver(head: HeaderBlock, headEnd: number): boolean {
+    if (this.#parser.usedScratch) {
+      if (!head.retain()) return false;
+    } else {
+      head.adopt(this.#block, headEnd);
+      this.#block = NO_BLOCK;
+    }
+    this.reset();
+    return true;
+  }
+}

@@ -1,0 +1,61 @@
+// Received bytes that cannot be handled yet (the stream is paused, or the answer to an earlier request is outstanding),
+// in order, in arena blocks.
+
+import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
+
+interface Segment {
+  block: number;
+  start: number;
+  end: number;
+}
+
+export class HeldInput {
+  readonly #memory: Memory;
+  readonly #segments: Segment[] = [];
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  get isEmpty(): boolean {
+    return this.#segments.length === 0;
+  }
+
+  get bytes(): number {
+    let sum = 0;
+    for (const { start, end } of this.#segments) sum += end - start;
+    return sum;
+  }
+
+  /** The oldest bytes are [front.start, front.end). */
+  get front(): Readonly<Segment> {
+    return this.#segments[0]!;
+  }
+
+  /** Copies bytes[start, end). False when the arena has no room. */
+  append(start: number, end: number): boolean {
+    while (start < end) {
+      const part = Math.min(end - start, LARGEST_BLOCK);
+      const block = this.#memory.retainCopy(start, start + part);
+      if (block === NO_BLOCK) return false;
+      this.#segments.push({ block, start: block, end: block + part });
+      start += part;
+    }
+    return true;
+  }
+
+  /** The front's bytes before `at` are done with. They stay readable until the turn ends. */
+  consume(at: number): void {
+    const front = this.#segments[0]!;
+    front.start = at;
+    if (at >= front.end) {
+      this.#segments.shift();
+      this.#memory.release(front.block);
+    }
+  }
+
+  clear(): void {
+    for (const { block } of this.#segments) this.#memory.release(block);
+    this.#segments.length = 0;
+  }
+}

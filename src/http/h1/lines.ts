@@ -1,0 +1,134 @@
+// Lines that every HTTP/1 answer needs, written once into a thread's memory: sending one is naming a range.
+
+import type { Memory } from '../../io/memory.js';
+
+/** Lines that sendHead() puts behind the fields; any may be combined. */
+export const enum Tail {
+  None = 0,
+  Close = 1,
+  KeepAlive = 2,
+  Upgrade = 4,
+  Chunked = 8,
+  NoContent = 16,
+}
+const TAILS = 32;
+
+/** A range of the thread's memory. */
+export interface Line {
+  readonly start: number;
+  readonly length: number;
+}
+
+export class Lines {
+  /** By Tail bits, with the empty line that ends the head. */
+  readonly tails: readonly Line[];
+  readonly crlf: Line;
+  /** Behind the data of a last chunk: its end, the chunk of size 0, no trailers. */
+  readonly lastChunkAfterData: Line;
+  readonly lastChunk: Line;
+  /** The chunk of size 0 when trailers follow. */
+  readonly zeroChunk: Line;
+  readonly continue: Line;
+
+  readonly #memory: Memory;
+  readonly #statusLines: (Line | undefined)[] = [];
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+    this.tails = Array.from({ length: TAILS }, (_, bits) => this.#write(`${tailText(bits)}\r\n`));
+    this.crlf = this.#write('\r\n');
+    this.lastChunkAfterData = this.#write('\r\n0\r\n\r\n');
+    this.lastChunk = this.#write('0\r\n\r\n');
+    this.zeroChunk = this.#write('0\r\n');
+    this.continue = this.#write('HTTP/1.1 100 Continue\r\n\r\n');
+  }
+
+  /** "HTTP/1.1 200 OK" with CRLF, in the version that the client speaks. Written when it is first needed. */
+  statusLine(status: number, minorVersion: number): Line {
+    const index = status * 2 + minorVersion;
+    const line = this.#statusLines[index];
+    if (line !== undefined) return line;
+    const text = `HTTP/1.${minorVersion} ${status} ${REASONS[status] ?? 'Unknown'}\r\n`;
+    return (this.#statusLines[index] = this.#write(text));
+  }
+
+  #write(text: string): Line {
+    const start = this.#memory.permanent(text.length);
+    for (let i = 0; i < text.length; i++) this.#memory.bytes[start + i] = text.charCodeAt(i);
+    return { start, length: text.length };
+  }
+}
+
+function tailText(bits: number): string {
+  let text = '';
+  if ((bits & Tail.Close) !== 0) text += 'connection: close\r\n';
+  if ((bits & Tail.KeepAlive) !== 0) text += 'connection: keep-alive\r\n';
+  if ((bits & Tail.Upgrade) !== 0) text += 'connection: upgrade\r\n';
+  if ((bits & Tail.Chunked) !== 0) text += 'transfer-encoding: chunked\r\n';
+  if ((bits & Tail.NoContent) !== 0) text += 'content-length: 0\r\n';
+  return text;
+}
+
+/** Reason phrases as Envoy writes them. */
+const REASONS: Readonly<Record<number, string>> = {
+  100: 'Continue',
+  101: 'Switching Protocols',
+  102: 'Processing',
+  103: 'Early Hints',
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted',
+  203: 'Non-Authoritative Information',
+  204: 'No Content',
+  205: 'Reset Content',
+  206: 'Partial Content',
+  207: 'Multi-Status',
+  208: 'Already Reported',
+  226: 'IM Used',
+  300: 'Multiple Choices',
+  301: 'Moved Permanently',
+  302: 'Found',
+  303: 'See Other',
+  304: 'Not Modified',
+  305: 'Use Proxy',
+  307: 'Temporary Redirect',
+  308: 'Permanent Redirect',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+  407: 'Proxy Authentication Required',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  410: 'Gone',
+  411: 'Length Required',
+  412: 'Precondition Failed',
+  413: 'Payload Too Large',
+  414: 'URI Too Long',
+  415: 'Unsupported Media Type',
+  416: 'Range Not Satisfiable',
+  417: 'Expectation Failed',
+  421: 'Misdirected Request',
+  422: 'Unprocessable Entity',
+  423: 'Locked',
+  424: 'Failed Dependency',
+  425: 'Too Early',
+  426: 'Upgrade Required',
+  428: 'Precondition Required',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
+  506: 'Variant Also Negotiates',
+  507: 'Insufficient Storage',
+  508: 'Loop Detected',
+  510: 'Not Extended',
+  511: 'Network Authentication Required',
+};

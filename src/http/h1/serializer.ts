@@ -1,0 +1,103 @@
+// Writes heads as ranges: lines that stand behind each other where they were received are one range, and a head that
+// nobody changed is sent with a single one.
+
+import { ConnectionHeader } from '../../common/header-names.js';
+import type { ByteSink } from '../codec.js';
+import type { HeaderBlock } from '../header-block.js';
+import type { Line } from './lines.js';
+import type { H1Shared } from './shared.js';
+
+/** Bits of names that a head is sent without. */
+export const SKIP_CONNECTION =
+  (1 << ConnectionHeader.Connection) | (1 << ConnectionHeader.KeepAlive) | (1 << ConnectionHeader.ProxyConnection);
+export const SKIP_LENGTH = 1 << ConnectionHeader.ContentLength;
+export const SKIP_CODING = 1 << ConnectionHeader.TransferEncoding;
+
+/** Sends the request line of `head`, raw when it is intact, then fields and tail. */
+export function sendRequestHead(sink: ByteSink, shared: H1Shared, head: HeaderBlock, skip: number, tail: number): void {
+  if (head.startLineEnd > head.startLineStart) {
+    sendFields(sink, head, head.startLineStart, head.startLineEnd, skip, shared.lines.tails[tail]!, tail);
+    return;
+  }
+  const { memory } = shared;
+  const bytes = memory.bytes;
+  const methodLength = head.methodEnd - head.methodStart;
+  const pathLength = head.pathEnd - head.pathStart;
+  const start = memory.scratch(methodLength + pathLength + VERSION_BEHIND_PATH.length + 1);
+  bytes.copyWithin(start, head.methodStart, head.methodEnd);
+  let at = start + methodLength;
+  bytes[at++] = 32;
+  bytes.copyWithin(at, head.pathStart, head.pathEnd);
+  at += pathLength;
+  for (let i = 0; i < VERSION_BEHIND_PATH.length; i++) bytes[at++] = VERSION_BEHIND_PATH[i]!;
+  sendFields(sink, head, start, at, skip, shared.lines.tails[tail]!, tail);
+}
+
+/** Sends the status line of `head`, raw when it is intact and the client speaks HTTP/1.1, then fields and tail. */
+export function sendResponseHead(
+  sink: ByteSink,
+  shared: H1Shared,
+  head: HeaderBlock,
+  minorVersion: number,
+  skip: number,
+  tail: number,
+): void {
+  const end = shared.lines.tails[tail]!;
+  if (head.startLineEnd > head.startLineStart && minorVersion === 1) {
+    sendFields(sink, head, head.startLineStart, head.startLineEnd, skip, end, tail);
+    return;
+  }
+  const line = shared.lines.statusLine(head.status, minorVersion);
+  sendFields(sink, head, line.start, line.start + line.length, skip, end, tail);
+}
+
+/** Sends the chunk of size 0 and the trailer fields. */
+export function sendTrailers(sink: ByteSink, shared: H1Shared, trailers: HeaderBlock): void {
+  const { zeroChunk, tails } = shared.lines;
+  sendFields(sink, trailers, zeroChunk.start, zeroChunk.start + zeroChunk.length, SKIP_IN_TRAILERS, tails[0]!, 0);
+}
+
+/** Sends [start, end), the fields of `head` without the names in `skip`, and `tailLine`. */
+function sendFields(
+  sink: ByteSink,
+  head: HeaderBlock,
+  start: number,
+  end: number,
+  skip: number,
+  tailLine: Line,
+  tail: number,
+): void {
+  const size = head.size;
+  // Without any of the names there is nothing to look for.
+  if (!head.mayHaveAny(skip)) skip = 0;
+  for (let i = 0; i < size; i++) {
+    const id = head.id(i);
+    if (id < 0 || (id < 32 && ((skip >>> id) & 1) === 1)) continue;
+    const nameStart = head.nameStart(i);
+    if (nameStart !== end) {
+      sink.send(start, end - start);
+      start = nameStart;
+    }
+    end = head.lineEnd(i);
+  }
+  // The received empty line can be sent on with the last field.
+  if (tail === 0 && end === head.headEnd - 2) {
+    sink.send(start, head.headEnd - start);
+    return;
+  }
+  sink.send(start, end - start);
+  sink.send(tailLine.start, tailLine.length);
+}
+
+/** Fields that frame or route a message have no place in trailers (RFC 9110 section 6.5.1). */
+const SKIP_IN_TRAILERS =
+  SKIP_CONNECTION |
+  SKIP_LENGTH |
+  SKIP_CODING |
+  (1 << ConnectionHeader.Host) |
+  (1 << ConnectionHeader.Te) |
+  (1 << ConnectionHeader.Trailer) |
+  (1 << ConnectionHeader.Upgrade) |
+  (1 << ConnectionHeader.Expect);
+
+const VERSION_BEHIND_PATH = new TextEncoder().encode(' HTTP/1.1\r\n');

@@ -1,0 +1,259 @@
+// The server's end of an HTTP/1 connection: reads requests one after the other, writes their answers in order.
+
+import type { Memory } from '../../io/memory.js';
+import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
+import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { H1Connection, Reading, Writing } from './connection.js';
+import { contentLengthOf, saysChunked } from './framing.js';
+import { HeadKind, type HeadLimits } from './head-parser.js';
+import { Tail } from './lines.js';
+import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
+
+/** What the owner of the connection is told. */
+export interface H1ServerEvents {
+  /** A request head is complete; its decoder's onHeaders() follows. */
+  newStream(encoder: ResponseEncoder): RequestDecoder;
+  /**
+   * A request that cannot be read, and there is no stream for it: the owner answers with answerInvalid() and closes. The
+   * codec reads nothing more.
+   */
+  onInvalid(error: CodecError): void;
+  /** An exchange is complete and the connection waits for the next. Its headers can still be read. */
+  onIdle(): void;
+  /**
+   * The connection has to be closed: behind what was sent, or with `abort` in a way that the peer cannot take for the end
+   * of a message (RST). Nothing more is read or sent.
+   */
+  onClose(abort: boolean): void;
+}
+
+export type H1ServerOptions = HeadLimits;
+
+export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
+  maxHeadBytes: 60 * 1024,
+  maxHeaders: 100,
+  acceptHttp10: false,
+};
+
+/**
+ * Requests that upgrade (headers.upgrade) and CONNECT arrive with endStream false: when they are answered with 101, or 2xx
+ * for CONNECT, onData() and data() carry raw bytes until either side ends; with any other answer nothing more comes.
+ * Answering the last piece of a response may start the next, pipelined request before the call returns.
+ */
+export class H1ServerCodec extends H1Connection<RequestDecoder> implements ResponseEncoder {
+  readonly #events: H1ServerEvents;
+
+  /** Of the request that is being answered. */
+  #isHeadRequest = false;
+  #isConnect = false;
+  #isUpgrade = false;
+  #minorVersion = 1;
+  /** No request follows the one that is being answered. */
+  #isLast = false;
+
+  constructor(
+    memory: Memory,
+    sink: ByteSink,
+    events: H1ServerEvents,
+    options: H1ServerOptions = DEFAULT_SERVER_OPTIONS,
+  ) {
+    super(memory, sink, options, HeadKind.Request, Reading.Head);
+    this.#events = events;
+  }
+
+  /** A request has begun and its answer is not complete. */
+  get hasStream(): boolean {
+    return this.decoder !== undefined;
+  }
+
+  /** Tells a client that waits with its body (Expect) to send it. */
+  sendContinue(): void {
+    if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
+    const { start, length } = this.shared.lines.continue;
+    this.sink.send(start, length);
+  }
+
+  informational(headers: HeaderBlock): void {
+    if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
+    const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
+    sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None);
+  }
+
+  headers(headers: HeaderBlock, endStream: boolean): void {
+    if (this.writing !== Writing.Head || this.decoder === undefined) return;
+    const { status } = headers;
+    if (status === 101 || (this.#isConnect && status >= 200 && status < 300)) {
+      this.#acceptTunnel(headers, status);
+      if (endStream) this.completeWriting();
+      return;
+    }
+    let skip = SKIP_CONNECTION;
+    let tail: number = Tail.None;
+    if (this.#isHeadRequest || status === 204 || status === 304) {
+      this.writing = Writing.Nothing;
+      if (status === 204) skip |= SKIP_LENGTH;
+      if (!this.#isHeadRequest || this.#minorVersion === 0) skip |= SKIP_CODING;
+    } else {
+      const length = contentLengthOf(headers);
+      if (length >= 0) {
+        skip |= SKIP_CODING;
+        this.writeLength(length);
+      } else if (endStream) {
+        skip |= SKIP_CODING | SKIP_LENGTH;
+        tail = Tail.NoContent;
+        this.writeLength(0);
+      } else if (this.#minorVersion === 0) {
+        skip |= SKIP_CODING | SKIP_LENGTH;
+        this.writing = Writing.Raw;
+        this.#isLast = true;
+      } else {
+        skip |= SKIP_LENGTH;
+        // The line that came from upstream is as good as another.
+        if (!saysChunked(headers)) {
+          skip |= SKIP_CODING;
+          tail = Tail.Chunked;
+        }
+        this.writing = Writing.Chunked;
+      }
+    }
+    if (headers.close || (this.ended && this.held === undefined)) this.#isLast = true;
+    // A complete answer to a request that still arrives: nobody waits for the rest of it.
+    if (endStream && this.reading !== Reading.Complete) this.#isLast = true;
+    if (this.#isLast) tail |= Tail.Close;
+    else if (this.#minorVersion === 0) tail |= Tail.KeepAlive;
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
+    if (endStream) this.completeWriting();
+  }
+
+  /** Gives the stream up: the client learns nothing but that the connection ends. */
+  reset(_reason: ResetReason): void {
+    if (this.decoder !== undefined) this.#close(this.writing !== Writing.Head);
+  }
+
+  /**
+   * Answers what could not be read: a head without a body, and `connection: close`. Does nothing when an answer has
+   * begun. The owner closes afterwards.
+   */
+  answerInvalid(error: CodecError): boolean {
+    if (this.writing !== Writing.Head) return false;
+    this.writing = Writing.Complete;
+    const { lines } = this.shared;
+    const status = lines.statusLine(error.status, 1);
+    const tail = lines.tails[Tail.Close | Tail.NoContent]!;
+    this.sink.send(status.start, status.length);
+    this.sink.send(tail.start, tail.length);
+    return true;
+  }
+
+  protected override canStart(): boolean {
+    // Answers that the client does not read must not pile up.
+    return !this.isBlocked;
+  }
+
+  protected override onSurplus(): boolean {
+    return true;
+  }
+
+  protected override onHead(): void {
+    const head = this.head!;
+    this.#isHeadRequest = head.method === Method.Head;
+    this.#isConnect = head.method === Method.Connect;
+    this.#isUpgrade = head.upgrade;
+    this.#minorVersion = head.minorVersion;
+    this.#isLast = head.close;
+    this.writing = Writing.Head;
+    if (head.bodyKind === BodyKind.Chunked) this.readChunked();
+    else if (head.bodyKind === BodyKind.Length && head.contentLength > 0) this.readLength(head.contentLength);
+    else this.reading = Reading.Complete;
+    const isComplete = this.reading === Reading.Complete && !this.#isUpgrade && !this.#isConnect;
+    const decoder = this.#events.newStream(this);
+    if (this.isClosed) return;
+    this.decoder = decoder;
+    decoder.onHeaders(head, isComplete);
+  }
+
+  protected override onReadComplete(): void {
+    // The response ends the exchange; had it been complete before, nothing would have been read.
+  }
+
+  protected override onIdleInput(): void {
+    // Nothing waits for that here.
+  }
+
+  protected override onWriteComplete(): void {
+    if (this.reading !== Reading.Complete || this.#isLast) {
+      this.#close(false);
+      return;
+    }
+    this.reading = Reading.Head;
+    this.writing = Writing.Head;
+    this.forgetStream();
+    this.#events.onIdle();
+    if (this.isClosed) return;
+    this.dropHead();
+    if (this.held !== undefined) this.goOn();
+    else if (this.ended) this.onEnd();
+  }
+
+  protected override onWriteBroken(): void {
+    this.#close(true);
+  }
+
+  protected override onInvalid(error: CodecError): void {
+    if (this.decoder === undefined) this.#events.onInvalid(error);
+    else this.#breakOff(ResetReason.ProtocolError, error);
+  }
+
+  protected override onEnd(): void {
+    switch (this.reading) {
+      case Reading.Head:
+        this.#close(false);
+        break;
+      case Reading.Raw:
+        this.reading = Reading.Complete;
+        this.decoder!.onData(0, 0, true);
+        break;
+      case Reading.Complete:
+        // The answer is still to come, and the last one.
+        break;
+      default:
+        this.#breakOff(ResetReason.ConnectionTermination, undefined);
+    }
+  }
+
+  /** The request will never be complete. A protocol error is answered if nothing was sent yet. */
+  #breakOff(reason: ResetReason, error: CodecError | undefined): void {
+    const hasBegun = this.writing !== Writing.Head;
+    const decoder = this.decoder!;
+    this.reading = Reading.Closed;
+    this.forgetStream();
+    decoder.onReset(reason, error);
+    if (error !== undefined) this.answerInvalid(error);
+    this.#close(hasBegun);
+  }
+
+  /** From here on both directions are raw. */
+  #acceptTunnel(headers: HeaderBlock, status: number): void {
+    if (status === 101 && !this.#isUpgrade) {
+      this.onWriteBroken();
+      return;
+    }
+    const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
+    const tail = status === 101 ? Tail.Upgrade : Tail.None;
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
+    this.#isLast = true;
+    this.writing = Writing.Raw;
+    this.reading = Reading.Raw;
+    if (this.held !== undefined) this.goOn();
+    else if (this.ended) this.onEnd();
+  }
+
+  /** Nothing more is read or sent; the owner closes the connection. */
+  #close(abort: boolean): void {
+    this.reading = Reading.Closed;
+    this.writing = Writing.Complete;
+    this.forgetStream();
+    this.dropInput();
+    this.#events.onClose(abort);
+  }
+}

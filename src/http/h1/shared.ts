@@ -1,0 +1,35 @@
+// What the HTTP/1 codecs of one thread share: header blocks, a spare head reader, and the lines that are always the same.
+
+import type { Memory } from '../../io/memory.js';
+import { HeaderBlockPool } from '../header-block.js';
+import { HeadReader } from './head-reader.js';
+import { Lines } from './lines.js';
+
+export class H1Shared {
+  readonly memory: Memory;
+  readonly blocks: HeaderBlockPool;
+  readonly lines: Lines;
+  /** Reads heads that come in one piece; a codec whose head does not, keeps it and leaves another one here. */
+  reader: HeadReader;
+
+  constructor(memory: Memory) {
+    this.memory = memory;
+    this.blocks = new HeaderBlockPool(memory);
+    this.lines = new Lines(memory);
+    this.reader = new HeadReader(memory);
+  }
+}
+
+/** The one set of a memory. */
+export function h1Shared(memory: Memory): H1Shared {
+  if (last !== undefined && last.memory === memory) return last;
+  last = all.get(memory);
+  if (last === undefined) {
+    last = new H1Shared(memory);
+    all.set(memory, last);
+  }
+  return last;
+}
+
+const all = new WeakMap<Memory, H1Shared>();
+let last: H1Shared | undefined;
