@@ -1,0 +1,129 @@
+// Stats of a cluster, of its circuit breakers and hosts, and of the cluster manager.
+//
+// upstream_rq_<code>, upstream_rq_<class>, upstream_rq_completed and upstream_rq_time are no part of a layout: traffic
+// brings them (ThreadStats.dynamicCounter, dynamicHistogram), also under internal., external., canary. and zone.
+
+import { defineLayout } from '../layout.js';
+
+/** Scope `cluster.<name>.` */
+export const ClusterStats = defineLayout({
+  upstream_cx_total: 'counter',
+  upstream_cx_http1_total: 'counter',
+  upstream_cx_http2_total: 'counter',
+  upstream_cx_connect_fail: 'counter',
+  upstream_cx_connect_timeout: 'counter',
+  upstream_cx_idle_timeout: 'counter',
+  upstream_cx_max_duration_reached: 'counter',
+  upstream_cx_connect_attempts_exceeded: 'counter',
+  upstream_cx_overflow: 'counter',
+  upstream_cx_destroy: 'counter',
+  upstream_cx_destroy_local: 'counter',
+  upstream_cx_destroy_remote: 'counter',
+  upstream_cx_destroy_with_active_rq: 'counter',
+  upstream_cx_destroy_local_with_active_rq: 'counter',
+  upstream_cx_destroy_remote_with_active_rq: 'counter',
+  upstream_cx_close_notify: 'counter',
+  upstream_cx_rx_bytes_total: 'counter',
+  upstream_cx_tx_bytes_total: 'counter',
+  upstream_cx_pool_overflow: 'counter',
+  upstream_cx_protocol_error: 'counter',
+  upstream_cx_max_requests: 'counter',
+  upstream_cx_none_healthy: 'counter',
+  upstream_cx_active: 'gauge',
+  upstream_cx_rx_bytes_buffered: 'gauge',
+  upstream_cx_tx_bytes_buffered: 'gauge',
+  upstream_cx_connect_ms: 'histogram',
+  upstream_cx_length_ms: 'histogram',
+  upstream_rq_total: 'counter',
+  upstream_rq_pending_total: 'counter',
+  upstream_rq_pending_overflow: 'counter',
+  upstream_rq_pending_failure_eject: 'counter',
+  upstream_rq_cancelled: 'counter',
+  upstream_rq_maintenance_mode: 'counter',
+  upstream_rq_timeout: 'counter',
+  upstream_rq_max_duration_reached: 'counter',
+  upstream_rq_per_try_timeout: 'counter',
+  upstream_rq_per_try_idle_timeout: 'counter',
+  upstream_rq_rx_reset: 'counter',
+  upstream_rq_tx_reset: 'counter',
+  upstream_rq_retry: 'counter',
+  upstream_rq_retry_backoff_exponential: 'counter',
+  upstream_rq_retry_backoff_ratelimited: 'counter',
+  upstream_rq_retry_limit_exceeded: 'counter',
+  upstream_rq_retry_success: 'counter',
+  upstream_rq_retry_overflow: 'counter',
+  upstream_rq_active_overflow: 'counter',
+  upstream_rq_active: 'gauge',
+  upstream_rq_pending_active: 'gauge',
+  upstream_rq_per_cx: 'histogram_count',
+  upstream_flow_control_paused_reading_total: 'counter',
+  upstream_flow_control_resumed_reading_total: 'counter',
+  upstream_flow_control_backed_up_total: 'counter',
+  upstream_flow_control_drained_total: 'counter',
+  upstream_internal_redirect_failed_total: 'counter',
+  upstream_internal_redirect_succeeded_total: 'counter',
+  membership_change: 'counter',
+  membership_total: 'own_gauge',
+  membership_healthy: 'own_gauge',
+  membership_degraded: 'own_gauge',
+  membership_excluded: 'own_gauge',
+  retry_or_shadow_abandoned: 'counter',
+  config_reload: 'counter',
+  update_attempt: 'counter',
+  update_success: 'counter',
+  update_failure: 'counter',
+  update_empty: 'counter',
+  update_no_rebuild: 'counter',
+  bind_errors: 'counter',
+  assignment_timeout_received: 'counter',
+  assignment_stale: 'counter',
+  version: 'own_gauge',
+  max_host_weight: 'own_gauge',
+  warming_state: 'own_gauge',
+  update_duration: 'histogram',
+  'default.total_match_count': 'counter',
+  lb_healthy_panic: 'counter',
+});
+
+/** Scope `cluster.<name>.circuit_breakers.default.` and `.high.`: 1 while the limit is reached. */
+export const CircuitBreakerStats = defineLayout({
+  cx_open: 'gauge',
+  cx_pool_open: 'gauge',
+  rq_pending_open: 'gauge',
+  rq_open: 'gauge',
+  rq_retry_open: 'gauge',
+});
+
+/** In the scope of CircuitBreakerStats, only for thresholds with track_remaining. */
+export const CircuitBreakerRemainingStats = defineLayout({
+  remaining_cx: 'gauge',
+  remaining_cx_pools: 'gauge',
+  remaining_pending: 'gauge',
+  remaining_rq: 'gauge',
+  remaining_retries: 'gauge',
+});
+
+/** Scope of one host, added as hidden: /clusters shows these, /stats does not. */
+export const HostStats = defineLayout({
+  cx_active: 'gauge',
+  cx_connect_fail: 'counter',
+  cx_total: 'counter',
+  rq_active: 'gauge',
+  rq_error: 'counter',
+  rq_success: 'counter',
+  rq_timeout: 'counter',
+  rq_total: 'counter',
+});
+
+/** Scope `cluster_manager.` */
+export const ClusterManagerStats = defineLayout({
+  cluster_added: 'counter',
+  cluster_modified: 'counter',
+  cluster_removed: 'counter',
+  cluster_updated: 'counter',
+  cluster_updated_via_merge: 'counter',
+  update_merge_cancelled: 'counter',
+  update_out_of_merge_window: 'counter',
+  active_clusters: 'own_gauge',
+  warming_clusters: 'own_gauge',
+});

@@ -1,0 +1,19 @@
+// Stats of a TCP proxy.
+
+import { defineLayout } from '../layout.js';
+
+/** Scope `tcp.<stat_prefix>.` */
+export const TcpStats = defineLayout({
+  downstream_cx_total: 'counter',
+  downstream_cx_no_route: 'counter',
+  downstream_cx_rx_bytes_total: 'counter',
+  downstream_cx_tx_bytes_total: 'counter',
+  downstream_cx_rx_bytes_buffered: 'gauge',
+  downstream_cx_tx_bytes_buffered: 'gauge',
+  downstream_flow_control_paused_reading_total: 'counter',
+  downstream_flow_control_resumed_reading_total: 'counter',
+  idle_timeout: 'counter',
+  max_downstream_connection_duration: 'counter',
+  upstream_flush_total: 'counter',
+  upstream_flush_active: 'gauge',
+});

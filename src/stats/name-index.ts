@@ -1,0 +1,101 @@
+// The names that traffic brought, as the primary knows them: by prefix, to free them with their scopes, and histograms by
+// full name, to merge them.
+
+import { Control, NamedRecord, RecordType } from './format.js';
+import { Kind } from './layout.js';
+import { MergedHistogram } from './merged-histogram.js';
+import type { RangeView } from './range.js';
+
+/** One thread's record of a name. */
+export interface NamedPlace {
+  readonly thread: number;
+  readonly place: number;
+  readonly kind: Kind;
+}
+
+export interface NamedHistogram {
+  readonly places: NamedPlace[];
+  readonly merged: MergedHistogram;
+}
+
+/** A name that is gone, with its histogram when it was the first of several threads' records of it. */
+export interface RemovedName {
+  readonly named: NamedPlace;
+  readonly histogram: NamedHistogram | undefined;
+}
+
+interface Prefix {
+  readonly named: NamedPlace[];
+  readonly histograms: Map<string, NamedHistogram>;
+}
+
+export class NameIndex {
+  readonly #ranges: readonly RangeView[];
+  readonly #prefixes = new Map<string, Prefix>();
+  /** How far each range was read, and how many changes of its names that covers. */
+  readonly #positions: number[];
+  readonly #changes: number[];
+  /** Free records before the position that may come to hold a name: freed ones, and one that was being written. */
+  readonly #free: Set<number>[];
+
+  constructor(ranges: readonly RangeView[]) {
+    this.#ranges = ranges;
+    this.#positions = ranges.map(() => 0);
+    this.#changes = ranges.map(() => 0);
+    this.#free = ranges.map(() => new Set());
+  }
+
+  /** Takes in what threads have added. */
+  sync(): void {
+    this.#ranges.forEach((range, thread) => {
+      const changes = Atomics.load(range.control, Control.Names);
+      if (changes === this.#changes[thread]) return;
+      this.#changes[thread] = changes;
+      for (const place of this.#free[thread]!) {
+        if (range.type(place) !== RecordType.Named) continue;
+        this.#free[thread]!.delete(place);
+        this.#add(range, thread, place);
+      }
+      this.#positions[thread] = range.walk(this.#positions[thread]!, (place, type) => {
+        if (type === RecordType.Named) this.#add(range, thread, place);
+        else if (type === RecordType.Free && range.pool(place) === RecordType.Named) this.#free[thread]!.add(place);
+      });
+    });
+  }
+
+  /** Every thread's record of every name. */
+  *all(): Generator<NamedPlace> {
+    for (const { named } of this.#prefixes.values()) yield* named;
+  }
+
+  *histograms(): Generator<NamedHistogram> {
+    for (const { histograms } of this.#prefixes.values()) yield* histograms.values();
+  }
+
+  /** Forgets all names under the prefix and tells which they were. */
+  remove(prefix: string): RemovedName[] {
+    const known = this.#prefixes.get(prefix);
+    if (known === undefined) return [];
+    this.#prefixes.delete(prefix);
+    const first = new Map<NamedPlace, NamedHistogram>();
+    for (const histogram of known.histograms.values()) first.set(histogram.places[0]!, histogram);
+    return known.named.map((named) => {
+      this.#free[named.thread]!.add(named.place);
+      return { named, histogram: first.get(named) };
+    });
+  }
+
+  #add(range: RangeView, thread: number, place: number): void {
+    const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
+    const prefix = range.text(place, NamedRecord.Text, 0, prefixBytes);
+    const named = { thread, place, kind: range.word(place, NamedRecord.KindWord) };
+    let known = this.#prefixes.get(prefix);
+    if (known === undefined) this.#prefixes.set(prefix, (known = { named: [], histograms: new Map() }));
+    known.named.push(named);
+    if (named.kind !== Kind.Histogram) return;
+    const name = range.text(place, NamedRecord.Text, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    const histogram = known.histograms.get(name);
+    if (histogram !== undefined) histogram.places.push(named);
+    else known.histograms.set(name, { places: [named], merged: new MergedHistogram() });
+  }
+}

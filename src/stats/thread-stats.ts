@@ -1,0 +1,288 @@
+// Stats as one thread writes them: scopes known from configuration, and names that only traffic brings.
+//
+// Every slot and every record has one writer, this thread, so a count is a plain addition in shared memory.
+
+import { Control, NamedRecord, PAGE_SLOTS, RANGE_MASK, RANGE_SHIFT, RecordType, SLOT_BYTES } from './format.js';
+import { type CounterSlot, type GaugeSlot, type HistogramSlot, Kind, type Unit } from './layout.js';
+import { ThreadRange } from './thread-range.js';
+
+/** Where a scope's block lies; plain data that travels in snapshots. */
+export interface ScopeRef {
+  readonly prefix: string;
+  /** Number of the layout in its store. */
+  readonly layout: number;
+  readonly chunk: number;
+  readonly base: number;
+}
+
+/** What a worker needs to count; plain data that is posted to it when it starts. */
+export interface WorkerStatsAttachment {
+  /** 0 is the primary, 1 the first worker. */
+  readonly thread: number;
+  /** How much of the store's memory this names: later chunks are those since this version. */
+  readonly version: number;
+  readonly control: SharedArrayBuffer;
+  readonly pages: readonly SharedArrayBuffer[];
+  /** Chunks of the thread's own range. */
+  readonly range: readonly SharedArrayBuffer[];
+}
+
+/** Memory that a store has grown by; plain data for every worker. */
+export interface StatsChunks {
+  /** The version that these chunks lead to. */
+  readonly version: number;
+  readonly pages: readonly { readonly index: number; readonly buffer: SharedArrayBuffer }[];
+  readonly ranges: readonly { readonly thread: number; readonly index: number; readonly buffer: SharedArrayBuffer }[];
+}
+
+export class ThreadStats {
+  /** The thread's range; the primary keeps the store's own records there too. */
+  readonly range: ThreadRange;
+  readonly #thread: number;
+  readonly #pages: Float64Array[] = [];
+  /** Handles of names, by prefix, a NUL, and name. */
+  readonly #named = new Map<string, DynamicCounter | DynamicGauge | DynamicHistogram>();
+  #retiredSeen: number;
+
+  /** A thread that takes the place of one that died finds all names and histograms of its predecessor. */
+  constructor(attachment: WorkerStatsAttachment) {
+    this.#thread = attachment.thread;
+    this.range = new ThreadRange(attachment.control, attachment.thread, attachment.range);
+    for (const page of attachment.pages) this.#attachPage(page);
+    this.#retiredSeen = Atomics.load(this.range.control, Control.Retired);
+    this.range.walk(0, (place, type) => {
+      if (type === RecordType.Named) this.#adopt(place);
+      else if (type !== RecordType.Free) return;
+      else if (this.range.pool(place) === RecordType.Named) this.range.takeBackName(place);
+      else this.range.reuse(place);
+    });
+  }
+
+  /** Samples and names that were lost because the range had no room. */
+  get dropped(): number {
+    return this.range.control[Control.Dropped]!;
+  }
+
+  /** Memory that has come since: call it before a snapshot whose scopes may lie there. Chunks known already are skipped. */
+  addChunks(chunks: StatsChunks): void {
+    for (const { index, buffer } of chunks.pages) if (index === this.#pages.length) this.#attachPage(buffer);
+    for (const { thread, index, buffer } of chunks.ranges) {
+      if (thread === this.#thread && index === this.range.slots.length) this.range.attach(buffer);
+    }
+  }
+
+  /** The scope as this thread writes it. Throws when the chunk of its block has not been added. */
+  scope(ref: ScopeRef): Scope {
+    const page = this.#pages[ref.chunk];
+    if (page === undefined) {
+      throw new Error(
+        `stats scope "${ref.prefix}" lies in chunk ${ref.chunk}, of which thread ${this.#thread} has ` +
+          `${this.#pages.length}: add the store's new chunks before the snapshot that refers to them`,
+      );
+    }
+    return new Scope(page, ref.base, this.range);
+  }
+
+  /**
+   * The counter `prefix + name`, made on first use: callers keep the handle. `prefix` is that of a scope, with which the
+   * counter goes away. Names that a layout of the scope has are not asked for here.
+   */
+  dynamicCounter(prefix: string, name: string): DynamicCounter {
+    const handle = this.#find(prefix, name, Kind.Counter, 'none');
+    if (!(handle instanceof DynamicCounter)) throw this.#otherKind(prefix, name);
+    return handle;
+  }
+
+  /** The gauge `prefix + name`; as dynamicCounter. */
+  dynamicGauge(prefix: string, name: string): DynamicGauge {
+    const handle = this.#find(prefix, name, Kind.Gauge, 'none');
+    if (!(handle instanceof DynamicGauge)) throw this.#otherKind(prefix, name);
+    return handle;
+  }
+
+  /** The histogram `prefix + name`; as dynamicCounter. */
+  dynamicHistogram(prefix: string, name: string, unit: Unit = 'ms'): DynamicHistogram {
+    const handle = this.#find(prefix, name, Kind.Histogram, unit);
+    if (!(handle instanceof DynamicHistogram)) throw this.#otherKind(prefix, name);
+    return handle;
+  }
+
+  #attachPage(chunk: SharedArrayBuffer): void {
+    this.#pages.push(new Float64Array(chunk, this.#thread * PAGE_SLOTS * SLOT_BYTES, PAGE_SLOTS));
+  }
+
+  #find(prefix: string, name: string, kind: Kind, unit: Unit): DynamicCounter | DynamicGauge | DynamicHistogram {
+    this.#forgetRetired();
+    const key = `${prefix}\0${name}`;
+    const known = this.#named.get(key);
+    if (known !== undefined) return known;
+    const place = this.range.newName(prefix, name, kind, unit);
+    const handle = this.#handle(place, kind);
+    // Without room the handle counts into the void, and the next caller tries again.
+    if (place === 0) return handle;
+    this.#named.set(key, handle);
+    Atomics.add(this.range.control, Control.Names, 1);
+    return handle;
+  }
+
+  #handle(place: number, kind: Kind): DynamicCounter | DynamicGauge | DynamicHistogram {
+    const slots = place === 0 ? new Float64Array(8) : this.range.slots[place >>> RANGE_SHIFT]!;
+    if (kind === Kind.Counter) return new DynamicCounter(slots, place);
+    if (kind === Kind.Gauge) return new DynamicGauge(slots, place);
+    return new DynamicHistogram(slots, place, this.range);
+  }
+
+  #adopt(place: number): void {
+    const range = this.range;
+    const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
+    const prefix = range.text(place, NamedRecord.Text, 0, prefixBytes);
+    const name = range.text(place, NamedRecord.Text, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    this.#named.set(`${prefix}\0${name}`, this.#handle(place, range.word(place, NamedRecord.KindWord)));
+  }
+
+  /** The primary frees the names of scopes that are gone; their records are used again. */
+  #forgetRetired(): void {
+    const retired = Atomics.load(this.range.control, Control.Retired);
+    if (retired === this.#retiredSeen) return;
+    this.#retiredSeen = retired;
+    for (const [key, handle] of this.#named) {
+      if (this.range.type(handle.place) !== RecordType.Free) continue;
+      this.#named.delete(key);
+      this.range.takeBackName(handle.place);
+    }
+  }
+
+  #otherKind(prefix: string, name: string): Error {
+    return new Error(
+      `the stat "${prefix}${name}" exists with another kind: a name keeps its kind while the process lives`,
+    );
+  }
+}
+
+/** A scope's block in this thread's page. Slots come from the layout that the scope was added with. */
+export class Scope {
+  readonly page: Float64Array;
+  readonly base: number;
+  readonly #range: ThreadRange;
+
+  constructor(page: Float64Array, base: number, range: ThreadRange) {
+    this.page = page;
+    this.base = base;
+    this.#range = range;
+  }
+
+  /** One more of a counter or a gauge. */
+  increment(at: CounterSlot | GaugeSlot): void {
+    this.page[this.base + at]!++;
+  }
+
+  /** `n` more, n >= 0. */
+  add(at: CounterSlot | GaugeSlot, n: number): void {
+    this.page[this.base + at]! += n;
+  }
+
+  /** One less of a gauge. */
+  decrement(at: GaugeSlot): void {
+    this.page[this.base + at + 1]!++;
+  }
+
+  /** `n` less of a gauge, n >= 0. */
+  subtract(at: GaugeSlot, n: number): void {
+    this.page[this.base + at + 1]! += n;
+  }
+
+  /** This thread's contribution becomes `value`; 0 counts as a change too. */
+  set(at: GaugeSlot, value: number): void {
+    setGauge(this.page, this.base + at, value);
+  }
+
+  /** Counts a sample of a histogram, in its unit. */
+  record(at: HistogramSlot, value: number): void {
+    const histogram = this.page[this.base + at]!;
+    if (histogram === 0) this.#recordFirst(at, value);
+    else this.#range.record(histogram, value);
+  }
+
+  #recordFirst(at: HistogramSlot, value: number): void {
+    const histogram = this.#range.newHistogram();
+    if (histogram === 0) return;
+    this.page[this.base + at] = histogram;
+    this.#range.record(histogram, value);
+  }
+}
+
+/** A counter born in traffic, as one thread writes it. */
+export class DynamicCounter {
+  readonly place: number;
+  readonly #slots: Float64Array;
+  readonly #at: number;
+
+  constructor(slots: Float64Array, place: number) {
+    this.place = place;
+    this.#slots = slots;
+    this.#at = (place & RANGE_MASK) + NamedRecord.Value;
+  }
+
+  increment(): void {
+    this.#slots[this.#at]!++;
+  }
+
+  add(n: number): void {
+    this.#slots[this.#at]! += n;
+  }
+}
+
+/** A gauge born in traffic, as one thread writes it. */
+export class DynamicGauge {
+  readonly place: number;
+  readonly #slots: Float64Array;
+  readonly #at: number;
+
+  constructor(slots: Float64Array, place: number) {
+    this.place = place;
+    this.#slots = slots;
+    this.#at = (place & RANGE_MASK) + NamedRecord.Value;
+  }
+
+  increment(): void {
+    this.#slots[this.#at]!++;
+  }
+
+  decrement(): void {
+    this.#slots[this.#at + 1]!++;
+  }
+
+  set(value: number): void {
+    setGauge(this.#slots, this.#at, value);
+  }
+}
+
+/** A histogram born in traffic, as one thread writes it. */
+export class DynamicHistogram {
+  readonly place: number;
+  readonly #slots: Float64Array;
+  readonly #at: number;
+  readonly #range: ThreadRange;
+
+  constructor(slots: Float64Array, place: number, range: ThreadRange) {
+    this.place = place;
+    this.#slots = slots;
+    this.#at = (place & RANGE_MASK) + NamedRecord.Value;
+    this.#range = range;
+  }
+
+  record(value: number): void {
+    let histogram = this.#slots[this.#at]!;
+    if (histogram === 0) {
+      if (this.place === 0 || (histogram = this.#range.newHistogram()) === 0) return;
+      this.#slots[this.#at] = histogram;
+    }
+    this.#range.record(histogram, value);
+  }
+}
+
+/** A decrement count of minus zero says "was set" without weighing anything. */
+function setGauge(slots: Float64Array, at: number, value: number): void {
+  slots[at] = value;
+  slots[at + 1] = -0;
+}
