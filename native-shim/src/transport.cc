@@ -146,29 +146,27 @@ void Transport::serveEpoll(int count, double deadline) {
 // Hands the batch over and carries out what comes back. False when the transport is closed afterwards.
 bool Transport::deliver() {
   const uint32_t count = batch_.count();
-  if (count == 0) {
-    batch_.reset();
-    return open_;
-  }
-  batch_.writeClock();
+  if (count > 0) batch_.writeClock();
   for (uint32_t from = 0; open_ && from < count;) {
-    arrays_.control[kControlCursor] = static_cast<int32_t>(from);
+    int32_t& cursor = arrays_.control[kControlCursor];
+    cursor = static_cast<int32_t>(from);
     const BatchHandler::Outcome outcome = handler_.handle(from, count);
-    if (outcome == BatchHandler::Outcome::Gone) {
-      close();
-      break;
-    }
-    const char* mistake = flush();
-    if (mistake != nullptr) handler_.reportMistake(mistake);
-    if (outcome == BatchHandler::Outcome::Done) break;
-    const auto last = static_cast<int32_t>(count - 1);
-    from = 1 + static_cast<uint32_t>(
-                   std::clamp(arrays_.control[kControlCursor], static_cast<int32_t>(from), last));
+    if (outcome == BatchHandler::Outcome::Gone) close();
+    const uint32_t reached = std::clamp(static_cast<uint32_t>(cursor), from, count - 1);
+    flushOrReport();
+    if (outcome != BatchHandler::Outcome::Threw) break;
+    from = reached + 1;
     handler_.reportException();
+    flushOrReport();  // whoever heard of the exception may have submitted something too
   }
   batch_.reset();
-  now_ = nowMs(CLOCK_MONOTONIC);
+  if (count > 0) now_ = nowMs(CLOCK_MONOTONIC);
   return open_;
+}
+
+void Transport::flushOrReport() {
+  const char* mistake = flush();
+  if (mistake != nullptr) handler_.reportMistake(mistake);
 }
 
 void Transport::enqueue(Id id, SocketRecord& socket) {

@@ -89,6 +89,7 @@ class Transport {
   void serveReady(double deadline);
   void serveEpoll(int count, double deadline);
   bool deliver();
+  void flushOrReport();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }
   void enqueue(Id id, SocketRecord& socket);
   void wake();

@@ -2,7 +2,7 @@
 
 import { MessageChannel } from 'node:worker_threads';
 import t from 'tap';
-import { Event, Op } from '../../src/io/shim.js';
+import { ClockWord, Event, Op } from '../../src/io/shim.js';
 import { internet, loopback, pattern, Rig, unix, until } from './harness.js';
 
 /** A rig in which some connections echo to each other without end: it never runs out of work. */
@@ -95,6 +95,18 @@ t.test('a connection gets at most one Data event in a batch, of at most 64 KiB',
   t.equal(new Set(data.map((event) => event.batch)).size, data.length);
   t.ok(data.every((event) => event.bytes.length <= 65536));
   t.ok(data.every((event) => event.offset % 64 === 0));
+  rig.close();
+});
+
+t.test('each batch brings the time', async (t) => {
+  const rig = new Rig();
+  const from = Number(process.hrtime.bigint()) / 1e6;
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  const first = rig.monotonic;
+  rig.sendNow(client, 'x');
+  await rig.next(Event.Data, server);
+  t.ok(first >= from && rig.monotonic > first && rig.monotonic <= Number(process.hrtime.bigint()) / 1e6);
+  t.ok(Math.abs(rig.clock[ClockWord.Realtime]! - Date.now()) < 60_000, 'also the real one');
   rig.close();
 });
 

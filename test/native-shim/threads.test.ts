@@ -101,6 +101,23 @@ t.test('terminating threads under load aborts nothing and leaves no descriptor',
   await until(() => descriptors() <= before, 'every descriptor to be closed');
 });
 
+t.test('a thread that dies of an exception in onBatch takes nobody with it', async (t) => {
+  const before = descriptors();
+  const harness = new URL('./harness.js', import.meta.url).href;
+  const worker = new Worker(
+    `import(${JSON.stringify(harness)}).then(async ({ Rig, loopback }) => {
+       const rig = new Rig();
+       const { address } = rig.listen(loopback);
+       rig.onEvent = () => { throw new Error('deadly'); };
+       rig.connect(address);
+     });`,
+    { eval: true },
+  );
+  const error = await new Promise<Error>((resolve) => worker.once('error', resolve));
+  t.equal(error.message, 'deadly');
+  await until(() => descriptors() <= before, 'every descriptor to be closed');
+});
+
 t.test('closing gives back descriptors and memory', async () => {
   const before = descriptors();
   for (let run = 0; run < 50; run++) {
