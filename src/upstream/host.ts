@@ -1,0 +1,61 @@
+// One host of a cluster: the endpoint that discovery gives the primary, and the object by which a worker knows it.
+
+import { type Address, addressText, decodeSockaddr } from '../io/address.js';
+import type { Scope } from '../stats/thread-stats.js';
+
+export interface Locality {
+  readonly region: string;
+  readonly zone: string;
+  readonly subZone: string;
+}
+
+/** A resolved endpoint. */
+export interface ResolvedEndpoint {
+  readonly address: Address;
+  /** What the host is known by when it is not its address: a logical host moves and stays the same host. */
+  readonly key?: string;
+  /** The name that was resolved, or the endpoint's `hostname`; '' when there is none. */
+  readonly hostname: string;
+  /** load_balancing_weight, at least 1. */
+  readonly weight: number;
+  /** 0 is used first. */
+  readonly priority: number;
+  readonly locality: Locality;
+  /** HealthFlag bits that discovery itself gives. */
+  readonly healthFlags: number;
+}
+
+/** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */
+export class Host {
+  /** First of its HostWord words; the host's identity. */
+  readonly block: number;
+  readonly hostname: string;
+  /** This thread's counts of the host. */
+  readonly stats: Scope;
+  #sockaddr: Uint8Array;
+  #address: string | undefined;
+
+  constructor(block: number, hostname: string, sockaddr: Uint8Array, stats: Scope) {
+    this.block = block;
+    this.hostname = hostname;
+    this.stats = stats;
+    this.#sockaddr = sockaddr;
+  }
+
+  /** Raw sockaddr that new connections go to. */
+  get sockaddr(): Uint8Array {
+    return this.#sockaddr;
+  }
+
+  /** `127.0.0.1:80`, as logs show it. */
+  get address(): string {
+    this.#address ??= addressText(decodeSockaddr(this.#sockaddr, 0, this.#sockaddr.length));
+    return this.#address;
+  }
+
+  /** A logical host resolves to another address now. */
+  moveTo(sockaddr: Uint8Array): void {
+    this.#sockaddr = sockaddr;
+    this.#address = undefined;
+  }
+}
