@@ -1,0 +1,27 @@
+// The load balancer of each policy, in its plain form and in the one for hosts of different weights.
+
+import type { Random } from '../../common/random.js';
+import { LeastRequest, WeightedLeastRequest } from './least-request.js';
+import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.js';
+import { RandomChoice, WeightedRandomChoice } from './random-choice.js';
+import { RoundRobin, WeightedRoundRobin } from './round-robin.js';
+
+/** A load balancer over one list. `words` are the shared words that activeWords name. */
+export function createLoadBalancer(
+  spec: LoadBalancerSpec,
+  list: PickList,
+  words: Int32Array,
+  random: Random,
+): LoadBalancer {
+  const isWeighted = list.weights.some((weight) => weight !== list.weights[0]);
+  switch (spec.policy) {
+    case 'round_robin':
+      return isWeighted ? new WeightedRoundRobin(list, random) : new RoundRobin(list, random);
+    case 'least_request':
+      return isWeighted
+        ? new WeightedLeastRequest(list, words, spec.activeRequestBias, random)
+        : new LeastRequest(list, words, spec.choiceCount);
+    case 'random':
+      return isWeighted ? new WeightedRandomChoice(list) : new RandomChoice(list);
+  }
+}

@@ -1,0 +1,65 @@
+// LEAST_REQUEST: the host with the fewest active requests, counted over all workers.
+
+import type { Random } from '../../common/random.js';
+import type { LoadBalancer, PickList } from './load-balancer.js';
+import { EdfSchedule } from './schedule.js';
+
+/** Hosts of equal weight: the least busy of a few random ones. Looking at all of them would send every worker to the same host. */
+export class LeastRequest implements LoadBalancer {
+  readonly #hosts: Int32Array;
+  readonly #activeWords: Int32Array;
+  readonly #words: Int32Array;
+  readonly #choices: number;
+
+  constructor(list: PickList, words: Int32Array, choiceCount: number) {
+    this.#hosts = list.hosts;
+    this.#activeWords = list.activeWords;
+    this.#words = words;
+    this.#choices = choiceCount;
+  }
+
+  pick(random: Random): number {
+    const count = this.#hosts.length;
+    let best = random.below(count);
+    if (count === 1) return this.#hosts[0]!;
+    let fewest = Atomics.load(this.#words, this.#activeWords[best]!);
+    for (let choice = 1; choice < this.#choices; choice++) {
+      const item = random.below(count);
+      const active = Atomics.load(this.#words, this.#activeWords[item]!);
+      if (active < fewest) {
+        best = item;
+        fewest = active;
+      }
+    }
+    return this.#hosts[best]!;
+  }
+}
+
+/** Hosts of different weights: weighted rotation, in which a host's weight sinks with its active requests, as in Envoy. */
+export class WeightedLeastRequest implements LoadBalancer {
+  readonly #list: PickList;
+  readonly #words: Int32Array;
+  readonly #bias: number;
+  readonly #schedule: EdfSchedule;
+
+  /** The effective weight is weight / (active requests + 1) ^ bias. */
+  constructor(list: PickList, words: Int32Array, bias: number, random: Random) {
+    this.#list = list;
+    this.#words = words;
+    this.#bias = bias;
+    this.#schedule = new EdfSchedule(list.hosts.length, (item) => this.#effectiveWeight(item), random);
+  }
+
+  pick(): number {
+    const item = this.#schedule.first();
+    this.#schedule.advance(this.#effectiveWeight(item));
+    return this.#list.hosts[item]!;
+  }
+
+  #effectiveWeight(item: number): number {
+    const weight = this.#list.weights[item]!;
+    const active = Atomics.load(this.#words, this.#list.activeWords[item]!) + 1;
+    if (this.#bias === 1) return weight / active;
+    return this.#bias === 0 ? weight : weight / active ** this.#bias;
+  }
+}

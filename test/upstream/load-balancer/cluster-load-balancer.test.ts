@@ -1,0 +1,112 @@
+import t from 'tap';
+import { Random } from '../../../src/common/random.js';
+import { ipAddress } from '../../../src/io/address.js';
+import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/health-flags.js';
+import type { ResolvedEndpoint } from '../../../src/upstream/host.js';
+import { HostDirectory } from '../../../src/upstream/host-directory.js';
+import {
+  ClusterLoadBalancer,
+  DEFAULT_HEALTH_POLICY,
+  type HealthPolicy,
+  pickAvoiding,
+} from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import { SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+
+function clusterOf(endpoints: Partial<ResolvedEndpoint>[], policy: HealthPolicy = DEFAULT_HEALTH_POLICY) {
+  const owner = new SharedWordsOwner(8192);
+  const block = owner.allocateCluster();
+  const directory = new HostDirectory({
+    allocate: () => ({ block: owner.allocateHost(), statsChunk: 0, statsBase: 0 }),
+    retire: () => {},
+  });
+  directory.update(
+    endpoints.map((endpoint, i) => ({
+      address: ipAddress(`10.0.0.${i}`, 80)!,
+      hostname: '',
+      weight: 1,
+      priority: 0,
+      locality: { region: '', zone: '', subZone: '' },
+      healthFlags: 0,
+      ...endpoint,
+    })),
+  );
+  const { words } = new SharedWords(owner.handle(0));
+  const random = new Random(5);
+  const balancer = new ClusterLoadBalancer(directory.data, { policy: 'round_robin' }, policy, words, block, random);
+  const picks = (count = 300) => {
+    const counts = endpoints.map(() => 0);
+    for (let i = 0; i < count; i++) {
+      const host = balancer.pick(random);
+      if (host >= 0) counts[host]!++;
+    }
+    return counts;
+  };
+  const setHealth = (host: number, flags: number) => {
+    owner.setHealth(directory.data.blocks[host]!, flags);
+    owner.healthChanged(block);
+  };
+  return { balancer, picks, setHealth, random };
+}
+
+t.test('a cluster without hosts has none to pick', async (t) => {
+  const { balancer, random } = clusterOf([]);
+  t.equal(balancer.pick(random), -1);
+});
+
+t.test('endpoints that the configuration calls unhealthy or draining get no requests', async (t) => {
+  const { picks } = clusterOf([
+    {},
+    { healthFlags: endpointHealthFlags('UNHEALTHY') },
+    {},
+    { healthFlags: endpointHealthFlags('DRAINING') },
+    {},
+  ]);
+  t.same(picks(), [100, 0, 100, 0, 100]);
+});
+
+t.test('a change of health is seen at the next pick', async (t) => {
+  const { picks, setHealth } = clusterOf([{}, {}, {}]);
+  t.same(picks(), [100, 100, 100]);
+  setHealth(1, HealthFlag.FailedActiveHealthCheck);
+  t.same(picks(), [150, 0, 150]);
+  setHealth(1, 0);
+  t.same(picks(), [100, 100, 100]);
+});
+
+t.test('below the panic threshold all hosts are used, unless panic is to fail or is switched off', async (t) => {
+  const failed = { healthFlags: HealthFlag.FailedOutlierCheck };
+  const panic = clusterOf([failed, failed, {}]);
+  t.same(panic.picks(), [100, 100, 100]);
+  t.ok(panic.balancer.pickedInPanic);
+  const off = clusterOf([failed, failed, {}], { ...DEFAULT_HEALTH_POLICY, panicThreshold: 0 });
+  t.same(off.picks(), [0, 0, 300]);
+  t.notOk(off.balancer.pickedInPanic);
+  const none = clusterOf([failed, failed], { ...DEFAULT_HEALTH_POLICY, panicThreshold: 0 });
+  t.same(none.picks(), [0, 0]);
+  const failing = clusterOf([failed, failed, {}], { ...DEFAULT_HEALTH_POLICY, failTrafficOnPanic: true });
+  t.same(failing.picks(), [0, 0, 0]);
+  t.ok(failing.balancer.pickedInPanic);
+});
+
+t.test('traffic fails over to the next priority, and degraded hosts come last', async (t) => {
+  const { picks, setHealth } = clusterOf([{}, {}, { priority: 1 }, { priority: 1 }]);
+  t.same(picks(), [150, 150, 0, 0]);
+  setHealth(0, HealthFlag.FailedActiveHealthCheck);
+  const [, second, third, fourth] = picks(10_000) as [number, number, number, number];
+  t.ok(Math.abs(second - 7000) < 300 && Math.abs(third - fourth) <= 1, `${second} ${third} ${fourth}`);
+  setHealth(1, HealthFlag.FailedActiveHealthCheck);
+  t.same(picks(), [0, 0, 150, 150]);
+  const degraded = clusterOf([{}, { healthFlags: endpointHealthFlags('DEGRADED') }]);
+  const [healthy, spilled] = degraded.picks(10_000) as [number, number];
+  t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
+});
+
+t.test('a retry goes to another host while there is one', async (t) => {
+  const { balancer, random } = clusterOf([{}, {}, {}]);
+  for (let i = 0; i < 100; i++) {
+    const first = balancer.pick(random);
+    t.not(pickAvoiding(balancer, random, [first], 3), first);
+  }
+  const { balancer: alone } = clusterOf([{}]);
+  t.equal(pickAvoiding(alone, random, [0], 5), 0);
+});
