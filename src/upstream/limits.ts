@@ -58,31 +58,31 @@ export class ClusterLimits {
   }
 
   /** Takes one if the breaker is closed. */
-  tryAcquire(kind: LimitKind, priority: Priority): boolean {
+  tryAcquire(kind: LimitKind, priority: Priority = Priority.Default): boolean {
     const at = priority * LIMIT_KINDS + kind;
     return this.#shared.tryAcquire(this.#first + at, this.#max[at]!);
   }
 
   /** Takes one though the breaker may be open: as a pool's first connection, without which requests could never go on. */
-  acquire(kind: LimitKind, priority: Priority): void {
+  acquire(kind: LimitKind, priority: Priority = Priority.Default): void {
     this.#shared.acquire(this.#first + priority * LIMIT_KINDS + kind);
   }
 
-  release(kind: LimitKind, priority: Priority): void {
+  release(kind: LimitKind, priority: Priority = Priority.Default): void {
     this.#shared.release(this.#first + priority * LIMIT_KINDS + kind);
   }
 
   /** How many all workers hold. */
-  current(kind: LimitKind, priority: Priority): number {
+  current(kind: LimitKind, priority: Priority = Priority.Default): number {
     return this.#shared.read(this.#first + priority * LIMIT_KINDS + kind);
   }
 
-  max(kind: LimitKind, priority: Priority): number {
+  max(kind: LimitKind, priority: Priority = Priority.Default): number {
     return this.#max[priority * LIMIT_KINDS + kind]!;
   }
 
   /** Whether tryAcquire() would refuse now. */
-  isOpen(kind: LimitKind, priority: Priority): boolean {
+  isOpen(kind: LimitKind, priority: Priority = Priority.Default): boolean {
     return this.current(kind, priority) >= this.max(kind, priority);
   }
 }
