@@ -1,0 +1,221 @@
+// A cluster as configured, in the form that the rest of the code works with: every default filled in, every unit named.
+//
+// ClusterSpec goes into snapshots and reaches the workers; ClusterDiscovery stays with the primary, which finds the hosts.
+
+import { durationMs } from '../common/duration.js';
+import { unpack } from '../config/any.js';
+import type {
+  CircuitBreakers,
+  Cluster,
+  Cluster_DnsLookupFamily,
+  ClusterLoadAssignment,
+  HttpProtocolOptions,
+  LbEndpoint,
+  LocalityLbEndpoints,
+} from '../config/generated/api.js';
+import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
+import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
+import { endpointHealthFlags } from './health-flags.js';
+import type { Locality, ResolvedEndpoint } from './host.js';
+import { DEFAULT_THRESHOLDS, type Thresholds } from './limits.js';
+import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/cluster-load-balancer.js';
+import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
+
+/** What workers need to know; plain data. */
+export interface ClusterSpec {
+  readonly name: string;
+  /** alt_stat_name, or the name: as stats, logs and /clusters call the cluster. */
+  readonly observabilityName: string;
+  readonly connectTimeoutMs: number;
+  /** High watermark of a connection's pending bytes. */
+  readonly perConnectionBufferLimit: number;
+  /** 0: no limit. */
+  readonly maxRequestsPerConnection: number;
+  /** How long a connection without requests is kept; 0: for ever. */
+  readonly idleTimeoutMs: number;
+  /** How old a connection may become; 0: no limit. */
+  readonly maxConnectionDurationMs: number;
+  /** Raw sockaddr that connections come from. */
+  readonly sourceAddress: Uint8Array | undefined;
+  /** The source address need not exist on this machine. */
+  readonly freebind: boolean;
+  /** TCP keepalive of connections, in whole seconds; what is not given is the kernel's. Absent: off. */
+  readonly keepalive: { readonly idle?: number; readonly interval?: number; readonly probes?: number } | undefined;
+  readonly http1: H1ClientOptions;
+  /** Limits of the default and of the high priority. */
+  readonly thresholds: readonly [Thresholds, Thresholds];
+  /** Whether the gauges remaining_… of the default and of the high priority are kept. */
+  readonly trackRemaining: readonly [boolean, boolean];
+  readonly loadBalancer: LoadBalancerSpec;
+  readonly health: HealthPolicy;
+}
+
+export interface EndpointSpec {
+  /** IP address or name; '' for a Unix socket. */
+  readonly host: string;
+  readonly port: number;
+  /** Path of a Unix socket, '@name' for an abstract one. */
+  readonly path: string;
+  /** The endpoint's own `hostname`. */
+  readonly hostname: string;
+  readonly weight: number;
+  readonly priority: number;
+  readonly locality: Locality;
+  /** HealthFlag bits. */
+  readonly healthFlags: number;
+}
+
+export interface DnsSettings {
+  readonly family: Cluster_DnsLookupFamily;
+  readonly refreshMs: number;
+  readonly respectTtl: boolean;
+  /** Back-off between failed resolutions; absent: refreshMs. */
+  readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;
+}
+
+export interface ClusterDiscovery {
+  readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS';
+  readonly endpoints: readonly EndpointSpec[];
+  readonly dns: DnsSettings;
+}
+
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+
+/** The worker's part of a checked cluster configuration. Throws AddressError for a source address that is none. */
+export function clusterSpec(cluster: Cluster): ClusterSpec {
+  const options = unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+  const common = options?.common_http_protocol_options ?? {};
+  const keepalive = cluster.upstream_connection_options?.tcp_keepalive;
+  const source = cluster.upstream_bind_config?.source_address;
+  const name = cluster.name ?? '';
+  return {
+    name,
+    observabilityName: cluster.alt_stat_name || name,
+    connectTimeoutMs: milliseconds(cluster.connect_timeout, 5000),
+    perConnectionBufferLimit: cluster.per_connection_buffer_limit_bytes ?? 1024 * 1024,
+    maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
+    idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
+    maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),
+    sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
+    freebind: cluster.upstream_bind_config?.freebind ?? false,
+    keepalive: keepalive && {
+      idle: keepalive.keepalive_time,
+      interval: keepalive.keepalive_interval,
+      probes: keepalive.keepalive_probes,
+    },
+    http1: http1Options(common),
+    thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
+    trackRemaining: [
+      tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
+      tracksRemaining(cluster.circuit_breakers, 'HIGH'),
+    ],
+    loadBalancer: loadBalancerSpec(cluster),
+    health: healthPolicy(cluster),
+  };
+}
+
+/** The primary's part of a checked cluster configuration. */
+export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
+  const refreshMs = milliseconds(cluster.dns_refresh_rate, 5000);
+  const failure = cluster.dns_failure_refresh_rate;
+  const baseMs = milliseconds(failure?.base_interval, refreshMs);
+  const type = cluster.type ?? 'STATIC';
+  if (type === 'EDS' || type === 'ORIGINAL_DST')
+    throw new TypeError(`cluster ${cluster.name}: type ${type} has no endpoints of its own`);
+  return {
+    type,
+    endpoints: endpointSpecs(cluster.load_assignment),
+    dns: {
+      family: cluster.dns_lookup_family ?? 'AUTO',
+      refreshMs,
+      respectTtl: cluster.respect_dns_ttl ?? false,
+      failureRefresh: failure && { baseMs, maxMs: milliseconds(failure.max_interval, 10 * baseMs) },
+    },
+  };
+}
+
+/** Endpoints of a load assignment in its order. */
+export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): EndpointSpec[] {
+  return (assignment?.endpoints ?? []).flatMap((group) =>
+    (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, endpoint)),
+  );
+}
+
+/** The host of an endpoint that has an address; undefined when its `host` is a name that must be resolved. */
+export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
+  const { hostname, weight, priority, locality, healthFlags } = endpoint;
+  const address =
+    endpoint.path === ''
+      ? ipAddress(endpoint.host, endpoint.port)
+      : ({ kind: AddressKind.Unix, ip: '', port: 0, path: endpoint.path } as const);
+  return address && { address, hostname, weight, priority, locality, healthFlags };
+}
+
+function milliseconds(duration: string | undefined, otherwise: number): number {
+  return duration === undefined ? otherwise : durationMs(duration);
+}
+
+function http1Options(common: HttpProtocolOptions): H1ClientOptions {
+  return { ...DEFAULT_CLIENT_OPTIONS, maxHeaders: common.max_headers_count ?? DEFAULT_CLIENT_OPTIONS.maxHeaders };
+}
+
+function thresholdsOf(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH') {
+  return breakers?.thresholds?.find((entry) => (entry.priority ?? 'DEFAULT') === priority);
+}
+
+function thresholds(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH'): Thresholds {
+  const limits = thresholdsOf(breakers, priority);
+  return {
+    maxConnections: limits?.max_connections ?? DEFAULT_THRESHOLDS.maxConnections,
+    maxPendingRequests: limits?.max_pending_requests ?? DEFAULT_THRESHOLDS.maxPendingRequests,
+    maxRequests: limits?.max_requests ?? DEFAULT_THRESHOLDS.maxRequests,
+    maxRetries: limits?.max_retries ?? DEFAULT_THRESHOLDS.maxRetries,
+  };
+}
+
+function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH'): boolean {
+  return thresholdsOf(breakers, priority)?.track_remaining ?? false;
+}
+
+function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
+  switch (cluster.lb_policy) {
+    case 'LEAST_REQUEST': {
+      const options = cluster.least_request_lb_config;
+      const bias = Number(options?.active_request_bias?.default_value ?? (options?.active_request_bias ? 0 : 1));
+      return { policy: 'least_request', choiceCount: options?.choice_count ?? 2, activeRequestBias: Math.max(bias, 0) };
+    }
+    case 'RANDOM':
+      return { policy: 'random' };
+    default:
+      return { policy: 'round_robin' };
+  }
+}
+
+function healthPolicy(cluster: Cluster): HealthPolicy {
+  const panic = cluster.common_lb_config?.healthy_panic_threshold;
+  return {
+    ...DEFAULT_HEALTH_POLICY,
+    panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Number(panic.value ?? 0),
+    failTrafficOnPanic: cluster.common_lb_config?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
+    overprovisioning:
+      cluster.load_assignment?.policy?.overprovisioning_factor ?? DEFAULT_HEALTH_POLICY.overprovisioning,
+  };
+}
+
+function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoint): EndpointSpec {
+  const socket = endpoint?.address?.socket_address;
+  return {
+    host: socket?.address ?? '',
+    port: socket?.port_value ?? 0,
+    path: endpoint?.address?.pipe?.path ?? '',
+    hostname: endpoint?.hostname ?? '',
+    weight: lb.load_balancing_weight ?? 1,
+    priority: group.priority ?? 0,
+    locality: {
+      region: group.locality?.region ?? '',
+      zone: group.locality?.zone ?? '',
+      subZone: group.locality?.sub_zone ?? '',
+    },
+    healthFlags: endpointHealthFlags(lb.health_status),
+  };
+}

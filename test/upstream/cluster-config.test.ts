@@ -1,0 +1,133 @@
+import t from 'tap';
+import type { Cluster } from '../../src/config/generated/api.js';
+import { addressText } from '../../src/io/address.js';
+import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { HealthFlag } from '../../src/upstream/health-flags.js';
+
+t.test("what is not configured has Envoy's defaults", async (t) => {
+  t.match(clusterSpec({ name: 'c' }), {
+    name: 'c',
+    observabilityName: 'c',
+    connectTimeoutMs: 5000,
+    perConnectionBufferLimit: 1024 * 1024,
+    maxRequestsPerConnection: 0,
+    idleTimeoutMs: 3_600_000,
+    maxConnectionDurationMs: 0,
+    sourceAddress: undefined,
+    keepalive: undefined,
+    thresholds: [
+      { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
+      { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
+    ],
+    trackRemaining: [false, false],
+    loadBalancer: { policy: 'round_robin' },
+    health: { panicThreshold: 50, failTrafficOnPanic: false, overprovisioning: 140 },
+  });
+  t.match(clusterDiscovery({ name: 'c' }), {
+    type: 'STATIC',
+    endpoints: [],
+    dns: { family: 'AUTO', refreshMs: 5000, respectTtl: false, failureRefresh: undefined },
+  });
+});
+
+const FULL: Cluster = {
+  name: 'c',
+  alt_stat_name: 'other',
+  type: 'STRICT_DNS',
+  connect_timeout: '0.250s',
+  per_connection_buffer_limit_bytes: 32768,
+  max_requests_per_connection: 7,
+  lb_policy: 'LEAST_REQUEST',
+  least_request_lb_config: { choice_count: 5, active_request_bias: { runtime_key: 'x' } },
+  common_lb_config: { healthy_panic_threshold: {} },
+  circuit_breakers: {
+    thresholds: [
+      { priority: 'HIGH', max_connections: 1, track_remaining: true },
+      { max_retries: 0, max_pending_requests: 4_294_967_295 },
+    ],
+  },
+  dns_refresh_rate: '2s',
+  dns_failure_refresh_rate: { base_interval: '0.5s' },
+  respect_dns_ttl: true,
+  dns_lookup_family: 'V4_ONLY',
+  upstream_bind_config: { source_address: { address: '127.0.0.9', port_value: 0 }, freebind: true },
+  upstream_connection_options: { tcp_keepalive: { keepalive_time: 60 } },
+  typed_extension_protocol_options: {
+    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+      common_http_protocol_options: { idle_timeout: '0s', max_connection_duration: '60s', max_headers_count: 7 },
+    },
+  },
+  load_assignment: {
+    cluster_name: 'c',
+    policy: { overprovisioning_factor: 200 },
+    endpoints: [
+      {
+        locality: { region: 'r', sub_zone: 's' },
+        priority: 1,
+        lb_endpoints: [
+          {
+            endpoint: { hostname: 'h', address: { socket_address: { address: '::1', port_value: 80 } } },
+            health_status: 'UNHEALTHY',
+            load_balancing_weight: 3,
+          },
+          { endpoint: { address: { pipe: { path: '/run/x.sock' } } } },
+          { endpoint: { address: { socket_address: { address: 'example.com', port_value: 443 } } } },
+        ],
+      },
+    ],
+  },
+};
+
+t.test('what is configured arrives, in milliseconds, bytes and numbers', async (t) => {
+  const spec = clusterSpec(FULL);
+  t.match(spec, {
+    observabilityName: 'other',
+    connectTimeoutMs: 250,
+    perConnectionBufferLimit: 32768,
+    maxRequestsPerConnection: 7,
+    idleTimeoutMs: 0,
+    maxConnectionDurationMs: 60_000,
+    freebind: true,
+    keepalive: { idle: 60 },
+    http1: { maxHeaders: 7 },
+    thresholds: [
+      { maxConnections: 1024, maxRetries: 0, maxPendingRequests: 4_294_967_295 },
+      { maxConnections: 1, maxRetries: 3 },
+    ],
+    trackRemaining: [false, true],
+    loadBalancer: { policy: 'least_request', choiceCount: 5, activeRequestBias: 0 },
+    health: { panicThreshold: 0, overprovisioning: 200 },
+  });
+  t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);
+  t.same(structuredClone(spec), spec, 'it can be posted to workers');
+  t.match(clusterDiscovery(FULL).dns, {
+    family: 'V4_ONLY',
+    refreshMs: 2000,
+    respectTtl: true,
+    failureRefresh: { baseMs: 500, maxMs: 5000 },
+  });
+});
+
+t.test('endpoints keep their order, weight, locality and health; names wait to be resolved', async (t) => {
+  const { endpoints } = clusterDiscovery(FULL);
+  t.match(endpoints[0], {
+    host: '::1',
+    port: 80,
+    hostname: 'h',
+    weight: 3,
+    priority: 1,
+    locality: { region: 'r', zone: '', subZone: 's' },
+    healthFlags: HealthFlag.FailedEdsHealth,
+  });
+  const hosts = endpoints.map(staticEndpoint);
+  t.same(
+    hosts.map((host) => host && addressText(host.address)),
+    ['[::1]:80', '/run/x.sock', undefined],
+  );
+});
+
+t.test('a source address that is no address is refused', async (t) => {
+  const config = { ...FULL, upstream_bind_config: { source_address: { address: 'eth0', port_value: 0 } } };
+  t.throws(() => clusterSpec(config), /'eth0' is not an IP address/);
+});
