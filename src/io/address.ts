@@ -1,6 +1,7 @@
 // Socket addresses: as text, as raw Linux sockaddr bytes (what the shim takes and gives), and the ranges that are trusted.
 
 import { endianness, networkInterfaces } from 'node:os';
+import { BatonError } from '../common/errors.js';
 
 export const enum AddressKind {
   /** No address: an unnamed Unix socket, or a family that Baton does not know. */
@@ -22,8 +23,10 @@ export interface Address {
 export const NO_ADDRESS: Address = { kind: AddressKind.None, ip: '', port: 0, path: '' };
 
 /** Text that is no address, or an address that does not fit in a sockaddr. */
-export class AddressError extends Error {
-  readonly code = 'ERR_ADDRESS';
+export class AddressError extends BatonError {
+  constructor(message: string) {
+    super('CONFIG_INVALID', message);
+  }
 }
 
 /** The raw sockaddr of an IP address. Throws AddressError for text that is no IP address and for impossible ports. */

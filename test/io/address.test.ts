@@ -46,7 +46,7 @@ t.test('what cannot be an address is refused with its reason', async (t) => {
     '1::2::3',
     'fe80::1%',
   ])
-    t.throws(() => encodeIp(ip, 1), { code: 'ERR_ADDRESS' }, ip);
+    t.throws(() => encodeIp(ip, 1), { code: 'CONFIG_INVALID' }, ip);
   t.throws(() => encodeIp('::1', 65536), /port 65536/);
   t.throws(() => encodePath(''), /empty/);
   t.throws(() => encodePath(`/${'x'.repeat(107)}`), /longer than 107/);
