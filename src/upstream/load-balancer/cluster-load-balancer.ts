@@ -114,21 +114,6 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 }
 
-/**
- * Picks a host that is not among `tried`, as a retry wants it. After `attempts` picks the last one is taken even so: the
- * request is worth more than another host.
- */
-export function pickAvoiding(
-  balancer: LoadBalancer,
-  random: Random,
-  tried: readonly number[],
-  attempts: number,
-): number {
-  let host = balancer.pick(random);
-  for (let attempt = 1; attempt < attempts && tried.includes(host); attempt++) host = balancer.pick(random);
-  return host;
-}
-
 /** Some hosts and their part of the traffic: percents from the part before up to `below`. */
 interface Part {
   readonly below: number;

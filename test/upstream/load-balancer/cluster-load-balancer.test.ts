@@ -8,7 +8,6 @@ import {
   ClusterLoadBalancer,
   DEFAULT_HEALTH_POLICY,
   type HealthPolicy,
-  pickAvoiding,
 } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
 import { SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 
@@ -99,14 +98,4 @@ t.test('traffic fails over to the next priority, and degraded hosts come last', 
   const degraded = clusterOf([{}, { healthFlags: endpointHealthFlags('DEGRADED') }]);
   const [healthy, spilled] = degraded.picks(10_000) as [number, number];
   t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
-});
-
-t.test('a retry goes to another host while there is one', async (t) => {
-  const { balancer, random } = clusterOf([{}, {}, {}]);
-  for (let i = 0; i < 100; i++) {
-    const first = balancer.pick(random);
-    t.not(pickAvoiding(balancer, random, [first], 3), first);
-  }
-  const { balancer: alone } = clusterOf([{}]);
-  t.equal(pickAvoiding(alone, random, [0], 5), 0);
 });
