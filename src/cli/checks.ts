@@ -1,0 +1,59 @@
+// What the values of single options must look like. Each check gives the whole message, or undefined.
+
+import { didYouMean } from '../common/suggest.js';
+import { COMPONENTS } from '../log/components.js';
+import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
+
+/** A choice; `shown` are the values that the message names. */
+export function oneOf(what: string, values: readonly string[], shown: readonly string[], option: string = what) {
+  return (value: string): string | undefined =>
+    values.includes(value) ? undefined : `unknown ${what} '${value}'; --${option} is ${shown.join(' or ')}`;
+}
+
+export function checkLevel(value: string): string | undefined {
+  if (parseLevel(value) !== undefined) return undefined;
+  return `invalid log level specified '${value}'; a level is one of ${LEVEL_NAMES.join(', ')}`;
+}
+
+export function checkComponentLevels(value: string): string | undefined {
+  if (value === '') return undefined;
+  for (const item of value.split(',')) {
+    const [component, level, ...rest] = item.split(':');
+    if (component === undefined || level === undefined || rest.length > 0) {
+      return `component log level not correctly specified '${item}'; --component-log-level is <component>:<level>,…`;
+    }
+    if (!(COMPONENTS as readonly string[]).includes(component)) {
+      const near = didYouMean(component, COMPONENTS);
+      return `invalid component specified '${component}'${near || `; components are ${COMPONENTS.join(', ')}`}`;
+    }
+    const broken = checkLevel(level);
+    if (broken !== undefined) return broken;
+  }
+  return undefined;
+}
+
+export function checkSocketMode(value: string): string | undefined {
+  if (/^[0-7]{1,4}$/.test(value)) return undefined;
+  return `invalid socket-mode '${value}'; --socket-mode is a permission in octal such as 600`;
+}
+
+export function checkExtensions(value: string): string | undefined {
+  const wrong = value.split(',').find((item) => item !== '' && !/^[^/]+\/[^/]+$/.test(item));
+  return wrong === undefined
+    ? undefined
+    : `invalid extension name '${wrong}'; --disable-extensions is <category>/<name>,…`;
+}
+
+export function checkStatsTag(value: string): string | undefined {
+  const at = value.indexOf(':');
+  const remedy = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';
+  if (at < 0) return `misformatted stats-tag '${value}'; ${remedy}`;
+  const name = value.slice(0, at);
+  const held = value.slice(at + 1);
+  if (!/^[A-Za-z0-9]+$/.test(name))
+    return `misformatted stats-tag '${value}' contains invalid char in '${name}'; ${remedy}`;
+  if (held === '' || held.includes('.')) {
+    return `misformatted stats-tag '${value}' contains invalid char in '${held}'; ${remedy}`;
+  }
+  return undefined;
+}

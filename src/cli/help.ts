@@ -1,0 +1,39 @@
+// The text of --help, made from the option table.
+
+import type { OptionRow } from './option-row.js';
+import { OPTION_ROWS } from './options.js';
+
+const WIDTH = 100;
+const INDENT = 34;
+
+/** Usage and every option with its value, help text and default. */
+export function helpText(): string {
+  const rows = OPTION_ROWS.map(([name, row]) => optionText(name, row)).join('\n');
+  return `Usage: baton [options]\n\nA proxy for Envoy-style configurations.\n\nOptions:\n${rows}\n`;
+}
+
+/** The line that follows an error about an option. */
+export const USAGE_HINT = "Try 'baton --help' for all options.";
+
+function optionText(name: string, row: OptionRow): string {
+  const short = row.alias ? `-${row.alias}, ` : '    ';
+  const head = `  ${short}--${name}${row.value ? ` <${row.value}>` : ''}`;
+  const lines = wrap(`${row.help}${defaultText(row)}`);
+  const first = head.length < INDENT - 1 ? head.padEnd(INDENT) + lines.shift() : head;
+  return [first, ...lines.map((line) => ' '.repeat(INDENT) + line)].join('\n');
+}
+
+function defaultText(row: OptionRow): string {
+  const isSilent = row.kind === 'flag' || row.kind === 'list' || row.default === '' || row.help.includes('Default:');
+  return isSilent ? '' : ` Default: ${row.default}.`;
+}
+
+function wrap(text: string): string[] {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line !== '' && INDENT + line.length + 1 + word.length > WIDTH) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
+}

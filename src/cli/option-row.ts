@@ -1,0 +1,47 @@
+// How a row of the option table is written.
+
+export type OptionKind = 'string' | 'integer' | 'flag' | 'list';
+
+/**
+ * Whether a given option does something:
+ * - present: it does
+ * - open: not yet; giving a value other than the default warns at start
+ * - none: it has nothing to do, by its definition
+ */
+export type Effect = 'present' | 'open' | 'none';
+
+export interface OptionRow {
+  readonly kind: OptionKind;
+  /** One letter for the short form. */
+  readonly alias?: string;
+  /** What the help text calls its value. */
+  readonly value?: string;
+  readonly default: string | number | boolean | readonly string[];
+  /** Bounds of an integer. */
+  readonly min?: number;
+  readonly max?: number;
+  /** What is wrong with a value that the kind allows, as a whole message. */
+  readonly check?: (value: string) => string | undefined;
+  readonly help: string;
+  /** Its member in command_line_options of /server_info, if it has one. */
+  readonly info?: string;
+  /** Its value there, when it is not the option's own value. */
+  readonly render?: (value: never) => unknown;
+  readonly effect: Effect;
+}
+
+/** `log-level` as a property: `logLevel`. */
+export type Camel<S extends string> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+
+/** The type of an option's value. */
+export type ValueOf<R extends OptionRow> = R['kind'] extends 'flag'
+  ? boolean
+  : R['kind'] extends 'integer'
+    ? number
+    : R['kind'] extends 'list'
+      ? readonly string[]
+      : string;
+
+export function camel(name: string): string {
+  return name.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
+}

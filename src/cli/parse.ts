@@ -1,0 +1,167 @@
+// Parses and checks a command line: everything that the option table does not allow is refused in one clear line.
+
+import minimist from 'minimist';
+import { didYouMean } from '../common/suggest.js';
+import { camel, type OptionRow } from './option-row.js';
+import { OPTION_ROWS, OPTIONS, type OptionName, type Options } from './options.js';
+
+export type ParseResult =
+  | {
+      readonly ok: true;
+      readonly options: Options;
+      /** Lines to log as warnings once the log is open. */
+      readonly warnings: readonly string[];
+    }
+  | {
+      readonly ok: false;
+      /** What is wrong, naming the option and the remedy; without `error: ` before it. */
+      readonly error: string;
+    };
+
+/** Parses the arguments behind the program's name. */
+export function parseArguments(argv: readonly string[]): ParseResult {
+  try {
+    const options = parse(argv);
+    checkCombinations(options);
+    return { ok: true, options, warnings: warningsOf(options) };
+  } catch (error) {
+    if (error instanceof OptionMistake) return { ok: false, error: error.message };
+    throw error;
+  }
+}
+
+class OptionMistake extends Error {}
+
+const NAMES = Object.keys(OPTIONS) as OptionName[];
+const ALIASES = new Map(OPTION_ROWS.flatMap(([name, row]) => (row.alias ? [[row.alias, name] as const] : [])));
+
+function parse(argv: readonly string[]): Options {
+  const parsed = minimist(argv.length > 0 ? joinValues(argv) : [], {
+    string: OPTION_ROWS.filter(([, row]) => row.kind !== 'flag').map(([name]) => name),
+    boolean: OPTION_ROWS.filter(([, row]) => row.kind === 'flag').map(([name]) => name),
+    unknown: refuseUnknown,
+  });
+  const given: OptionName[] = [];
+  const values: Record<string, unknown> = {};
+  for (const [name, row] of OPTION_ROWS) {
+    const raw: unknown = parsed[name];
+    const isGiven = row.kind === 'flag' ? raw !== false : raw !== undefined;
+    if (isGiven) given.push(name);
+    values[camel(name)] = isGiven ? readValue(name, row, raw) : row.default;
+  }
+  return { ...values, given } as unknown as Options;
+}
+
+/**
+ * Every argument becomes `--name=value` or `--name`, so that a value may begin with a dash, and what is given twice or
+ * with a value that it does not take is seen before the library merges it.
+ */
+function joinValues(argv: readonly string[]): string[] {
+  const joined: string[] = [];
+  const seen = new Set<OptionName>();
+  for (let index = 0; index < argv.length; index++) {
+    const { name, value } = splitArgument(argv[index]!);
+    const row: OptionRow = OPTIONS[name];
+    if (seen.has(name) && row.kind !== 'list') throw new OptionMistake(`option --${name} is given twice; give it once`);
+    seen.add(name);
+    if (row.kind === 'flag') {
+      if (value !== undefined) throw new OptionMistake(`option --${name} takes no value; give it alone`);
+      joined.push(`--${name}`);
+      continue;
+    }
+    const held = value ?? argv[++index];
+    if (held === undefined || (value === undefined && isOption(held))) {
+      const found = held === undefined ? '' : `, and '${held}' is another option`;
+      throw new OptionMistake(`option --${name} needs a value${found}; give it as --${name} <${row.value}>`);
+    }
+    joined.push(`--${name}=${held}`);
+  }
+  return joined;
+}
+
+function splitArgument(argument: string): { readonly name: OptionName; readonly value: string | undefined } {
+  const match = /^(?:--([^=]+)|-([A-Za-z]))(?:=(.*))?$/s.exec(argument);
+  if (!match) return refuseUnknown(argument);
+  const [, long, short, value] = match;
+  const name = long ?? ALIASES.get(short!);
+  if (name === undefined || !Object.hasOwn(OPTIONS, name)) return refuseUnknown(argument);
+  return { name: name as OptionName, value };
+}
+
+function isOption(argument: string): boolean {
+  return /^--[a-z]/.test(argument) && Object.hasOwn(OPTIONS, argument.slice(2).replace(/=.*$/s, ''));
+}
+
+function refuseUnknown(argument: string): never {
+  if (!argument.startsWith('-') || argument === '-') {
+    const shown = argument.length > 60 ? `${argument.slice(0, 60)}…` : argument;
+    throw new OptionMistake(`unexpected argument '${shown}'; all arguments are options, and --help lists them`);
+  }
+  const name = argument.replace(/=.*$/s, '');
+  throw new OptionMistake(
+    `unknown option '${name}'${
+      didYouMean(
+        name,
+        NAMES.map((known) => `--${known}`),
+      ) || '; --help lists all'
+    }`,
+  );
+}
+
+function readValue(name: OptionName, row: OptionRow, raw: unknown): unknown {
+  if (row.kind === 'flag') return true;
+  if (row.kind === 'integer') return readInteger(name, row, String(raw));
+  const values = (Array.isArray(raw) ? raw : [raw]).map(String);
+  for (const value of values) {
+    const broken = row.check?.(value);
+    if (broken !== undefined) throw new OptionMistake(broken);
+  }
+  return row.kind === 'list' ? values : values[0]!;
+}
+
+function readInteger(name: OptionName, row: OptionRow, raw: string): number {
+  const { min = 0, max = Number.MAX_SAFE_INTEGER } = row;
+  const value = Number(raw);
+  if (!/^\d{1,16}$/.test(raw) || value < min || value > max) {
+    throw new OptionMistake(`option --${name} takes a whole number from ${min} to ${max}, not '${raw}'`);
+  }
+  return value;
+}
+
+function checkCombinations(options: Options): void {
+  const has = (name: OptionName) => options.given.includes(name);
+  if (options.componentLogLevel !== '' && options.enableFineGrainLogging) {
+    throw new OptionMistake(
+      '--component-log-level will not work with --enable-fine-grain-logging; give only one of them',
+    );
+  }
+  if (options.useDynamicBaseId && options.restartEpoch !== 0) {
+    throw new OptionMistake(
+      `cannot use --restart-epoch=${options.restartEpoch} with --use-dynamic-base-id; ` +
+        'give the ID that epoch 0 chose as --base-id',
+    );
+  }
+  if (has('socket-mode') && (!has('socket-path') || options.socketPath.startsWith('@'))) {
+    throw new OptionMistake(
+      '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
+    );
+  }
+  const tags = options.statsTag.map((tag) => tag.slice(0, tag.indexOf(':')));
+  const twice = tags.find((tag, index) => tags.indexOf(tag) !== index);
+  if (twice !== undefined) throw new OptionMistake(`--stats-tag '${twice}' is given twice; give each tag once`);
+}
+
+function warningsOf(options: Options): string[] {
+  const warnings: string[] = [];
+  if (options.allowUnknownFields) {
+    warnings.push('--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.');
+  }
+  for (const name of options.given) {
+    const row: OptionRow = OPTIONS[name];
+    const value = (options as unknown as Readonly<Record<string, unknown>>)[camel(name)];
+    if (row.effect === 'open' && String(value) !== String(row.default)) {
+      warnings.push(`option --${name} is accepted but has no effect yet`);
+    }
+  }
+  return warnings;
+}

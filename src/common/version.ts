@@ -1,0 +1,23 @@
+// Which build this is.
+
+import { readFileSync } from 'node:fs';
+import { BUILD } from './generated/build.js';
+import { packagePath } from './package-root.js';
+
+/** The release number, for example `0.1.0`. */
+export function releaseNumber(): string {
+  release ??= (JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { version: string }).version;
+  return release;
+}
+
+/** `{revision}/{version}/{status}/{build type}`, as /server_info shows it. */
+export function versionString(): string {
+  return `${BUILD.revision}/${releaseNumber()}/${BUILD.status}/RELEASE`;
+}
+
+/** The same with the TLS library, as --version and %N print it. */
+export function fullVersionString(): string {
+  return `${versionString()}/OpenSSL`;
+}
+
+let release: string | undefined;

@@ -1,0 +1,125 @@
+// The command line: what is accepted, and the one line that says what is wrong with the rest.
+
+import t from 'tap';
+import { OPTION_ROWS, type Options } from '../../src/cli/options.js';
+import { parseArguments } from '../../src/cli/parse.js';
+
+t.test('options that were not given have their defaults', async (t) => {
+  const { options, warnings } = accepted([]);
+  t.equal(options.mode, 'serve');
+  t.equal(options.logLevel, 'info');
+  t.equal(options.socketPath, '@proxy_domain_socket');
+  t.equal(options.drainTimeS, 600);
+  t.equal(options.parentShutdownTimeS, 900);
+  t.equal(options.fileFlushIntervalMsec, 10_000);
+  t.equal(options.fileFlushMinSizeKb, 64);
+  t.same(options.statsTag, []);
+  t.same(options.given, []);
+  t.same(warnings, []);
+});
+
+t.test('values come behind a space or an equals sign, by long name or letter, and may begin with a dash', async (t) => {
+  const { options } = accepted([
+    '-c',
+    'a.yaml',
+    '--config-yaml',
+    '- not\n- an option',
+    '-l=debug',
+    '--concurrency=3',
+    '--log-format',
+    '-%v=%l',
+    '--stats-tag',
+    'a:b',
+    '--stats-tag=c:d:e',
+    '--service-zone',
+    '',
+    '--disable-hot-restart',
+  ]);
+  t.equal(options.configPath, 'a.yaml');
+  t.equal(options.configYaml, '- not\n- an option');
+  t.equal(options.logLevel, 'debug');
+  t.equal(options.concurrency, 3);
+  t.equal(options.logFormat, '-%v=%l');
+  t.same(options.statsTag, ['a:b', 'c:d:e']);
+  t.equal(options.serviceZone, '');
+  t.equal(options.disableHotRestart, true);
+  t.ok(options.given.includes('service-zone'));
+});
+
+t.test('each mistake is refused with a line that names the option and the remedy', async (t) => {
+  const refused: readonly (readonly [readonly string[], string | RegExp])[] = [
+    [['--mode', 'run'], "unknown mode 'run'; --mode is serve or validate"],
+    [['--local-address-ip-version', 'v5'], /^unknown IP address version 'v5'; --local-address-ip-version is v4 or v6$/],
+    [['--log-level', 'loud'], /^invalid log level specified 'loud'; .*warning/],
+    [['--component-log-level', 'http'], /^component log level not correctly specified 'http'; --component-log-level/],
+    [['--component-log-level', 'http:a:b'], /^component log level not correctly specified 'http:a:b'/],
+    [['--component-log-level', 'rooter:info'], "invalid component specified 'rooter'; did you mean 'router'?"],
+    [['--component-log-level', 'http:loud'], /^invalid log level specified 'loud'/],
+    [
+      ['--component-log-level', 'http:info', '--enable-fine-grain-logging'],
+      /^--component-log-level will not work with --enable-fine-grain-logging/,
+    ],
+    [['--use-dynamic-base-id', '--restart-epoch', '2'], /^cannot use --restart-epoch=2 with --use-dynamic-base-id; /],
+    [['--socket-path', '/tmp/s', '--socket-mode', '689'], /^invalid socket-mode '689'; /],
+    [['--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
+    [['--socket-path', '@x', '--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
+    [['--drain-strategy', 'slow'], "unknown drain-strategy 'slow'; --drain-strategy is gradual or immediate"],
+    [['--stats-tag', 'x'], /^misformatted stats-tag 'x'; --stats-tag is/],
+    [['--stats-tag', 'a-b:c'], /^misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'/],
+    [['--stats-tag', 'a:b.c'], /^misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'/],
+    [['--stats-tag', 'a:b', '--stats-tag', 'a:c'], "--stats-tag 'a' is given twice; give each tag once"],
+    [['--disable-extensions', 'router'], /^invalid extension name 'router'; --disable-extensions/],
+    [['--concurrency', 'many'], "option --concurrency takes a whole number from 0 to 1024, not 'many'"],
+    [['--concurrency', '-1'], /^option --concurrency takes a whole number/],
+    [['--base-id', '1.5'], /^option --base-id takes a whole number/],
+    [['--base-id', ''], /^option --base-id takes a whole number/],
+    [['--mode', 'serve', '--mode', 'serve'], 'option --mode is given twice; give it once'],
+    [['-c', 'a', '--config-path', 'b'], 'option --config-path is given twice; give it once'],
+    [['--version', '--version'], 'option --version is given twice; give it once'],
+    [['--version=1'], 'option --version takes no value; give it alone'],
+    [['--config-path'], 'option --config-path needs a value; give it as --config-path <path>'],
+    [['--config-path', '--mode', 'validate'], /^option --config-path needs a value, and '--mode' is another option/],
+    [['--config-pth', 'a'], "unknown option '--config-pth'; did you mean '--config-path'?"],
+    [['--no-version'], /^unknown option '--no-version'/],
+    [['-ldebug'], /^unknown option '-ldebug'/],
+    [['--'], /^unknown option '--'/],
+    [['--__proto__=1'], /^unknown option '--__proto__'/],
+    [['serve'], /^unexpected argument 'serve'; all arguments are options/],
+  ];
+  for (const [argv, wanted] of refused) {
+    const parsed = parseArguments(argv);
+    if (parsed.ok) t.fail(`${argv.join(' ')} was accepted`);
+    else if (typeof wanted === 'string') t.equal(parsed.error, wanted);
+    else t.match(parsed.error, wanted);
+    if (!parsed.ok) t.notMatch(parsed.error, /\n/);
+  }
+});
+
+t.test('every option of the table that takes a value refuses to stand without one', async (t) => {
+  for (const [name, row] of OPTION_ROWS) {
+    if (row.kind === 'flag') continue;
+    const parsed = parseArguments([`--${name}`]);
+    t.match(parsed, { ok: false, error: `option --${name} needs a value` });
+  }
+});
+
+t.test('an option whose effect is yet to come warns, unless it asks for what happens anyway', async (t) => {
+  t.match(parseArguments(['--enable-mutex-tracing']), {
+    warnings: ['option --enable-mutex-tracing is accepted but has no effect yet'],
+  });
+  t.match(parseArguments(['--restart-epoch', '0', '--drain-time-s', '600']), { warnings: [] });
+  t.match(parseArguments(['--cpuset-threads', '--base-id', '7', '--disable-hot-restart']), { warnings: [] });
+});
+
+t.test('--allow-unknown-fields works and says that it is deprecated', async (t) => {
+  t.match(parseArguments(['--allow-unknown-fields']), {
+    ok: true,
+    warnings: ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.'],
+  });
+});
+
+function accepted(argv: readonly string[]): { options: Options; warnings: readonly string[] } {
+  const parsed = parseArguments(argv);
+  if (!parsed.ok) throw new Error(parsed.error);
+  return parsed;
+}
