@@ -6,6 +6,7 @@
         "src/addon.cc",
         "src/arguments.cc",
         "src/closing.cc",
+        "src/connections.cc",
         "src/instance.cc",
         "src/listeners.cc",
         "src/sockets.cc",

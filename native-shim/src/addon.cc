@@ -89,8 +89,8 @@ napi_value adopt(napi_env env, napi_callback_info info) {
   return answerId(env, "adopt", transport->adopt(fd));
 }
 
-// After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because tearing
-// down is when they are called last.
+// After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because
+// tearing down is when they are called last.
 
 napi_value flush(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
@@ -156,10 +156,12 @@ napi_property_descriptor method(const char* name, napi_callback call) {
 
 napi_value createTransport(napi_env env, napi_callback_info info) {
   static const napi_property_descriptor methods[] = {
-      method("addListener", addListener),   method("setAccepting", setAccepting), method("removeListener", removeListener),
-      method("connect", connect),           method("adopt", adopt),               method("flush", flush),
-      method("localAddress", localAddress), method("peerAddress", peerAddress),   method("pendingBytes", pendingBytes),
-      method("counts", counts),             method("close", close)};
+      method("addListener", addListener),       method("setAccepting", setAccepting),
+      method("removeListener", removeListener), method("connect", connect),
+      method("adopt", adopt),                   method("flush", flush),
+      method("localAddress", localAddress),     method("peerAddress", peerAddress),
+      method("pendingBytes", pendingBytes),     method("counts", counts),
+      method("close", close)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

@@ -88,7 +88,8 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
   for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
-    Descriptor fd(accept4(listener.fd.get(), reinterpret_cast<sockaddr*>(&peer), &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    auto* address = reinterpret_cast<sockaddr*>(&peer);
+    Descriptor fd(accept4(listener.fd.get(), address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (isPassing(errno)) continue;
       if (errno != EAGAIN) return acceptFailed(id, listener, errno);

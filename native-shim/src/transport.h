@@ -94,8 +94,11 @@ class Transport {
   void enqueue(Id id, SocketRecord& socket);
   void wake();
   void sleep();
-  Id add(Descriptor& fd, SocketKind kind, Limits limits);
   SocketRecord* find(Id id, SocketKind kind);
+  void closeHandle(uv_handle_t* handle);
+
+  // connections.cc
+  Id add(Descriptor& fd, SocketKind kind, Limits limits);
   void look(Id id, SocketRecord& socket);
   void lookAtConnection(Id id, SocketRecord& connection);
   bool finishConnect(Id id, SocketRecord& connection, uint32_t hints);
@@ -105,7 +108,6 @@ class Transport {
   void fail(Id id, SocketRecord& connection, int error, bool readFirst);
   void reportReset(Id id, SocketRecord& connection, int error);
   void release(Id id, SocketRecord& socket);
-  void closeHandle(uv_handle_t* handle);
 
   // listeners.cc
   int setInEpoll(Id id, SocketRecord& listener, bool wanted);
@@ -139,7 +141,6 @@ class Transport {
   uint32_t resting_ = 0;  // listeners that wait for resources
   double now_ = 0;        // CLOCK_MONOTONIC in ms, at the beginning of the turn or the last batch
 
-  uv_loop_t* loop_ = nullptr;
   uv_poll_t poll_;
   uv_idle_t idle_;    // keeps the loop from sleeping while something is left over
   uv_check_t check_;  // serves it, after libuv has polled everybody

@@ -56,13 +56,13 @@ export const SUBMISSION_STRIDE = 4;
 export const enum Op {
   /** Send memory[offset, offset+length). On a connecting connection the bytes are queued. */
   Send = 1,
-  /** Ordered close: after pending bytes, at most `offset` ms for them; then, when length > 0, end the sending direction and discard what arrives until the peer ends, at most `length` ms (so that no RST destroys the last answer). The id dies at once. */
+  /** Ordered close: after pending bytes, at most `offset` ms for them; then, when length > 0, end the sending direction and discard what arrives until the peer ends, at most `length` ms (so that no RST destroys the last answer). Bytes still pending when their time is over are lost with an RST, so that a cut-off answer never looks complete. The id dies at once. */
   Close = 2,
   /** Abort: RST to the peer, pending bytes dropped. The id dies at once. */
   Reset = 3,
-  /** Half-close after pending bytes. */
+  /** Half-close after pending bytes. A SEND behind it ends in a Reset event with EPIPE. */
   Shutdown = 4,
-  /** Deliver no more Data (nor End) events until Resume. */
+  /** Deliver no more Data (nor End) events until Resume. A connection that breaks meanwhile is still reported (Reset, without its unread bytes). */
   Pause = 5,
   Resume = 6,
   /** Set watermarks: offset is the high watermark in bytes, length the hard limit of pending bytes (0: no limit). */
@@ -123,7 +123,7 @@ export interface NativeTransport {
   connect(remote: Uint8Array, local: Uint8Array | undefined, highWatermark: number, hardLimit: number): number;
   /** Takes over a connected socket. Returns the connection's id. */
   adopt(fd: number): number;
-  /** Carries out the queued submissions now. Not needed inside onBatch: its end flushes. */
+  /** Carries out the queued submissions now. Not needed inside onBatch: its end flushes. Throws a TypeError for a submission that makes no sense, after carrying out the others. */
   flush(): void;
   /** Raw sockaddr of the connection's own end (getsockname). Empty for a stale id. */
   localAddress(id: number): Uint8Array;

@@ -1,0 +1,193 @@
+// Connections: connecting, receiving, writing what is pending, and telling how they end.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "transport.h"
+#include "wire.h"
+
+namespace baton {
+namespace {
+
+constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
+}  // namespace
+
+Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
+  SocketResult started = startConnect(remote, local);
+  const Id id = add(started.fd, SocketKind::Connection, limits);
+  if (id < 0) return id;
+  SocketRecord& connection = *sockets_.find(id);
+  connection.connecting = true;
+  if (started.error != 0) fail(id, connection, started.error, false);
+  return id;
+}
+
+Id Transport::adopt(int fd) {
+  const int error = prepareAdopted(fd);
+  if (error != 0) return -error;
+  setNoDelay(fd);
+  Descriptor taken(fd);
+  const Id id = add(taken, SocketKind::Connection, acceptedLimits_);
+  if (id < 0) {
+    taken.release();  // still the caller's
+    return id;
+  }
+  sockets_.find(id)->shared = true;
+  return id;
+}
+
+// Takes the descriptor and gives it an id, and a place in the epoll set when it is a connection. When either fails, the
+// answer is a negative errno and the descriptor is not taken.
+Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits) {
+  const Id id = sockets_.allocate();
+  if (id < 0) return -ENOBUFS;
+  SocketRecord& socket = *sockets_.find(id);
+  socket.kind = kind;
+  socket.highWatermark = limits.highWatermark;
+  socket.hardLimit = limits.hardLimit;
+  if (kind == SocketKind::Connection) {
+    const int error = fd ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
+    if (error != 0) {
+      sockets_.release(id);
+      return -error;
+    }
+    socket.inEpoll = true;
+    ++connections_;
+  }
+  socket.fd = std::move(fd);
+  return id;
+}
+
+void Transport::look(Id id, SocketRecord& socket) {
+  if (socket.kind == SocketKind::Listener) {
+    socket.hints = 0;
+    acceptSome(id, socket);
+  } else {
+    lookAtConnection(id, socket);
+  }
+}
+
+// epoll's bits are only hints; what recv(), send() and SO_ERROR answer decides.
+void Transport::lookAtConnection(Id id, SocketRecord& connection) {
+  const uint32_t hints = std::exchange(connection.hints, 0);
+  if (connection.dead) return;
+  if (connection.error == 0) {
+    if (connection.connecting && !finishConnect(id, connection, hints)) return;
+    if (hints & (EPOLLIN | kHangupHints)) connection.readable = true;
+    if (hints & kHangupHints) connection.hangup = true;
+    if (hints & EPOLLERR) connection.errorHint = true;
+    if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
+  }
+  if (connection.error == 0 && connection.errorHint && (connection.paused || connection.ended)) {
+    connection.errorHint = false;
+    const int error = takeSocketError(connection.fd.get());
+    if (error != 0) return reportReset(id, connection, error);
+  }
+  const bool readFirst = connection.readBeforeReset && !connection.paused && !connection.ended;
+  if (connection.error != 0 && !readFirst) return reportReset(id, connection, connection.error);
+  reportPressure(id, connection);
+  if (connection.readable && !connection.paused && !connection.ended) receive(id, connection);
+}
+
+bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
+  if (!(hints & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
+    reportPressure(id, connection);
+    return false;
+  }
+  const int error = takeSocketError(connection.fd.get());
+  if (error != 0) {
+    reportReset(id, connection, error);
+    return false;
+  }
+  connection.connecting = false;
+  batch_.add(id, Event::Connected);
+  if (connection.pending.empty() && connection.shutdownAsked) shutdown(connection.fd.get(), SHUT_WR);
+  return true;
+}
+
+void Transport::reportPressure(Id id, SocketRecord& connection) {
+  const uint32_t pending = connection.pending.size();
+  if (!connection.blocked && pending > connection.highWatermark) {
+    connection.blocked = true;
+    batch_.add(id, Event::Blocked, pending);
+  } else if (connection.blocked && pending <= connection.highWatermark / 2) {
+    connection.blocked = false;
+    batch_.add(id, Event::Drained, pending);
+  }
+}
+
+void Transport::receive(Id id, SocketRecord& connection) {
+  if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
+  const uint32_t share = std::min(batch_.windowLeft(), kShareBytes);
+  uint32_t total = 0;
+  ssize_t got;
+  int error = 0;
+  do {
+    got = readBytes(connection.fd.get(), batch_.window() + total, share - total);
+    if (got < 0) error = errno;
+    if (got > 0) total += static_cast<uint32_t>(got);
+    // A short read has emptied the socket, and what comes later is a new edge; but a hang-up that was hinted at already
+    // comes with no edge of its own.
+  } while (got > 0 && total < share && (connection.hangup || connection.error != 0));
+
+  if (total > 0) {
+    batch_.addData(id, total);
+    connection.servedInBatch = batch_.number();
+  }
+  if (total == share) return enqueue(id, connection);
+  connection.readable = false;
+  if (got > 0) return;
+  if (got < 0 && error != EAGAIN) return reportReset(id, connection, connection.error != 0 ? connection.error : error);
+  if (connection.error != 0) return reportReset(id, connection, connection.error);
+  if (got == 0) {
+    connection.ended = true;
+    batch_.add(id, Event::End);
+  }
+  if (connection.errorHint) {
+    connection.errorHint = false;
+    const int late = takeSocketError(connection.fd.get());
+    if (late != 0) reportReset(id, connection, late);
+  }
+}
+
+// One send is enough: when it falls short the kernel has noted that room is waited for, and EPOLLOUT follows.
+void Transport::writePending(Id id, SocketRecord& connection) {
+  PendingQueue& pending = connection.pending;
+  iovec range{const_cast<uint8_t*>(pending.data()), pending.size()};
+  const ssize_t sent = writeBytes(connection.fd.get(), &range, 1, range.iov_len);
+  if (sent < 0) {
+    if (errno != EAGAIN) fail(id, connection, errno, true);
+    return;
+  }
+  pending.consume(static_cast<uint32_t>(sent));
+  if (pending.empty() && connection.shutdownAsked) shutdown(connection.fd.get(), SHUT_WR);
+}
+
+// The connection is lost; Reset follows in a batch, with `readFirst` after what was received before.
+void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst) {
+  if (connection.error != 0 || connection.dead) return;
+  connection.error = error;
+  connection.readBeforeReset = readFirst;
+  connection.readable = true;
+  connection.pending.clear();
+  enqueue(id, connection);
+}
+
+void Transport::reportReset(Id id, SocketRecord& connection, int error) {
+  connection.error = error;
+  connection.dead = true;
+  connection.pending.clear();
+  batch_.add(id, Event::Reset, 0, static_cast<uint32_t>(error));
+}
+
+// The id dies. With the descriptor still in the record, the descriptor is closed too.
+void Transport::release(Id id, SocketRecord& socket) {
+  const bool hadDescriptor = static_cast<bool>(socket.fd);
+  if (socket.shared && hadDescriptor) epoll_.remove(socket.fd.get());
+  if (socket.kind == SocketKind::Connection) --connections_;
+  sockets_.release(id);
+  if (hadDescriptor) retryAccept();
+}
+
+}  // namespace baton
