@@ -1,0 +1,382 @@
+// Whole conversations of the client codec with a server.
+
+import t from 'tap';
+import { ResetReason } from '../../../src/http/codec.js';
+import { ClientPeer } from './peers.js';
+import { playClient } from './playbook.js';
+
+playClient(
+  t,
+  'requests follow each other on one connection',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello
+  .. headers 200 content-length=5
+  .. data hello
+  .. end
+  .. reusable
+  !! request POST /b host=x content-length=3 | abc
+  << POST /b HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc
+  >> HTTP/1.1 204 No Content\r\nX: y\r\n\r\n
+  .. headers 204 x=y
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'requests without content say so when their method may have some',
+  String.raw`
+  !! request POST /a host=x
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  .. reusable
+  !! request DELETE /a host=x
+  << DELETE /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n
+  .. headers 304 content-length=7
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'a body without length is sent in chunks, with trailers behind it',
+  String.raw`
+  !! open POST /a host=x
+  !! body hello
+  !! trailers x-sum=5 host=evil content-length=4
+  << POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'chunked responses lose their framing and keep their trailers',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 5\r\n\r\n
+  .. headers 200 transfer-encoding=chunked
+  .. data hello
+  .. trailers x-sum=5
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'a response without length lasts until the connection ends',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200\r\nX: y\r\n\r\nhello\r\n
+  .. headers 200 x=y
+  .. data hello\r\n
+  !! fin
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'responses to HEAD have no body, whatever they say',
+  String.raw`
+  !! request HEAD /a host=x
+  << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n
+  .. headers 200 content-length=500
+  .. end
+  .. reusable
+  !! request HEAD /a host=x
+  << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n
+  .. headers 200 transfer-encoding=chunked
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'any number of 1xx precede the answer',
+  String.raw`
+  !! open POST /a host=x content-length=2 expect=100-continue
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n
+  >> HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n
+  .. informational 100
+  .. informational 103 link=a
+  !! last hi
+  << hi
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'Connection: close and HTTP/1.0 use the connection up; HTTP/1.0 with keep-alive does not',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 connection=keep-alive content-length=0
+  .. end
+  .. reusable
+  !! request GET /b host=x
+  << GET /b HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0 close
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'Connection: close uses the connection up',
+  String.raw`
+  !! request GET /a host=x connection=close
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok
+  .. headers 200 connection=close content-length=2 close
+  .. data ok
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'a response before the end of the request: the connection is reusable once the request is complete',
+  String.raw`
+  !! open POST /a host=x content-length=4
+  !! body ab
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nab
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  !! last cd
+  << cd
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'a response before the end of the request: the connection is used up when the request is given up',
+  String.raw`
+  !! open POST /a host=x
+  !! body ab
+  << POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n
+  >> HTTP/1.1 413 Payload Too Large\r\nContent-Length: 0\r\n\r\n
+  .. headers 413 content-length=0
+  .. end
+  !! reset
+  .. used up
+  !! last cd
+  `,
+);
+
+playClient(
+  t,
+  'a final response before the end of the request ends the exchange at once when the server closes',
+  String.raw`
+  !! open POST /a host=x
+  << POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n
+  >> HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n
+  .. headers 413 connection=close content-length=0 close
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'a request that is shorter than it said uses the connection up',
+  String.raw`
+  !! open POST /a host=x content-length=4
+  !! last ab
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nab
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'bytes on an idle connection are an error',
+  String.raw`
+  >> HTTP/1.1 408 Request Timeout\r\n\r\n
+  .. protocol error http1.codec_error
+  `,
+);
+
+playClient(
+  t,
+  'giving a stream up uses the connection up',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  !! reset
+  .. used up
+  >> HTTP/1.1 200 OK\r\n\r\n
+  `,
+);
+
+playClient(
+  t,
+  'an invalid response resets the stream',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\n
+  .. reset protocol 400 http1.codec_error
+  .. protocol error http1.codec_error
+  `,
+);
+
+playClient(
+  t,
+  'a server that leaves before its response is complete resets the stream',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc
+  .. headers 200 content-length=5
+  .. data abc
+  !! fin
+  .. reset termination
+  `,
+);
+
+playClient(
+  t,
+  'a server that leaves before its response has begun resets the stream',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 20
+  !! fin
+  .. reset termination
+  `,
+);
+
+playClient(
+  t,
+  'a server that leaves an idle connection is no event for a stream',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  .. reusable
+  !! fin
+  `,
+);
+
+playClient(
+  t,
+  'an upgrade that the server accepts is a tunnel',
+  String.raw`
+  !! open GET /chat host=x connection=Upgrade upgrade=websocket
+  << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  >> HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nraw
+  .. headers 101 connection=upgrade upgrade=websocket
+  .. data raw
+  !! body ping
+  << ping
+  !! finish
+  .. half-close
+  >> more
+  .. data more
+  !! fin
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'an upgrade that the server refuses goes on as HTTP',
+  String.raw`
+  !! open GET /chat host=x upgrade=websocket
+  << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  >> HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno
+  .. headers 403 content-length=2
+  .. data no
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'an upgrade that nobody asked for is an error',
+  String.raw`
+  !! request GET /chat host=x
+  << GET /chat HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n
+  .. reset protocol 502 http1.codec_error
+  .. protocol error http1.codec_error
+  `,
+);
+
+playClient(
+  t,
+  'CONNECT that is accepted is a tunnel; framing in its response means nothing',
+  String.raw`
+  !! open CONNECT db:5432 host=db:5432
+  << CONNECT db:5432 HTTP/1.1\r\nhost: db:5432\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nraw
+  .. headers 200 content-length=1
+  .. data raw
+  `,
+);
+
+playClient(
+  t,
+  'a paused response waits',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n
+  .. headers 200 content-length=5
+  !! pause
+  >> hello
+  !! resume
+  .. data hello
+  .. end
+  .. reusable
+  `,
+);
+
+t.test('bytes behind a complete response never become the answer to the next request', (t) => {
+  const peer = new ClientPeer();
+  peer.turn(() => peer.request({ start: 'GET /a', fields: [] }, undefined, true));
+  peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nX: forged\r\n\r\n');
+  t.same(peer.journal.take(), ['headers 200 content-length=0', 'end', 'used up']);
+  t.end();
+});
+
+t.test('a stream that has sent nothing leaves the connection as it was', (t) => {
+  const peer = new ClientPeer();
+  peer.turn(() => {
+    peer.codec.newStream(peer);
+    peer.codec.reset(ResetReason.LocalReset);
+  });
+  t.same(peer.journal.take(), ['reusable']);
+  t.end();
+});

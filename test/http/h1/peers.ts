@@ -1,0 +1,249 @@
+// The two codecs with an owner and a stream that note what they are told and do what a test says.
+
+import { headerKey } from '../../../src/common/header-names.js';
+import type {
+  CodecError,
+  RequestDecoder,
+  RequestEncoder,
+  ResetReason,
+  ResponseDecoder,
+  ResponseEncoder,
+} from '../../../src/http/codec.js';
+import {
+  DEFAULT_CLIENT_OPTIONS,
+  H1ClientCodec,
+  type H1ClientEvents,
+  type H1ClientOptions,
+} from '../../../src/http/h1/client-codec.js';
+import {
+  DEFAULT_SERVER_OPTIONS,
+  H1ServerCodec,
+  type H1ServerEvents,
+  type H1ServerOptions,
+} from '../../../src/http/h1/server-codec.js';
+import { HeaderBlock, type Method } from '../../../src/http/header-block.js';
+import { removeHopByHop } from '../../../src/http/hop-by-hop.js';
+import { Wire } from './wire.js';
+
+/** What a message is made of: status or method and path first, then fields. */
+export interface Message {
+  start: string;
+  fields: [string, string][];
+}
+
+/** What happened, as text: data in a row is one entry, so that splits don't show. */
+class Journal {
+  readonly wire: Wire;
+  entries: string[] = [];
+
+  constructor(wire: Wire) {
+    this.wire = wire;
+  }
+
+  note(entry: string): void {
+    this.entries.push(entry);
+  }
+
+  data(offset: number, length: number, endStream: boolean): void {
+    const text = this.wire.memory.text(offset, offset + length);
+    if (length > 0) {
+      const last = this.entries.at(-1);
+      if (last?.startsWith('data ')) this.entries[this.entries.length - 1] = last + text;
+      else this.note(`data ${text}`);
+    }
+    if (endStream) this.note('end');
+  }
+
+  take(): string[] {
+    const { entries } = this;
+    this.entries = [];
+    return entries;
+  }
+}
+
+export function describe(headers: HeaderBlock): string {
+  const parts = [];
+  if (headers.status > 0) parts.push(String(headers.status));
+  else if (headers.methodEnd > headers.methodStart) parts.push(headers.methodText(), headers.pathText());
+  for (let i = 0; i < headers.size; i++) {
+    if (!headers.isRemoved(i)) parts.push(`${headers.name(i)}=${headers.value(i)}`);
+  }
+  return parts.join(' ');
+}
+
+function block(wire: Wire, { start, fields }: Message): HeaderBlock {
+  const headers = new HeaderBlock(wire.memory);
+  const [first = '', path] = start.split(' ');
+  if (/^\d+$/.test(first)) headers.setStatus(Number(first));
+  else if (path !== undefined) {
+    const known = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'].indexOf(first);
+    headers.setMethod((known + 1) as Method, first);
+    headers.setPath(path);
+  }
+  for (const [name, value] of fields) {
+    headers.add(headerKey(name), value);
+    if (name === 'connection' && value === 'close') headers.close = true;
+    if (name === 'upgrade') headers.upgrade = true;
+  }
+  return headers;
+}
+
+export class ServerPeer implements H1ServerEvents, RequestDecoder {
+  readonly wire: Wire;
+  readonly codec: H1ServerCodec;
+  readonly journal: Journal;
+  /** Called when a request is complete. */
+  onRequest: ((peer: ServerPeer) => void) | undefined;
+  encoder: ResponseEncoder | undefined;
+
+  constructor(options: Partial<H1ServerOptions> = {}, wire = new Wire()) {
+    this.wire = wire;
+    this.journal = new Journal(wire);
+    this.codec = new H1ServerCodec(wire.memory, wire, this, { ...DEFAULT_SERVER_OPTIONS, ...options });
+  }
+
+  receive(text: string): void {
+    this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
+  }
+  /** A turn in which something else happens. */
+  turn(act: () => void): void {
+    this.wire.turn('', act);
+  }
+
+  answer(message: Message, body: string | undefined): void {
+    const headers = block(this.wire, message);
+    this.codec.headers(headers, body === undefined);
+    headers.drop();
+    if (body !== undefined) this.body(body, true);
+  }
+  /** Sends a head whose body follows. */
+  begin(message: Message): void {
+    const headers = block(this.wire, message);
+    this.codec.headers(headers, false);
+    headers.drop();
+  }
+  informational(message: Message): void {
+    const headers = block(this.wire, message);
+    this.codec.informational(headers);
+  }
+  body(text: string, endStream: boolean): void {
+    const offset = new HeaderBlock(this.wire.memory).writeText(text);
+    this.codec.data(offset, text.length, endStream);
+  }
+  trailers(fields: [string, string][]): void {
+    this.codec.trailers(block(this.wire, { start: '', fields }));
+  }
+
+  newStream(encoder: ResponseEncoder): RequestDecoder {
+    this.encoder = encoder;
+    return this;
+  }
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const flags = [headers.upgrade && 'upgrade', headers.expectContinue && 'expect', headers.close && 'close'];
+    this.journal.note(`headers ${[describe(headers), ...flags.filter(Boolean)].join(' ')}`);
+    if (endStream) {
+      this.journal.note('end');
+      this.onRequest?.(this);
+    }
+  }
+  onData(offset: number, length: number, endStream: boolean): void {
+    this.journal.data(offset, length, endStream);
+    if (endStream) this.onRequest?.(this);
+  }
+  onTrailers(trailers: HeaderBlock): void {
+    this.journal.note(`trailers ${describe(trailers)}`);
+    this.onRequest?.(this);
+  }
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    this.journal.note(`reset ${reasonName(reason)}${error ? ` ${error.status} ${error.detail}` : ''}`);
+  }
+  onWriteBlocked(): void {
+    this.journal.note('blocked');
+  }
+  onWriteDrained(): void {
+    this.journal.note('drained');
+  }
+  onInvalid(error: CodecError): void {
+    this.journal.note(`invalid ${error.status} ${error.detail}`);
+    this.codec.answerInvalid(error);
+  }
+  onIdle(): void {
+    this.journal.note('idle');
+  }
+  onClose(abort: boolean): void {
+    this.journal.note(abort ? 'abort' : 'close');
+  }
+}
+
+export class ClientPeer implements H1ClientEvents, ResponseDecoder {
+  readonly wire: Wire;
+  readonly codec: H1ClientCodec;
+  readonly journal: Journal;
+  encoder: RequestEncoder | undefined;
+
+  constructor(options: Partial<H1ClientOptions> = {}, wire = new Wire()) {
+    this.wire = wire;
+    this.journal = new Journal(wire);
+    this.codec = new H1ClientCodec(wire.memory, wire, this, { ...DEFAULT_CLIENT_OPTIONS, ...options });
+  }
+
+  receive(text: string): void {
+    this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
+  }
+  turn(act: () => void): void {
+    this.wire.turn('', act);
+  }
+
+  /** Begins a request; without a body it is complete, unless it asks for an upgrade. */
+  request(message: Message, body: string | undefined, isComplete: boolean): void {
+    this.codec.newStream(this);
+    const headers = block(this.wire, message);
+    removeHopByHop(headers, headers.upgrade);
+    this.codec.headers(headers, body === undefined && isComplete);
+    headers.drop();
+    if (body !== undefined) this.body(body, isComplete);
+  }
+  body(text: string, endStream: boolean): void {
+    const offset = new HeaderBlock(this.wire.memory).writeText(text);
+    this.codec.data(offset, text.length, endStream);
+  }
+  trailers(fields: [string, string][]): void {
+    this.codec.trailers(block(this.wire, { start: '', fields }));
+  }
+
+  onInformational(headers: HeaderBlock): void {
+    this.journal.note(`informational ${describe(headers)}`);
+  }
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    this.journal.note(`headers ${describe(headers)}${headers.close ? ' close' : ''}`);
+    if (endStream) this.journal.note('end');
+  }
+  onData(offset: number, length: number, endStream: boolean): void {
+    this.journal.data(offset, length, endStream);
+  }
+  onTrailers(trailers: HeaderBlock): void {
+    this.journal.note(`trailers ${describe(trailers)}`);
+  }
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    this.journal.note(`reset ${reasonName(reason)}${error ? ` ${error.status} ${error.detail}` : ''}`);
+  }
+  onWriteBlocked(): void {
+    this.journal.note('blocked');
+  }
+  onWriteDrained(): void {
+    this.journal.note('drained');
+  }
+  onStreamComplete(reusable: boolean): void {
+    this.journal.note(reusable ? 'reusable' : 'used up');
+  }
+  onProtocolError(error: CodecError): void {
+    this.journal.note(`protocol error ${error.detail}`);
+  }
+  onHalfClose(): void {
+    this.journal.note('half-close');
+  }
+}
+
+function reasonName(reason: ResetReason): string {
+  return ['', 'termination', 'protocol', 'local', 'remote'][reason]!;
+}

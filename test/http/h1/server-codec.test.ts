@@ -1,0 +1,608 @@
+// Whole conversations of a client with the server codec.
+
+import t from 'tap';
+import { playServer } from './playbook.js';
+
+playServer(
+  t,
+  'requests follow each other on one connection',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! answer 200 content-length=5 | hello
+  << HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello
+  .. idle
+  >> GET /b HTTP/1.1\r\nHost: y\r\nAccept: */*\r\n\r\n
+  .. headers GET /b host=y accept=*/*
+  .. end
+  !! answer 204
+  << HTTP/1.1 204 No Content\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'pipelined requests are decoded one at a time and answered in order',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nPOST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /c HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! answer 200 | 1
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n1\r\n0\r\n\r\n
+  .. idle
+  .. headers POST /b host=x content-length=3
+  .. data abc
+  .. end
+  !! answer 200 | 2
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n2\r\n0\r\n\r\n
+  .. idle
+  .. headers GET /c host=x
+  .. end
+  !! answer 200 | 3
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\n3\r\n0\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'pipelined requests that are answered at once come out in one go',
+  String.raw`
+  !! auto 200 content-length=2 | ok
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\nHost: x\r\n\r\n
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  .. headers GET /a host=x
+  .. end
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  .. idle
+  .. headers GET /c host=x
+  .. end
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'an invalid request behind a valid one is refused when its turn comes',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost : x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. invalid 400 http1.invalid_characters
+  `,
+);
+
+playServer(
+  t,
+  'a client that does not read its answers gets no further ones',
+  String.raw`
+  !! auto 200
+  !! blocked
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  !! drained
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'a chunked body is delivered without its framing, and trailers behind it',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
+  >> 5\r\nhello\r\nA;ext="v"\r\n0123456789\r\n0\r\nX-Sum: 15\r\nX-More: \r\n\r\n
+  .. headers POST / host=x transfer-encoding=chunked
+  .. data hello0123456789
+  .. trailers x-sum=15 x-more=
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'a chunked body without trailers ends with its last chunk',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /n HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers POST / host=x transfer-encoding=Chunked
+  .. data abc
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. headers GET /n host=x
+  .. end
+  `,
+);
+
+playServer(
+  t,
+  'an answer is chunked when its length is not known, with trailers at its end',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! begin 200 content-type=text/plain
+  << HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n
+  !! body 0123456789abcdef
+  << 10\r\n0123456789abcdef\r\n
+  !! body
+  !! trailers x-sum=16 connection=close
+  << 0\r\nx-sum: 16\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'answers to HEAD keep their length and have no body',
+  String.raw`
+  >> HEAD / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers HEAD / host=x
+  .. end
+  !! answer 200 content-length=12 | hello, world
+  << HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n
+  .. idle
+  >> HEAD / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers HEAD / host=x
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  '204 and 304 have no body; 304 keeps the length that it tells of',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! answer 204 content-length=0 transfer-encoding=chunked | ignored
+  << HTTP/1.1 204 No Content\r\n\r\n
+  .. idle
+  >> GET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /b host=x
+  .. end
+  !! answer 304 content-length=99
+  << HTTP/1.1 304 Not Modified\r\ncontent-length: 99\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'framing that an answer brings along is replaced by what the codec does',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! answer 200 content-length=2 transfer-encoding=chunked connection=keep-alive keep-alive=timeout=5 | ok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  .. idle
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! answer 200 transfer-encoding=gzip | ok
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n
+  .. idle
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! answer 200 transfer-encoding=chunked x=1 | ok
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nx: 1\r\n\r\n2\r\nok\r\n0\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'Connection: close ends the connection behind the answer',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x connection=foo, Close close
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'an answer may end the connection',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! answer 200 connection=close content-length=2 | ok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'HTTP/1.0 is answered with 426 unless it is accepted',
+  String.raw`
+  >> GET / HTTP/1.0\r\n\r\n
+  << HTTP/1.1 426 Upgrade Required\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. invalid 426 low_version
+  `,
+);
+
+playServer(
+  t,
+  'HTTP/1.0 gets no chunks: a body without length ends with the connection',
+  String.raw`
+  >> GET / HTTP/1.0\r\n\r\n
+  .. headers GET / close
+  .. end
+  !! answer 200 transfer-encoding=chunked | hello
+  << HTTP/1.0 200 OK\r\nconnection: close\r\n\r\nhello
+  .. close
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
+  'HTTP/1.0 keeps the connection when both sides say so and the length is known',
+  String.raw`
+  >> GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n
+  .. headers GET / connection=Keep-Alive
+  .. end
+  !! inform 103 link=a
+  !! continue
+  !! answer 200 content-length=2 | ok
+  << HTTP/1.0 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\nok
+  .. idle
+  >> POST / HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nhi
+  .. headers POST / content-length=2 expect=100-continue close
+  .. data hi
+  .. end
+  !! answer 200
+  << HTTP/1.0 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
+  'a client that expects it is told to continue, and other 1xx go out before the answer',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n
+  .. headers POST / host=x content-length=5 expect=100-Continue expect
+  !! continue
+  << HTTP/1.1 100 Continue\r\n\r\n
+  !! inform 103 link=a content-length=3
+  << HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n
+  >> hello
+  .. data hello
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  !! continue
+  !! inform 103 link=a
+  `,
+);
+
+playServer(
+  t,
+  'an answer before the end of the request closes the connection',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01
+  .. headers POST / host=x content-length=10
+  .. data 01
+  !! answer 413
+  << HTTP/1.1 413 Payload Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  >> 23456789GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  !! answer 200
+  `,
+);
+
+playServer(
+  t,
+  'an answer that begins before the end of the request and ends after it keeps the connection',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n01
+  .. headers POST / host=x content-length=4
+  .. data 01
+  !! begin 200
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
+  >> 23
+  .. data 23
+  .. end
+  !! last ok
+  << 2\r\nok\r\n0\r\n\r\n
+  .. idle
+  `,
+);
+
+playServer(
+  t,
+  'an answer that is shorter than it said breaks the connection',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! begin 200 content-length=10
+  !! body 01234
+  !! finish
+  << HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n01234
+  .. abort
+  !! last 56789
+  `,
+);
+
+playServer(
+  t,
+  'an answer that is longer than it said breaks the connection, and nothing of the rest is sent',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! begin 200 content-length=3
+  !! last 01234
+  << HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n012
+  .. abort
+  `,
+);
+
+playServer(
+  t,
+  'giving a stream up before its answer closes the connection',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! reset
+  .. close
+  `,
+);
+playServer(
+  t,
+  'giving a stream up in the middle of its answer breaks the connection',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! begin 200
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
+  !! reset
+  .. abort
+  !! last more
+  `,
+);
+
+playServer(
+  t,
+  'an accepted upgrade is a tunnel both ways, with what came early',
+  String.raw`
+  >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\nearly
+  .. headers GET /chat host=x connection=keep-alive, Upgrade upgrade=websocket upgrade
+  !! begin 101 upgrade=websocket connection=Upgrade
+  << HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  .. data early
+  >> GET / HTTP/1.1\r\n
+  .. data GET / HTTP/1.1\r\n
+  !! body raw
+  << raw
+  !! fin
+  .. end
+  !! last bye
+  << bye
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'a refused upgrade goes on as HTTP',
+  String.raw`
+  >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
+  !! answer 403
+  << HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  `,
+);
+
+playServer(
+  t,
+  'an upgrade to h2c or with a body is not one',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n
+  .. headers GET /a host=x connection=Upgrade, HTTP2-Settings upgrade=h2c http2-settings=AAM
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  >> POST /b HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\n!
+  .. headers POST /b host=x connection=Upgrade upgrade=websocket content-length=1
+  .. data !
+  .. end
+  `,
+);
+
+playServer(
+  t,
+  'CONNECT is a tunnel once it is accepted',
+  String.raw`
+  >> CONNECT db.example:5432 HTTP/1.1\r\nHost: db.example:5432\r\n\r\nhello
+  .. headers CONNECT db.example:5432 host=db.example:5432
+  !! begin 200 content-length=5
+  << HTTP/1.1 200 OK\r\n\r\n
+  .. data hello
+  !! last bye
+  << bye
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'a client that ends its side still gets its answers',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! fin
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  !! answer 200
+  << HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'a client that leaves between requests, or within a head, closes the connection',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHo
+  !! fin
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'a client that leaves within its body resets the stream',
+  String.raw`
+  >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc
+  .. headers POST /a host=x content-length=9
+  .. data abc
+  !! fin
+  .. reset termination
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'an invalid chunk resets the stream and is answered when nothing was sent yet',
+  String.raw`
+  >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX
+  .. headers POST /a host=x transfer-encoding=chunked
+  .. data abc
+  .. reset protocol 400 http1.codec_error
+  .. close
+  << HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  `,
+);
+
+playServer(
+  t,
+  'an invalid chunk behind the head of the answer breaks the connection',
+  String.raw`
+  >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
+  .. headers POST /a host=x transfer-encoding=chunked
+  !! begin 200
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
+  >> 0x3\r\n
+  .. reset protocol 400 http1.codec_error
+  .. abort
+  `,
+);
+
+playServer(
+  t,
+  'a paused stream hears nothing until it resumes',
+  String.raw`
+  >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n
+  .. headers POST /a host=x content-length=6
+  !! pause
+  >> abcdefGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  !! blocked
+  .. blocked
+  !! drained
+  .. drained
+  !! resume
+  .. data abcdef
+  .. end
+  !! pause
+  !! answer 200
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  `,
+);
+
+playServer(
+  t,
+  'destroying the codec ends a stream that is not over',
+  String.raw`
+  >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nab
+  .. headers POST /a host=x content-length=6
+  .. data ab
+  !! destroy
+  .. reset termination
+  !! answer 200
+  >> cd
+  `,
+);
+
+playServer(
+  t,
+  'absolute targets: the authority takes the place of Host, the path is in origin form',
+  String.raw`
+  !! auto 200
+  >> GET http://example.com:8080/a?b HTTP/1.1\r\nHost: other\r\nAccept: x\r\n\r\n
+  .. headers GET /a?b accept=x host=example.com:8080
+  .. end
+  .. idle
+  >> GET HTTPS://example.com HTTP/1.1\r\nHost: other\r\n\r\n
+  .. headers GET / host=example.com
+  .. end
+  .. idle
+  >> GET http://example.com?q=/ HTTP/1.1\r\nHost: other\r\n\r\n
+  .. headers GET /?q=/ host=example.com
+  .. end
+  .. idle
+  >> OPTIONS http://example.com HTTP/1.1\r\nHost: other\r\n\r\nOPTIONS * HTTP/1.1\r\nHost: other\r\n\r\n
+  .. headers OPTIONS * host=example.com
+  .. end
+  .. idle
+  .. headers OPTIONS * host=other
+  .. end
+  .. idle
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  `,
+);
+
+playServer(
+  t,
+  'one empty line before a request is forgiven; values lose the space around them',
+  String.raw`
+  >> \r\nGET / HTTP/1.1\r\nHost:\t x \t\r\nX-Empty:\r\nX-High: caf\xe9\r\n\r\n
+  .. headers GET / host=x x-empty= x-high=caf\xe9
+  .. end
+  `,
+);

@@ -1,0 +1,72 @@
+// A codec's surroundings in tests: turns as the transport makes them, and a peer's eye on what is sent.
+//
+// Bytes are only read from memory when a turn ends, as the shim does, and everything that is void afterwards is
+// overwritten: a codec that keeps a range too long or reuses one too early shows it.
+
+import type { ByteSink } from '../../../src/http/codec.js';
+import { Memory } from '../../../src/io/memory.js';
+
+const RECEIVE_BYTES = 256 * 1024;
+const SCRATCH_BYTES = 256 * 1024;
+
+export class Wire implements ByteSink {
+  readonly memory: Memory;
+  isPaused = false;
+  /** Everything that was sent in turns that ended. */
+  sent = '';
+  readonly #ranges: [number, number][] = [];
+
+  constructor(memory = sharedMemory) {
+    this.memory = memory;
+  }
+
+  /** Ranges that were submitted in this turn. */
+  get sends(): number {
+    return this.#ranges.length;
+  }
+
+  send(offset: number, length: number): void {
+    if (length <= 0) throw new Error(`a range of ${length} bytes was sent`);
+    this.#ranges.push([offset, length]);
+  }
+  pause(): void {
+    if (this.isPaused) throw new Error('paused twice');
+    this.isPaused = true;
+  }
+  resume(): void {
+    if (!this.isPaused) throw new Error('resumed twice');
+    this.isPaused = false;
+  }
+
+  /** Puts received bytes (Latin-1) where the shim would, does `handle`, and ends the turn. */
+  turn(text: string, handle: (offset: number, length: number) => void): void {
+    const { bytes } = this.memory;
+    // Anywhere but at offset 0, and never at the same place twice.
+    const offset = 64 + (this.memory.turn % 61);
+    for (let i = 0; i < text.length; i++) bytes[offset + i] = text.charCodeAt(i);
+    handle(offset, text.length);
+    for (const [start, length] of this.#ranges) this.sent += this.memory.text(start, start + length);
+    this.#ranges.length = 0;
+    bytes.fill(0xee, 0, offset + text.length);
+    const scratch = this.memory.scratch(0);
+    bytes.fill(0xee, RECEIVE_BYTES, scratch);
+    this.memory.endTurn();
+  }
+
+  take(): string {
+    const { sent } = this;
+    this.sent = '';
+    return sent;
+  }
+}
+
+/** A thread has one memory, and so has a test. */
+const sharedMemory = newMemory();
+
+export function newMemory(): Memory {
+  return new Memory({
+    receiveBytes: RECEIVE_BYTES,
+    scratchBytes: SCRATCH_BYTES,
+    arenaBytesPerSize: 8 * 1024 * 1024,
+  });
+}
