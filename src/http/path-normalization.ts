@@ -1,0 +1,184 @@
+// Makes paths that mean the same look the same before anything decides by them: escaped slashes, dot segments (RFC 3986),
+// repeated slashes. One look at a path tells whether there is anything to do.
+
+import { headerKey } from '../common/header-names.js';
+import type { HttpConnectionManager } from '../config/generated/api.js';
+import type { LocalReply } from './filter.js';
+import { type HeaderBlock, Method } from './header-block.js';
+import { pathEndOf } from './query.js';
+
+/** The fields of HttpConnectionManager that are read here. */
+export type PathConfig = Pick<
+  HttpConnectionManager,
+  'normalize_path' | 'merge_slashes' | 'path_with_escaped_slashes_action'
+>;
+
+const enum EscapedSlashes {
+  Keep = 0,
+  Reject = 1,
+  Redirect = 2,
+  Forward = 3,
+}
+
+export class PathNormalizer {
+  readonly #normalizes: boolean;
+  readonly #mergesSlashes: boolean;
+  readonly #escapedSlashes: EscapedSlashes;
+
+  private constructor(config: PathConfig) {
+    this.#normalizes = config.normalize_path ?? false;
+    this.#mergesSlashes = config.merge_slashes ?? false;
+    this.#escapedSlashes = ESCAPED_SLASHES[config.path_with_escaped_slashes_action ?? ''] ?? EscapedSlashes.Keep;
+  }
+
+  /** Undefined when paths are left as they are. */
+  static of(config: PathConfig): PathNormalizer | undefined {
+    const normalizer = new PathNormalizer(config);
+    const doesAnything =
+      normalizer.#normalizes || normalizer.#mergesSlashes || normalizer.#escapedSlashes !== EscapedSlashes.Keep;
+    return doesAnything ? normalizer : undefined;
+  }
+
+  /** Normalizes the path of a request. What it returns is the answer that the request gets instead of being served. */
+  apply(headers: HeaderBlock): LocalReply | undefined {
+    const { memory, pathStart } = headers;
+    // The target of CONNECT and the "*" of OPTIONS are no paths.
+    if (headers.method === Method.Connect || memory.bytes[pathStart] !== SLASH) return undefined;
+    const end = pathEndOf(memory.bytes, pathStart, headers.pathEnd);
+    if (isPlain(memory.bytes, pathStart, end)) return undefined;
+    const original = memory.text(pathStart, end);
+    let path = original;
+    let redirects = false;
+    if (this.#escapedSlashes !== EscapedSlashes.Keep) {
+      path = unescapeSlashes(original);
+      if (path !== original) {
+        if (this.#escapedSlashes === EscapedSlashes.Reject) return refusal();
+        redirects = this.#escapedSlashes === EscapedSlashes.Redirect;
+      }
+    }
+    if (this.#normalizes) {
+      const normal = normalizePath(path);
+      if (normal === undefined) return refusal();
+      path = normal;
+    }
+    // After the dot segments, for those can leave slashes behind.
+    if (this.#mergesSlashes) path = mergeSlashes(path);
+    if (path !== original) headers.setPath(path + memory.text(end, headers.pathEnd));
+    return redirects ? redirectTo(headers.pathText()) : undefined;
+  }
+}
+
+/**
+ * Dot segments resolved, unreserved characters unescaped, characters that a path can't have escaped, backslashes turned;
+ * other escapes stay as they are. Undefined when the path holds a NUL.
+ * @param path begins with a slash and has no query; a character a byte
+ */
+export function normalizePath(path: string): string | undefined {
+  let unescaped = '';
+  for (let at = 0; at < path.length; at++) {
+    const code = path.charCodeAt(at);
+    if (code === PERCENT) {
+      const value = escapedByte(path, at);
+      if (value === 0) return undefined;
+      if (value < 0) {
+        unescaped += '%';
+        continue;
+      }
+      unescaped += isUnreserved(value) ? String.fromCharCode(value) : path.slice(at, at + 3);
+      at += 2;
+    } else if (code === 0) return undefined;
+    else if (code === BACKSLASH) unescaped += '/';
+    else unescaped += MUST_ESCAPE[code] === 1 ? `%${code.toString(16).toUpperCase().padStart(2, '0')}` : path[at];
+  }
+  return removeDotSegments(unescaped);
+}
+
+/** Runs of slashes become one. */
+export function mergeSlashes(path: string): string {
+  return path.replace(/\/{2,}/g, '/');
+}
+
+/** %2F and %5C become what they stand for. */
+export function unescapeSlashes(path: string): string {
+  return path.replace(/%2f/gi, '/').replace(/%5c/gi, '\\');
+}
+
+/** RFC 3986 section 5.2.4; empty segments are segments. */
+function removeDotSegments(path: string): string {
+  const kept: string[] = [];
+  const segments = path.slice(1).split('/');
+  segments.forEach((segment, index) => {
+    const isLast = index === segments.length - 1;
+    if (segment !== '.' && segment !== '..') {
+      kept.push(segment);
+      return;
+    }
+    if (segment === '..') kept.pop();
+    if (isLast) kept.push('');
+  });
+  return `/${kept.join('/')}`;
+}
+
+const SLASH = 47;
+const PERCENT = 37;
+const BACKSLASH = 92;
+
+const ESCAPED_SLASHES: Readonly<Record<string, EscapedSlashes>> = {
+  REJECT_REQUEST: EscapedSlashes.Reject,
+  UNESCAPE_AND_REDIRECT: EscapedSlashes.Redirect,
+  UNESCAPE_AND_FORWARD: EscapedSlashes.Forward,
+};
+
+/** Bytes that a normalized path holds in escaped form only. */
+const MUST_ESCAPE = new Uint8Array(256).map((_, byte) =>
+  byte <= 32 || byte >= 127 || '"#<>?^`{|}'.includes(String.fromCharCode(byte)) ? 1 : 0,
+);
+
+/** Bytes that may mean that a path is not in normal form; of dots only those behind a slash count. */
+const SUSPECT = new Uint8Array(256).map((mustEscape, byte) =>
+  MUST_ESCAPE[byte] === 1 || byte === PERCENT || byte === BACKSLASH ? 1 : mustEscape,
+);
+const DOT = 46;
+
+/** Whether nothing of all this can apply to the path. */
+function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
+  let isBehindSlash = false;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at]!;
+    if (byte === SLASH) {
+      if (isBehindSlash) return false;
+      isBehindSlash = true;
+      continue;
+    }
+    if (SUSPECT[byte] === 1 || (isBehindSlash && byte === DOT)) return false;
+    isBehindSlash = false;
+  }
+  return true;
+}
+
+function isUnreserved(byte: number): boolean {
+  return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte));
+}
+
+/** The byte of the escape at `at`, or -1 when it is none. */
+function escapedByte(path: string, at: number): number {
+  const digits = path.slice(at + 1, at + 3);
+  return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : -1;
+}
+
+const LOCATION = headerKey('location');
+const DETAILS = 'path_normalization_failed';
+
+function refusal(): LocalReply {
+  return { status: 400, body: '', details: DETAILS, flags: 0 };
+}
+
+function redirectTo(path: string): LocalReply {
+  return {
+    status: 307,
+    body: '',
+    details: DETAILS,
+    flags: 0,
+    editHeaders: (headers) => headers.set(LOCATION, path),
+  };
+}

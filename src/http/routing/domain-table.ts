@@ -1,0 +1,169 @@
+// Finds a virtual host by the authority of a request: exact names, then the longest suffix, then the longest prefix.
+//
+// Names are hashed folded and byte by byte, forwards for exact names and prefixes, backwards for suffixes: one pass over
+// the authority gives the hash of every prefix or suffix on its way, and no string is made.
+
+import { FOLD } from '../../common/header-names.js';
+
+export class DomainTable<T> {
+  readonly #exact = new KeyTable<T>(false);
+  /** `*.foo.com` as `.foo.com`, hashed backwards. */
+  readonly #suffixes = new KeyTable<T>(true);
+  /** `foo.*` as `foo.`. */
+  readonly #prefixes = new KeyTable<T>(false);
+  #any: T | undefined;
+  #hasNames = false;
+
+  /** Adds a name, `*suffix`, `prefix*` or `*`. Returns false when it is there already. */
+  add(domain: string, value: T): boolean {
+    if (domain === '*') {
+      if (this.#any !== undefined) return false;
+      this.#any = value;
+      return true;
+    }
+    this.#hasNames = true;
+    if (domain.startsWith('*')) return this.#suffixes.add(domain.slice(1), value);
+    if (domain.endsWith('*')) return this.#prefixes.add(domain.slice(0, -1), value);
+    return this.#exact.add(domain, value);
+  }
+
+  /** Only `*` is there: the authority does not matter. */
+  get isCatchAll(): boolean {
+    return !this.#hasNames;
+  }
+
+  /** The value of `*`. */
+  get catchAll(): T | undefined {
+    return this.#any;
+  }
+
+  /** The value for the authority in bytes[start, end), in Envoy's order of precedence. */
+  find(bytes: Uint8Array, start: number, end: number): T | undefined {
+    const prefixes = this.#prefixes;
+    let prefix = NONE;
+    let hash = SEED;
+    if (prefixes.longest === 0) {
+      for (let at = start; at < end; at++) hash = Math.imul(hash ^ FOLD[bytes[at]!]!, PRIME);
+    } else {
+      // A wildcard stands for one byte at least, so the whole authority is no candidate.
+      for (let at = start; at < end; at++) {
+        const length = at - start;
+        if (length <= prefixes.longest && prefixes.hasLength(length)) {
+          const hit = prefixes.find(hash, bytes, start, at);
+          if (hit !== NONE) prefix = hit;
+        }
+        hash = Math.imul(hash ^ FOLD[bytes[at]!]!, PRIME);
+      }
+    }
+    const exact = this.#exact.find(hash, bytes, start, end);
+    if (exact !== NONE) return this.#exact.values[exact];
+    if (this.#suffixes.longest > 0) {
+      const suffix = this.#findSuffix(bytes, start, end);
+      if (suffix !== NONE) return this.#suffixes.values[suffix];
+    }
+    return prefix !== NONE ? prefixes.values[prefix] : this.#any;
+  }
+
+  #findSuffix(bytes: Uint8Array, start: number, end: number): number {
+    const suffixes = this.#suffixes;
+    const last = Math.max(start + 1, end - suffixes.longest);
+    let hash = SEED;
+    let found = NONE;
+    for (let at = end - 1; at >= last; at--) {
+      hash = Math.imul(hash ^ FOLD[bytes[at]!]!, PRIME);
+      if (suffixes.hasLength(end - at)) {
+        const hit = suffixes.find(hash, bytes, at, end);
+        if (hit !== NONE) found = hit;
+      }
+    }
+    return found;
+  }
+}
+
+const NONE = -1;
+/** FNV-1a, folded to the slots by its upper bits as well. */
+const SEED = 0x811c9dc5 | 0;
+const PRIME = 0x01000193;
+
+const encoder = new TextEncoder();
+
+/** Byte strings with values, in open addressing at no more than half full. */
+class KeyTable<T> {
+  readonly values: T[] = [];
+  /** Bytes of the longest key; 0 when there is none. */
+  longest = 0;
+
+  readonly #isBackwards: boolean;
+  readonly #keys: Uint8Array[] = [];
+  readonly #hashes: number[] = [];
+  #lengths = new Uint8Array(1);
+  /** Index of a key plus 1; 0 is free. */
+  #slots = new Int32Array(8);
+  #mask = 7;
+
+  constructor(isBackwards: boolean) {
+    this.#isBackwards = isBackwards;
+  }
+
+  add(name: string, value: T): boolean {
+    const key = encoder.encode(name.toLowerCase());
+    const hash = this.#hash(key);
+    if (this.find(hash, key, 0, key.length) !== NONE) return false;
+    this.#keys.push(key);
+    this.#hashes.push(hash);
+    this.values.push(value);
+    if (key.length > this.longest) {
+      this.longest = key.length;
+      const lengths = new Uint8Array(key.length + 1);
+      lengths.set(this.#lengths);
+      this.#lengths = lengths;
+    }
+    this.#lengths[key.length] = 1;
+    if (this.#keys.length * 2 > this.#slots.length) this.#rehash(this.#slots.length * 2);
+    else this.#place(this.#keys.length - 1);
+    return true;
+  }
+
+  /** Whether a key of this length exists; `length` up to `longest`. */
+  hasLength(length: number): boolean {
+    return this.#lengths[length] === 1;
+  }
+
+  /** Index of the key that equals bytes[start, end) without regard to case, or NONE. */
+  find(hash: number, bytes: Uint8Array, start: number, end: number): number {
+    const length = end - start;
+    for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const index = this.#slots[slot]! - 1;
+      if (index < 0) return NONE;
+      if (this.#hashes[index] !== hash) continue;
+      const key = this.#keys[index]!;
+      if (key.length !== length) continue;
+      let at = 0;
+      while (at < length && FOLD[bytes[start + at]!] === key[at]) at++;
+      if (at === length) return index;
+    }
+  }
+
+  #hash(key: Uint8Array): number {
+    let hash = SEED;
+    if (this.#isBackwards) for (let at = key.length - 1; at >= 0; at--) hash = Math.imul(hash ^ key[at]!, PRIME);
+    else for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key[at]!, PRIME);
+    return hash;
+  }
+
+  #rehash(size: number): void {
+    this.#slots = new Int32Array(size);
+    this.#mask = size - 1;
+    for (let index = 0; index < this.#keys.length; index++) this.#place(index);
+  }
+
+  #place(index: number): void {
+    let slot = spread(this.#hashes[index]!) & this.#mask;
+    while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
+    this.#slots[slot] = index + 1;
+  }
+}
+
+function spread(hash: number): number {
+  return hash ^ (hash >>> 15);
+}

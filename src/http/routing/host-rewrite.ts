@@ -1,0 +1,91 @@
+// What becomes of the Host of a request on its way to a cluster.
+
+import { headerKey } from '../../common/header-names.js';
+import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
+import type { RouteAction } from '../../config/generated/api.js';
+import type { HeaderBlock } from '../header-block.js';
+import { beginLine, endLine, HeaderLine } from '../header-line.js';
+import { pathEndOf } from '../query.js';
+import { byteText, regexText } from './regex-text.js';
+import { located } from './string-rule.js';
+
+const HOST = headerKey('host');
+const ORIGINAL_HOST = headerKey('x-envoy-original-host');
+const FORWARDED_HOST = headerKey('x-forwarded-host');
+
+/** host_rewrite_literal, host_rewrite_header or host_rewrite_path_regex. */
+export class HostRewrite {
+  readonly #literal: HeaderLine | undefined;
+  readonly #header: ReturnType<typeof headerKey> | undefined;
+  readonly #regex: Regex | undefined;
+  readonly #substitution: string;
+  readonly #appendsForwardedHost: boolean;
+
+  /** @throws BatonError REGEX_INVALID; `where` is the action's path in the configuration. */
+  constructor(action: RouteAction, where: string) {
+    const pattern = action.host_rewrite_path_regex?.pattern?.regex;
+    this.#literal = action.host_rewrite_literal ? new HeaderLine(HOST, action.host_rewrite_literal) : undefined;
+    this.#header = action.host_rewrite_header ? headerKey(action.host_rewrite_header) : undefined;
+    if (pattern !== undefined) {
+      this.#regex = located(`${where}.host_rewrite_path_regex.pattern.regex`, () => compileRegex(pattern, 'g'));
+    }
+    this.#substitution = replacementOf(action.host_rewrite_path_regex?.substitution ?? '');
+    this.#appendsForwardedHost = action.append_x_forwarded_host ?? false;
+  }
+
+  /** The rewrite of an action, or undefined when it leaves the host alone. */
+  static of(action: RouteAction, where: string): HostRewrite | undefined {
+    const isConfigured =
+      action.host_rewrite_literal || action.host_rewrite_header || action.host_rewrite_path_regex !== undefined;
+    return isConfigured ? new HostRewrite(action, where) : undefined;
+  }
+
+  apply(headers: HeaderBlock, keepsOriginal: boolean): void {
+    if (this.#literal !== undefined) {
+      noteFormerHost(headers, this.#appendsForwardedHost, keepsOriginal);
+      this.#literal.setIn(headers);
+      return;
+    }
+    const host = this.#newHost(headers);
+    if (host !== '') rewriteHost(headers, host, this.#appendsForwardedHost, keepsOriginal);
+  }
+
+  #newHost(headers: HeaderBlock): string {
+    if (this.#header !== undefined) return headers.get(this.#header) ?? '';
+    const { memory, pathStart } = headers;
+    const path = regexText(memory, pathStart, pathEndOf(memory.bytes, pathStart, headers.pathEnd));
+    return byteText(path.replace(this.#regex!, this.#substitution));
+  }
+}
+
+/** Gives the request another Host: also what auto_host_rewrite does once the upstream host is known. */
+export function rewriteHost(
+  headers: HeaderBlock,
+  host: string,
+  appendsForwardedHost: boolean,
+  keepsOriginal: boolean,
+): void {
+  noteFormerHost(headers, appendsForwardedHost, keepsOriginal);
+  headers.set(HOST, host);
+}
+
+/** x-forwarded-host (unless the host is its last value already) and x-envoy-original-host. */
+function noteFormerHost(headers: HeaderBlock, appends: boolean, keepsOriginal: boolean): void {
+  const index = headers.find(HOST);
+  if (index < 0) return;
+  if (appends && headers.valueEnd(index) > headers.valueStart(index))
+    appendForwardedHost(headers, headers.value(index));
+  if (keepsOriginal) {
+    headers.remove(ORIGINAL_HOST);
+    const length = headers.valueEnd(index) - headers.valueStart(index);
+    const at = beginLine(headers, ORIGINAL_HOST, length);
+    headers.memory.bytes.copyWithin(at, headers.valueStart(index), headers.valueEnd(index));
+    endLine(headers, ORIGINAL_HOST, at, at + length);
+  }
+}
+
+function appendForwardedHost(headers: HeaderBlock, host: string): void {
+  const former = headers.get(FORWARDED_HOST);
+  if (former === undefined || former === '') headers.set(FORWARDED_HOST, host);
+  else if (former.slice(former.lastIndexOf(',') + 1).trim() !== host) headers.set(FORWARDED_HOST, `${former},${host}`);
+}

@@ -1,0 +1,149 @@
+// When and how often a request is tried again: envoy.config.route.v3.RetryPolicy, compiled.
+
+import { durationMs } from '../../common/duration.js';
+import { BatonError } from '../../common/errors.js';
+import type { RouteAction } from '../../config/generated/api.js';
+import { compileHeaderRules, type HeaderRule } from './header-rule.js';
+
+/** Conditions of retry_on, a bit each. */
+export const enum RetryOn {
+  None = 0,
+  ServerError = 1 << 0,
+  GatewayError = 1 << 1,
+  ConnectFailure = 1 << 2,
+  Retriable4xx = 1 << 3,
+  RefusedStream = 1 << 4,
+  RetriableStatusCodes = 1 << 5,
+  RetriableHeaders = 1 << 6,
+  Reset = 1 << 7,
+  ResetBeforeRequest = 1 << 8,
+  EnvoyRateLimited = 1 << 9,
+  GrpcCancelled = 1 << 10,
+  GrpcDeadlineExceeded = 1 << 11,
+  GrpcResourceExhausted = 1 << 12,
+  GrpcUnavailable = 1 << 13,
+  GrpcInternal = 1 << 14,
+}
+
+/** What a retry_on text asks for, and the words in it that mean nothing. */
+export interface ParsedRetryOn {
+  readonly conditions: number;
+  readonly unknown: readonly string[];
+}
+
+/** Parses a comma-separated retry_on: bits of RetryOn. */
+export function parseRetryOn(text: string): ParsedRetryOn {
+  let conditions: number = RetryOn.None;
+  const unknown: string[] = [];
+  for (const part of text.split(',')) {
+    const word = part.trim();
+    if (word === '') continue;
+    const condition = CONDITIONS.get(word);
+    if (condition === undefined) unknown.push(word);
+    else conditions |= condition;
+  }
+  return { conditions, unknown };
+}
+
+/** The words that retry_on knows. */
+export function retryOnWords(): readonly string[] {
+  return [...CONDITIONS.keys()];
+}
+
+type RetryPolicyConfig = NonNullable<RouteAction['retry_policy']>;
+
+export class RetryPolicy {
+  /** Bits of RetryOn. */
+  readonly conditions: number;
+  readonly maxRetries: number;
+  /** Milliseconds; 0: as long as the whole request may take. */
+  readonly perTryTimeoutMs: number;
+  /** Milliseconds; 0: none. */
+  readonly perTryIdleTimeoutMs: number;
+  readonly statusCodes: readonly number[];
+  readonly headers: readonly HeaderRule[] | undefined;
+  /** If set, only requests for which one of these holds are tried again. */
+  readonly requestHeaders: readonly HeaderRule[] | undefined;
+  readonly baseIntervalMs: number;
+  readonly maxIntervalMs: number;
+  /** A retry prefers hosts that this request has not tried yet, and asks the load balancer this often for one. */
+  readonly avoidsTriedHosts: boolean;
+  readonly hostSelectionAttempts: number;
+
+  /** @throws BatonError when the policy is invalid; `where` is its path in the configuration. */
+  constructor(config: RetryPolicyConfig, where: string) {
+    const { conditions, unknown } = parseRetryOn(config.retry_on ?? '');
+    if (unknown.length > 0) {
+      throw new BatonError('CONFIG_INVALID', `retry_on does not know '${unknown.join("', '")}'`, {
+        where: `${where}.retry_on`,
+        remedy: `one or more of ${retryOnWords().join(', ')}`,
+      });
+    }
+    this.conditions = conditions;
+    this.maxRetries = config.num_retries ?? 1;
+    this.perTryTimeoutMs = optionalMs(config.per_try_timeout);
+    this.perTryIdleTimeoutMs = optionalMs(config.per_try_idle_timeout);
+    this.statusCodes = config.retriable_status_codes ?? [];
+    this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
+    this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
+    const backOff = config.retry_back_off;
+    this.baseIntervalMs = backOff?.base_interval === undefined ? DEFAULT_BASE_MS : wholeMs(backOff.base_interval);
+    this.maxIntervalMs = backOff?.max_interval === undefined ? this.baseIntervalMs * 10 : wholeMs(backOff.max_interval);
+    if (this.maxIntervalMs < this.baseIntervalMs) {
+      const message = 'max_interval must be greater than or equal to base_interval';
+      throw new BatonError('CONFIG_INVALID', message, { where: `${where}.retry_back_off.max_interval` });
+    }
+    this.avoidsTriedHosts = (config.retry_host_predicate ?? []).some((predicate, index) =>
+      isPreviousHosts(predicate, `${where}.retry_host_predicate[${index}]`),
+    );
+    this.hostSelectionAttempts = Number(config.host_selection_retry_max_attempts ?? 1);
+  }
+}
+
+const DEFAULT_BASE_MS = 25;
+
+const CONDITIONS: ReadonlyMap<string, RetryOn> = new Map<string, RetryOn>([
+  ['5xx', RetryOn.ServerError],
+  ['gateway-error', RetryOn.GatewayError],
+  ['connect-failure', RetryOn.ConnectFailure],
+  ['retriable-4xx', RetryOn.Retriable4xx],
+  ['refused-stream', RetryOn.RefusedStream],
+  ['retriable-status-codes', RetryOn.RetriableStatusCodes],
+  ['retriable-headers', RetryOn.RetriableHeaders],
+  ['reset', RetryOn.Reset],
+  ['reset-before-request', RetryOn.ResetBeforeRequest],
+  ['envoy-ratelimited', RetryOn.EnvoyRateLimited],
+  ['cancelled', RetryOn.GrpcCancelled],
+  ['deadline-exceeded', RetryOn.GrpcDeadlineExceeded],
+  ['resource-exhausted', RetryOn.GrpcResourceExhausted],
+  ['unavailable', RetryOn.GrpcUnavailable],
+  ['internal', RetryOn.GrpcInternal],
+]);
+
+/** Retries nothing: for requests that ask for retries themselves on a route that has no policy. */
+export const NO_RETRIES = new RetryPolicy({}, '');
+
+function optionalMs(duration: string | undefined): number {
+  return duration === undefined ? 0 : durationMs(duration);
+}
+
+/** Whole milliseconds, at least 1. */
+function wholeMs(duration: string): number {
+  return Math.max(1, Math.floor(durationMs(duration)));
+}
+
+const PREVIOUS_HOSTS_TYPE = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
+
+function isPreviousHosts(predicate: { name?: string; typed_config?: { '@type': string } }, where: string): true {
+  const type = predicate.typed_config?.['@type'];
+  if (
+    type === undefined
+      ? predicate.name === 'envoy.retry_host_predicates.previous_hosts'
+      : type.endsWith(`/${PREVIOUS_HOSTS_TYPE}`)
+  ) {
+    return true;
+  }
+  throw new BatonError('CONFIG_INVALID', `retry_host_predicate '${predicate.name ?? type}' is not implemented`, {
+    where,
+  });
+}

@@ -1,0 +1,105 @@
+// One entry of a virtual host's routes: the conditions, and the route or routes behind them.
+
+import { knownHeader } from '../../common/header-names.js';
+import type { RouteMatch, RuntimeFractionalPercent } from '../../config/generated/api.js';
+import type { Memory } from '../../io/memory.js';
+import type { HeaderBlock } from '../header-block.js';
+import { compileHeaderRules, type HeaderRule, matchesAll } from './header-rule.js';
+import type { PathRule } from './path-rule.js';
+import { QueryRule } from './query-rule.js';
+import type { Route } from './route.js';
+
+/** Chooses among the routes of an entry that has several. */
+export interface RouteChoice<C> {
+  /** @param random 0 … 2^32 - 1 */
+  choose(headers: HeaderBlock, random: number): Route<C>;
+}
+
+export class RouteEntry<C> {
+  readonly #path: PathRule;
+  readonly #conditions: RouteConditions | undefined;
+  readonly #route: Route<C> | undefined;
+  readonly #choice: RouteChoice<C> | undefined;
+
+  constructor(path: PathRule, conditions: RouteConditions | undefined, target: Route<C> | RouteChoice<C>) {
+    this.#path = path;
+    this.#conditions = conditions;
+    if ('choose' in target) this.#choice = target;
+    else this.#route = target;
+  }
+
+  matches(memory: Memory, headers: HeaderBlock, random: number): boolean {
+    if (!this.#path.matches(memory, headers.pathStart, headers.pathEnd)) return false;
+    return this.#conditions === undefined || this.#conditions.hold(headers, random);
+  }
+
+  route(headers: HeaderBlock, random: number): Route<C> {
+    return this.#route ?? this.#choice!.choose(headers, random);
+  }
+}
+
+/** What a route asks for beyond the path. */
+export class RouteConditions {
+  readonly #headers: readonly HeaderRule[] | undefined;
+  readonly #query: readonly QueryRule[];
+  readonly #isGrpc: boolean;
+  /** The share of requests that match, as the bound of a random 32-bit number. */
+  readonly #randomBelow: number;
+
+  private constructor(match: RouteMatch, where: string) {
+    this.#headers = compileHeaderRules(match.headers, `${where}.headers`);
+    this.#query = (match.query_parameters ?? []).map(
+      (config, index) => new QueryRule(config, `${where}.query_parameters[${index}]`),
+    );
+    this.#isGrpc = match.grpc !== undefined;
+    this.#randomBelow = randomBound(match.runtime_fraction);
+  }
+
+  /** Undefined when the path is all that counts. */
+  static of(match: RouteMatch, where: string): RouteConditions | undefined {
+    const hasConditions =
+      (match.headers?.length ?? 0) > 0 ||
+      (match.query_parameters?.length ?? 0) > 0 ||
+      match.grpc !== undefined ||
+      match.runtime_fraction !== undefined;
+    return hasConditions ? new RouteConditions(match, where) : undefined;
+  }
+
+  hold(headers: HeaderBlock, random: number): boolean {
+    if (random >= this.#randomBelow) return false;
+    if (this.#isGrpc && !isGrpc(headers)) return false;
+    if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
+    for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
+    return true;
+  }
+}
+
+const TWO_TO_32 = 2 ** 32;
+const CONTENT_TYPE = knownHeader('content-type');
+const GRPC = new TextEncoder().encode('application/grpc');
+const PLUS = 43;
+
+function randomBound(fraction: RuntimeFractionalPercent | undefined): number {
+  if (fraction === undefined) return TWO_TO_32;
+  const numerator = fraction.default_value?.numerator ?? 0;
+  switch (fraction.default_value?.denominator) {
+    case 'TEN_THOUSAND':
+      return (numerator / 10_000) * TWO_TO_32;
+    case 'MILLION':
+      return (numerator / 1_000_000) * TWO_TO_32;
+    default:
+      return (numerator / 100) * TWO_TO_32;
+  }
+}
+
+/** content-type: application/grpc, alone or with a "+suffix". */
+function isGrpc(headers: HeaderBlock): boolean {
+  const index = headers.findId(CONTENT_TYPE);
+  if (index < 0) return false;
+  const start = headers.valueStart(index);
+  const end = headers.valueEnd(index);
+  const { bytes } = headers.memory;
+  if (end - start < GRPC.length) return false;
+  for (let i = 0; i < GRPC.length; i++) if (bytes[start + i] !== GRPC[i]) return false;
+  return end - start === GRPC.length || bytes[start + GRPC.length] === PLUS;
+}

@@ -1,0 +1,311 @@
+// Makes virtual hosts and routes from a RouteConfiguration: everything that matching would otherwise work out each time.
+
+import { durationMs } from '../../common/duration.js';
+import { BatonError } from '../../common/errors.js';
+import type {
+  Any,
+  RouteAction,
+  Route as RouteConfig,
+  RouteConfiguration,
+  VirtualHost,
+  VirtualHost_TlsRequirementType,
+} from '../../config/generated/api.js';
+import { Priority } from '../../upstream/limits.js';
+import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../header-mutations.js';
+import { ClusterByHeader, WeightedChoice } from './cluster-choice.js';
+import { directBody } from './direct-body.js';
+import type { DomainTable } from './domain-table.js';
+import { HostRewrite } from './host-rewrite.js';
+import { PathRewrite } from './path-rewrite.js';
+import { PathRule } from './path-rule.js';
+import { Redirect } from './redirect.js';
+import { RetryPolicy } from './retry-policy.js';
+import { Route, RouteKind, type RouteSettings } from './route.js';
+import { type RouteChoice, RouteConditions, RouteEntry } from './route-entry.js';
+import type { ClusterResolver } from './route-table.js';
+
+/** A filter that typed_per_filter_config can speak to. */
+export interface RouteFilter {
+  /** As in the filter chain. */
+  readonly name: string;
+  /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
+  compileRouteConfig(configs: readonly Any[], where: string): unknown;
+}
+
+export interface RouteTableOptions {
+  /** Reads the file of a direct_response; absent: files are refused. */
+  readonly readFile?: (path: string) => Uint8Array;
+  /** Filters of the chain, in its order: Route.filterConfigs has the same. */
+  readonly filters?: readonly RouteFilter[];
+}
+
+export interface BuiltVirtualHost<C> {
+  readonly routes: readonly RouteEntry<C>[];
+  readonly requireTls: VirtualHost_TlsRequirementType;
+  /** The answer where TLS is required. */
+  readonly httpsRedirect: Route<C>;
+}
+
+/** Builds each virtual host, and adds it under its domains. */
+export function buildVirtualHosts<C, V>(
+  config: RouteConfiguration,
+  resolveCluster: ClusterResolver<C>,
+  options: RouteTableOptions,
+  domains: DomainTable<V>,
+  make: (built: BuiltVirtualHost<C>) => V,
+): void {
+  (config.virtual_hosts ?? []).forEach((host, index) => {
+    const where = `virtual_hosts[${index}]`;
+    const value = make(new VirtualHostBuilder(config, host, where, resolveCluster, options).build());
+    (host.domains ?? []).forEach((domain, at) => {
+      if (domains.add(domain, value)) return;
+      throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
+        where: `${where}.domains[${at}]`,
+      });
+    });
+  });
+}
+
+/** Lists and names that header changes, filter configurations and clusters share. */
+interface Level {
+  readonly request_headers_to_add?: HeaderChanges['toAdd'];
+  readonly request_headers_to_remove?: HeaderChanges['toRemove'];
+  readonly response_headers_to_add?: HeaderChanges['toAdd'];
+  readonly response_headers_to_remove?: HeaderChanges['toRemove'];
+  readonly typed_per_filter_config?: { readonly [name: string]: Any };
+}
+
+interface Place {
+  readonly level: Level;
+  readonly where: string;
+}
+
+class VirtualHostBuilder<C> {
+  readonly #config: RouteConfiguration;
+  readonly #host: VirtualHost;
+  readonly #where: string;
+  readonly #resolveCluster: ClusterResolver<C>;
+  readonly #options: RouteTableOptions;
+  readonly #retryPolicy: RetryPolicy | undefined;
+
+  constructor(
+    config: RouteConfiguration,
+    host: VirtualHost,
+    where: string,
+    resolveCluster: ClusterResolver<C>,
+    options: RouteTableOptions,
+  ) {
+    this.#config = config;
+    this.#host = host;
+    this.#where = where;
+    this.#resolveCluster = resolveCluster;
+    this.#options = options;
+    this.#retryPolicy =
+      host.retry_policy === undefined ? undefined : new RetryPolicy(host.retry_policy, `${where}.retry_policy`);
+  }
+
+  build(): BuiltVirtualHost<C> {
+    const routes = this.#host.routes ?? [];
+    return {
+      routes: routes.map((route, index) => this.#entry(route, `${this.#where}.routes[${index}]`)),
+      requireTls: this.#host.require_tls ?? 'NONE',
+      httpsRedirect: new Route<C>({
+        ...this.#settings({}, []),
+        kind: RouteKind.Redirect,
+        redirectsToHttps: true,
+        requestMutations: undefined,
+        responseMutations: undefined,
+      }),
+    };
+  }
+
+  #entry(route: RouteConfig, where: string): RouteEntry<C> {
+    const match = route.match ?? {};
+    const path = new PathRule(match, `${where}.match`);
+    return new RouteEntry(path, RouteConditions.of(match, `${where}.match`), this.#target(route, path, where));
+  }
+
+  #target(route: RouteConfig, path: PathRule, where: string): Route<C> | RouteChoice<C> {
+    const settings = this.#settings(route, [{ level: route, where }]);
+    if (route.route !== undefined) return this.#forward(route, route.route, settings, path, where);
+    if (route.redirect !== undefined) {
+      const redirect = new Redirect(route.redirect, path, `${where}.redirect`);
+      return new Route({ ...settings, kind: RouteKind.Redirect, redirect });
+    }
+    if (route.direct_response !== undefined) {
+      const limit = this.#config.max_direct_response_body_size_bytes ?? DEFAULT_DIRECT_BODY_LIMIT;
+      const bodyWhere = `${where}.direct_response.body`;
+      return new Route({
+        ...settings,
+        kind: RouteKind.DirectResponse,
+        directStatus: route.direct_response.status ?? 200,
+        directBody: directBody(route.direct_response.body, limit, this.#options.readFile, bodyWhere),
+      });
+    }
+    throw new BatonError('CONFIG_INVALID', 'a route needs route, redirect or direct_response', { where });
+  }
+
+  #forward(
+    route: RouteConfig,
+    action: RouteAction,
+    common: RouteSettings<C>,
+    path: PathRule,
+    where: string,
+  ): Route<C> | RouteChoice<C> {
+    const at = `${where}.route`;
+    const settings: RouteSettings<C> = {
+      ...common,
+      kind: RouteKind.Forward,
+      clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
+      timeoutMs: action.timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(action.timeout),
+      idleTimeoutMs: optionalMs(action.idle_timeout),
+      maxStreamDurationMs: optionalMs(action.max_stream_duration?.max_stream_duration),
+      retryPolicy:
+        action.retry_policy === undefined
+          ? this.#retryPolicy
+          : new RetryPolicy(action.retry_policy, `${at}.retry_policy`),
+      upgrades: upgradesOf(action, at),
+      priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
+      autoHostRewrite: action.auto_host_rewrite ?? false,
+      appendsForwardedHost: action.append_x_forwarded_host ?? false,
+      pathRewrite: pathRewriteOf(action, path, at),
+      hostRewrite: HostRewrite.of(action, at),
+    };
+    if (action.cluster !== undefined) return this.#toCluster(settings, action.cluster);
+    if (action.cluster_header !== undefined) {
+      return new ClusterByHeader(action.cluster_header, (name) => this.#toCluster(settings, name));
+    }
+    if (action.weighted_clusters !== undefined) {
+      return new WeightedChoice(action.weighted_clusters, `${at}.weighted_clusters`, (weight, weightWhere) => {
+        const places = [
+          { level: weight, where: weightWhere },
+          { level: route, where },
+        ];
+        const literal = weight.host_rewrite_literal;
+        return this.#toCluster(
+          {
+            ...settings,
+            ...this.#levelSettings(places),
+            hostRewrite: literal
+              ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
+              : settings.hostRewrite,
+          },
+          weight.name ?? '',
+        );
+      });
+    }
+    throw new BatonError('CONFIG_INVALID', 'a route action needs cluster, cluster_header or weighted_clusters', {
+      where: at,
+    });
+  }
+
+  #toCluster(settings: RouteSettings<C>, name: string): Route<C> {
+    return new Route({ ...settings, clusterName: name, cluster: this.#resolveCluster(name) });
+  }
+
+  #settings(route: RouteConfig, places: readonly Place[]): RouteSettings<C> {
+    const host = this.#host;
+    return {
+      name: route.name ?? '',
+      virtualHostName: host.name ?? '',
+      kind: RouteKind.Forward,
+      cluster: undefined,
+      clusterName: '',
+      clusterNotFoundStatus: 503,
+      timeoutMs: 0,
+      idleTimeoutMs: undefined,
+      maxStreamDurationMs: undefined,
+      retryPolicy: undefined,
+      upgrades: undefined,
+      priority: Priority.Default,
+      autoHostRewrite: false,
+      appendsForwardedHost: false,
+      includesRequestAttemptCount: host.include_request_attempt_count ?? false,
+      includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
+      requestBufferLimit: route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes,
+      pathRewrite: undefined,
+      hostRewrite: undefined,
+      redirect: undefined,
+      redirectsToHttps: false,
+      directStatus: 0,
+      directBody: NO_BYTES,
+      ...this.#levelSettings(places),
+    };
+  }
+
+  /** What the places say together with virtual host and route configuration; `places` has the most specific first. */
+  #levelSettings(
+    places: readonly Place[],
+  ): Pick<RouteSettings<C>, 'requestMutations' | 'responseMutations' | 'filterConfigs'> {
+    const all: Place[] = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
+    // The last one wins: by default that is the most general.
+    const inOrder = this.#config.most_specific_header_mutations_wins ? [...all].reverse() : all;
+    return {
+      requestMutations: mutationsOf(inOrder, 'request'),
+      responseMutations: mutationsOf(inOrder, 'response'),
+      filterConfigs: this.#filterConfigs([...all].reverse()),
+    };
+  }
+
+  #filterConfigs(places: readonly Place[]): readonly unknown[] {
+    return (this.#options.filters ?? []).map((filter) => {
+      const configured = places.filter(({ level }) => level.typed_per_filter_config?.[filter.name] !== undefined);
+      if (configured.length === 0) return undefined;
+      const configs = configured.map(({ level }) => level.typed_per_filter_config![filter.name]!);
+      const where = within(configured.at(-1)!.where, `typed_per_filter_config.${filter.name}`);
+      return filter.compileRouteConfig(configs, where);
+    });
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 15_000;
+const DEFAULT_DIRECT_BODY_LIMIT = 4096;
+const NO_BYTES = new Uint8Array(0);
+
+const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
+  SERVICE_UNAVAILABLE: 503,
+  NOT_FOUND: 404,
+  INTERNAL_SERVER_ERROR: 500,
+};
+
+function optionalMs(duration: string | undefined): number | undefined {
+  return duration === undefined ? undefined : durationMs(duration);
+}
+
+function within(where: string, field: string): string {
+  return where === '' ? field : `${where}.${field}`;
+}
+
+function mutationsOf(places: readonly Place[], direction: 'request' | 'response'): HeaderMutations | undefined {
+  return compileHeaderMutations(
+    places.map(({ level, where }) => ({
+      toRemove: level[`${direction}_headers_to_remove`],
+      toAdd: level[`${direction}_headers_to_add`],
+      where: within(where, `${direction}_headers`),
+    })),
+  );
+}
+
+function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {
+  const { prefix_rewrite: prefix, regex_rewrite: regex } = action;
+  if (!prefix && regex === undefined) return undefined;
+  if (prefix && regex !== undefined) {
+    throw new BatonError('CONFIG_INVALID', 'prefix_rewrite and regex_rewrite exclude each other', { where });
+  }
+  return new PathRewrite(path, prefix, regex, `${where}.regex_rewrite`);
+}
+
+function upgradesOf(action: RouteAction, where: string): ReadonlyMap<string, boolean> | undefined {
+  if (action.upgrade_configs === undefined || action.upgrade_configs.length === 0) return undefined;
+  const upgrades = new Map<string, boolean>();
+  action.upgrade_configs.forEach((upgrade, index) => {
+    const type = (upgrade.upgrade_type ?? '').toLowerCase();
+    if (upgrades.has(type)) {
+      throw new BatonError('CONFIG_INVALID', `the upgrade '${type}' occurs twice`, {
+        where: `${where}.upgrade_configs[${index}].upgrade_type`,
+      });
+    }
+    upgrades.set(type, upgrade.enabled ?? true);
+  });
+  return upgrades;
+}
