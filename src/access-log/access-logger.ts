@@ -18,15 +18,26 @@ export interface AccessLogger {
 /** envoy.config.core.v3.SubstitutionFormatString, as far as access logs go. */
 export interface SubstitutionFormat {
   readonly text_format?: string;
-  readonly text_format_source?: { readonly inline_string?: string };
+  readonly text_format_source?: TextSource;
   readonly json_format?: JsonObject;
   readonly omit_empty_values?: boolean;
 }
 
-/** envoy.extensions.access_loggers.file.v3.FileAccessLog. */
+/** envoy.config.core.v3.DataSource: one of the fields. */
+export interface TextSource {
+  readonly filename?: string;
+  readonly inline_string?: string;
+  /** In base64. */
+  readonly inline_bytes?: string;
+  readonly environment_variable?: string;
+}
+
+/** envoy.extensions.access_loggers.file.v3.FileAccessLog: at most one of the formats. */
 export interface FileAccessLogConfig {
-  readonly path: string;
+  readonly path?: string;
   readonly format?: string;
+  readonly json_format?: JsonObject;
+  readonly typed_json_format?: JsonObject;
   readonly log_format?: SubstitutionFormat;
 }
 
@@ -37,11 +48,8 @@ export interface StreamAccessLogConfig {
 
 /** Logs to a file. Throws an Error for a wrong format and for a file that cannot be opened. */
 export function createFileAccessLogger(config: FileAccessLogConfig, files: AccessLogFiles): AccessLogger {
-  const format =
-    config.format === undefined || config.format === ''
-      ? compileSubstitutionFormat(config.log_format)
-      : compileFormat(config.format);
-  return new FileAccessLogger(format, files.open(config.path));
+  const format = compileFileFormat(config);
+  return new FileAccessLogger(format, files.open(config.path ?? ''));
 }
 
 /** Logs to standard output. Throws an Error for a wrong format. */
@@ -54,11 +62,31 @@ export function createStderrAccessLogger(config: StreamAccessLogConfig, files: A
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stderr'));
 }
 
-/** The format of a configuration, or the default one without. Throws as compileFormat() and compileJsonFormat() do. */
+/** The format of a file log. Throws an Error that says what is wrong with it: also good for checking a configuration. */
+export function compileFileFormat(config: FileAccessLogConfig): Format {
+  if (config.format) return compileFormat(config.format);
+  if (config.json_format !== undefined) return compileJsonFormat(config.json_format, { asStrings: true });
+  if (config.typed_json_format !== undefined) return compileJsonFormat(config.typed_json_format);
+  return compileSubstitutionFormat(config.log_format);
+}
+
+/** The format of a configuration, or the default one without. Throws as compileFileFormat() does. */
 export function compileSubstitutionFormat(config: SubstitutionFormat | undefined): Format {
   const options = { omitEmptyValues: config?.omit_empty_values === true };
   if (config?.json_format !== undefined) return compileJsonFormat(config.json_format, options);
-  return compileFormat(config?.text_format_source?.inline_string ?? config?.text_format ?? DEFAULT_FORMAT, options);
+  if (config?.text_format_source !== undefined) return compileFormat(readText(config.text_format_source), options);
+  return compileFormat(config?.text_format ?? DEFAULT_FORMAT, options);
+}
+
+function readText(source: TextSource): string {
+  if (source.filename !== undefined) return readFileSync(source.filename, 'utf8');
+  if (source.inline_bytes !== undefined) return Buffer.from(source.inline_bytes, 'base64').toString('utf8');
+  if (source.environment_variable !== undefined) {
+    const value = process.env[source.environment_variable];
+    if (value === undefined) throw new Error(`environment variable '${source.environment_variable}' is not set`);
+    return value;
+  }
+  return source.inline_string ?? '';
 }
 
 class FileAccessLogger implements AccessLogger {

@@ -16,13 +16,18 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+export interface JsonFormatOptions extends FormatOptions {
+  /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
+  asStrings?: boolean;
+}
+
 /**
  * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws an Error that names the
  * key and, for an operator that is unknown or malformed, the position.
  */
-export function compileJsonFormat(format: JsonObject, options: FormatOptions = {}): Format {
+export function compileJsonFormat(format: JsonObject, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
-  const node = new Compiler(needs, options.omitEmptyValues === true).object(format, '');
+  const node = new Compiler(needs, options).object(format, '');
   return new CompiledFormat(needs, (info, out) => {
     node.write(info, out);
     out.byte(NEWLINE);
@@ -37,10 +42,12 @@ interface Node {
 class Compiler {
   readonly #needs: HeaderNeeds;
   readonly #omit: boolean;
+  readonly #asStrings: boolean;
 
-  constructor(needs: HeaderNeeds, omit: boolean) {
+  constructor(needs: HeaderNeeds, { omitEmptyValues = false, asStrings = false }: JsonFormatOptions) {
     this.#needs = needs;
-    this.#omit = omit;
+    this.#omit = omitEmptyValues;
+    this.#asStrings = asStrings;
   }
 
   object(format: JsonObject, path: string): Node {
@@ -54,7 +61,8 @@ class Compiler {
 
   #value(format: JsonValue, path: string): Node {
     if (typeof format === 'string') return this.#string(format, path);
-    if (typeof format !== 'object' || format === null) return new Literal(JSON.stringify(format));
+    if (typeof format !== 'object' || format === null)
+      return new Literal(JSON.stringify(this.#asStrings ? String(format) : format));
     if (Array.isArray(format)) {
       const items = (format as readonly JsonValue[]).map((item, index) => this.#value(item, `${path}[${index}]`));
       return new SequenceNode(
@@ -70,7 +78,7 @@ class Compiler {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
     try {
       const operators = parseOperators(format, this.#needs);
-      if (operators.length === 1) return new ValueNode(operators[0]!, this.#omit);
+      if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
       return new TextNode(operators, this.#omit);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;

@@ -11,24 +11,33 @@ import type { StreamInfo } from './stream-info.js';
 export class IsoTimeOperator implements Operator {
   readonly isNumber = false;
   readonly #moment: Moment;
-  readonly #utc: boolean;
-  #second = '';
-  #zone = 'Z';
+  readonly #zone: Zone;
+  /** The text of this second; the digits of the millisecond stand in the middle. */
+  #text: Uint8Array = new Uint8Array(0);
+  #millisecond = -1;
 
   constructor(zone: Zone) {
     this.#moment = new Moment(zone);
-    this.#utc = zone === 'utc';
+    this.#zone = zone;
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
     const moment = this.#moment;
     if (moment.at(info.startRealtimeMs)) {
-      this.#second = `${moment.year}-${pad2(moment.month)}-${pad2(moment.day)}T${moment.clock}.`;
-      if (!this.#utc) this.#zone = moment.offset(':');
+      const date = `${moment.year}-${pad2(moment.month)}-${pad2(moment.day)}`;
+      const zone = this.#zone === 'utc' ? 'Z' : moment.offset(':');
+      this.#text = encoder.encode(`${date}T${moment.clock}.000${zone}`);
+      this.#millisecond = 0;
     }
-    out.text(this.#second);
-    out.digits((info.startRealtimeMs - moment.epochSecond * 1000) | 0, 3);
-    out.text(this.#zone);
+    const text = this.#text;
+    const millisecond = (info.startRealtimeMs - moment.epochSecond * 1000) | 0;
+    if (millisecond !== this.#millisecond) {
+      this.#millisecond = millisecond;
+      text[20] = 48 + ((millisecond / 100) | 0);
+      text[21] = 48 + (((millisecond / 10) | 0) % 10);
+      text[22] = 48 + (millisecond % 10);
+    }
+    out.range(text, 0, text.length);
     return true;
   }
 }
@@ -140,6 +149,8 @@ const FIELDS: Readonly<Record<string, (moment: Moment) => string>> = {
   Ez: (m) => m.offset(':'),
   Z: (m) => (m.offsetMinutes === 0 ? 'UTC' : m.offset('')),
 };
+
+const encoder = new TextEncoder();
 
 function padSpace(value: number): string {
   return value < 10 ? ` ${value}` : `${value}`;
