@@ -10,6 +10,7 @@ const unwanted = parse(readFileSync('.taprc', 'utf8'))
   .plugin.filter((name) => name.startsWith('!'))
   .map((name) => name.slice(1));
 if (t.pluginSignature.split('\n').some((name) => unwanted.includes(name))) {
-  const { status } = spawnSync('tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const { status } = spawnSync('node_modules/.bin/tap', ['build'], { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) console.error('tap build failed: see .taprc');
   process.exitCode = status ?? 1;
 }
