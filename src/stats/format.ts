@@ -59,9 +59,9 @@ export const enum ScopeRecord {
   Chunk = 4,
   Base = 5,
   PrefixBytes = 6,
-  /** Slot at which the prefix begins. */
-  Text = 4,
 }
+/** Slot of a scope's record at which the prefix begins. */
+export const SCOPE_TEXT = 4;
 export const enum ScopeFlag {
   Hidden = 1,
 }
@@ -79,9 +79,9 @@ export const enum NamedRecord {
   PrefixBytesWord = 9,
   NameBytesWord = 10,
   UnitWord = 11,
-  /** Slot at which prefix and name begin. */
-  Text = 6,
 }
+/** Slot of a Named record at which prefix and name begin. */
+export const NAMED_TEXT = 6;
 
 /** A thread's histogram: slots from the record's first. */
 export const enum HistogramRecord {
@@ -95,19 +95,14 @@ export const enum HistogramRecord {
 /** Slots before the 90 counts of a decade. */
 export const DECADE_HEAD = 1;
 
-/** A merged histogram of the primary: slots from the record's first. */
-export const enum MergedRecord {
-  /** Int32 word: number of bins. */
-  UsedWord = 2,
-  /** Triples of slots: bin, count since start, count of the last interval. */
-  Bins = 2,
-}
+/** Int32 word of a Merged record with its number of bins. */
+export const MERGED_USED_WORD = 2;
+/** Slot at which its bins begin, three slots each: bin, count since start, count of the last interval. */
+export const MERGED_BINS = 2;
 
-/** A text: Int32 word with its bytes, and the slot at which they begin. */
-export const enum TextRecord {
-  BytesWord = 2,
-  Text = 2,
-}
+/** Int32 word of a Text record with its bytes, and the slot at which they begin. */
+export const TEXT_BYTES_WORD = 2;
+export const TEXT_BYTES = 2;
 
 /** Bytes of a chunk for `threads` threads and the view. */
 export function pageChunkBytes(threads: number): number {

@@ -78,7 +78,8 @@ export function defineLayout<const D extends LayoutDefinition>(definition: D): L
     entries.push({ name, kind, unit: unitOf(statKind), imports: statKind === 'gauge', at: slots });
     slots += kind === Kind.Gauge ? 2 : 1;
   }
-  return { at: at as Layout<D>['at'], entries, slots };
+  // The copy has V8's fast properties, which an object filled name by name loses: a slot then costs nothing to look up.
+  return { at: Object.freeze({ ...at }) as Layout<D>['at'], entries, slots };
 }
 
 function kindOf(statKind: StatKind): Kind {

@@ -7,7 +7,8 @@ import { Distribution } from './distribution.js';
 import {
   DECADE_HEAD,
   HistogramRecord,
-  MergedRecord,
+  MERGED_BINS,
+  MERGED_USED_WORD,
   RANGE_MASK,
   RANGE_SHIFT,
   RecordType,
@@ -101,22 +102,22 @@ export class HistogramMerger {
     const bins = this.#bins;
     const before = merged.place === 0 ? undefined : readMerged(own, merged.place);
     let place = merged.place;
-    const needed = MergedRecord.Bins + bins.length * 3;
+    const needed = MERGED_BINS + bins.length * 3;
     if (place === 0 || own.size(place) < needed)
-      place = this.#allocate(MergedRecord.Bins + 3 * capacityFor(bins.length), RecordType.Merged);
+      place = this.#allocate(MERGED_BINS + 3 * capacityFor(bins.length), RecordType.Merged);
     else own.begin(place);
     let total = 0;
     let changed = false;
     let old = 0;
-    own.setWord(place, MergedRecord.UsedWord, bins.length);
+    own.setWord(place, MERGED_USED_WORD, bins.length);
     for (let i = 0; i < bins.length; i++) {
       const bin = bins[i]!;
       const count = this.#dense[bin]!;
       let oldCount = 0;
       if (before !== undefined && before.cumulative.bins[old] === bin) oldCount = before.cumulative.counts[old++]!;
-      own.setSlot(place, MergedRecord.Bins + i * 3, bin);
-      own.setSlot(place, MergedRecord.Bins + i * 3 + 1, count);
-      own.setSlot(place, MergedRecord.Bins + i * 3 + 2, count - oldCount);
+      own.setSlot(place, MERGED_BINS + i * 3, bin);
+      own.setSlot(place, MERGED_BINS + i * 3 + 1, count);
+      own.setSlot(place, MERGED_BINS + i * 3 + 2, count - oldCount);
       total += count;
       if (count !== oldCount) changed = true;
     }
@@ -132,16 +133,16 @@ export class HistogramMerger {
 export function readMerged(view: RangeView, place: number): HistogramValue | undefined {
   const tag = view.tag(place);
   if ((tag & TYPE_MASK) !== RecordType.Merged) return undefined;
-  const used = view.word(place, MergedRecord.UsedWord);
+  const used = view.word(place, MERGED_USED_WORD);
   const bins: number[] = [];
   const counts: number[] = [];
   const intervalBins: number[] = [];
   const intervalCounts: number[] = [];
   for (let i = 0; i < used; i++) {
-    const bin = view.slot(place, MergedRecord.Bins + i * 3);
-    const interval = view.slot(place, MergedRecord.Bins + i * 3 + 2);
+    const bin = view.slot(place, MERGED_BINS + i * 3);
+    const interval = view.slot(place, MERGED_BINS + i * 3 + 2);
     bins.push(bin);
-    counts.push(view.slot(place, MergedRecord.Bins + i * 3 + 1));
+    counts.push(view.slot(place, MERGED_BINS + i * 3 + 1));
     if (interval === 0) continue;
     intervalBins.push(bin);
     intervalCounts.push(interval);

@@ -1,7 +1,7 @@
 // The names that traffic brought, as the primary knows them: by prefix, to free them with their scopes, and histograms by
 // full name, to merge them.
 
-import { Control, NamedRecord, RecordType } from './format.js';
+import { Control, NAMED_TEXT, NamedRecord, RecordType } from './format.js';
 import { Kind } from './layout.js';
 import { MergedHistogram } from './merged-histogram.js';
 import type { RangeView } from './range.js';
@@ -87,13 +87,13 @@ export class NameIndex {
 
   #add(range: RangeView, thread: number, place: number): void {
     const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
-    const prefix = range.text(place, NamedRecord.Text, 0, prefixBytes);
+    const prefix = range.text(place, NAMED_TEXT, 0, prefixBytes);
     const named = { thread, place, kind: range.word(place, NamedRecord.KindWord) };
     let known = this.#prefixes.get(prefix);
     if (known === undefined) this.#prefixes.set(prefix, (known = { named: [], histograms: new Map() }));
     known.named.push(named);
     if (named.kind !== Kind.Histogram) return;
-    const name = range.text(place, NamedRecord.Text, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
     const histogram = known.histograms.get(name);
     if (histogram !== undefined) histogram.places.push(named);
     else known.histograms.set(name, { places: [named], merged: new MergedHistogram() });

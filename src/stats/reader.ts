@@ -6,12 +6,15 @@
 import {
   CONTROL_WORDS,
   Control,
+  NAMED_TEXT,
   NamedRecord,
   PAGE_SLOTS,
   RecordType,
+  SCOPE_TEXT,
   ScopeFlag,
   ScopeRecord,
-  TextRecord,
+  TEXT_BYTES,
+  TEXT_BYTES_WORD,
   TYPE_MASK,
 } from './format.js';
 import { Kind, type StatEntry } from './layout.js';
@@ -105,7 +108,7 @@ export class StatsReader {
     }
     if (counter) return sum - page[slot]!;
     // Threads are read one after the other: a gauge that one raises and another lowers may look negative for a moment.
-    return sum > 0 ? sum : 0;
+    return Math.max(sum, 0);
   }
 
   /** Whether a counter was ever incremented, a gauge ever changed, a histogram merged or a text set. */
@@ -142,7 +145,7 @@ export class StatsReader {
       if (place === 0 || !directory.reaches(place)) return '';
       const tag = directory.tag(place);
       if ((tag & TYPE_MASK) !== RecordType.Text) continue;
-      const text = directory.text(place, TextRecord.Text, 0, directory.word(place, TextRecord.BytesWord));
+      const text = directory.text(place, TEXT_BYTES, 0, directory.word(place, TEXT_BYTES_WORD));
       if (directory.tag(place) === tag) return text;
     }
   }
@@ -190,7 +193,7 @@ export class StatsReader {
     const tables = this.#tables[directory.word(place, ScopeRecord.Layout)];
     const chunk = directory.word(place, ScopeRecord.Chunk);
     const section = {
-      prefix: directory.text(place, ScopeRecord.Text, 0, directory.word(place, ScopeRecord.PrefixBytes)),
+      prefix: directory.text(place, SCOPE_TEXT, 0, directory.word(place, ScopeRecord.PrefixBytes)),
       hidden: (directory.word(place, ScopeRecord.Flags) & ScopeFlag.Hidden) !== 0,
       chunk,
       base: directory.word(place, ScopeRecord.Base),
@@ -210,7 +213,8 @@ export class StatsReader {
         if (type === RecordType.Named) readName(byPrefix, range, thread, place);
       });
     });
-    return Array.from(byPrefix, ([prefix, stats]) => dynamicSection(prefix, [...stats.values()]));
+    const tables = new Map<string, Tables>();
+    return Array.from(byPrefix, ([prefix, stats]) => dynamicSection(prefix, [...stats.values()], tables));
   }
 
   #view(section: Section, at: number): number {
@@ -226,7 +230,7 @@ export class StatsReader {
       const minus = stat.kind === Kind.Counter ? NamedRecord.View : NamedRecord.Downs;
       sum += range.slot(place, NamedRecord.Value) - range.slot(place, minus);
     }
-    return sum > 0 ? sum : 0;
+    return Math.max(sum, 0);
   }
 
   #isDynamicUsed(stat: DynamicStat): boolean {
@@ -260,8 +264,8 @@ function readName(
 ): void {
   const tag = range.tag(place);
   const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
-  const prefix = range.text(place, NamedRecord.Text, 0, prefixBytes);
-  const name = range.text(place, NamedRecord.Text, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+  const prefix = range.text(place, NAMED_TEXT, 0, prefixBytes);
+  const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
   const kind = range.word(place, NamedRecord.KindWord);
   const unit = UNITS[range.word(place, NamedRecord.UnitWord)]!;
   if (range.tag(place) !== tag || (tag & TYPE_MASK) !== RecordType.Named) return;

@@ -86,8 +86,14 @@ export function layoutTables(entries: readonly StatEntry[]): Tables {
   ];
 }
 
-/** The section of names that traffic brought under a prefix. */
-export function dynamicSection(prefix: string, parts: readonly DynamicStat[]): Section {
-  const entries = parts.map(({ name, kind, unit }, at) => ({ name, kind, unit, imports: kind === Kind.Gauge, at }));
-  return { prefix, hidden: false, tables: layoutTables(entries), chunk: 0, base: 0, place: 0, tag: 0, parts };
+/** The section of names that traffic brought under a prefix. `known` keeps tables, which many such sections have in common. */
+export function dynamicSection(prefix: string, stats: readonly DynamicStat[], known: Map<string, Tables>): Section {
+  const parts = [...stats].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  const signature = parts.map(({ name, kind, unit }) => `${kind}${unit}:${name}`).join('\n');
+  let tables = known.get(signature);
+  if (tables === undefined) {
+    const entries = parts.map(({ name, kind, unit }, at) => ({ name, kind, unit, imports: kind === Kind.Gauge, at }));
+    known.set(signature, (tables = layoutTables(entries)));
+  }
+  return { prefix, hidden: false, tables, chunk: 0, base: 0, place: 0, tag: 0, parts };
 }

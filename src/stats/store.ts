@@ -13,10 +13,12 @@ import {
   RANGE_SHIFT,
   RANGE_SLOTS,
   RecordType,
+  SCOPE_TEXT,
   ScopeFlag,
   ScopeRecord,
   SLOT_BYTES,
-  TextRecord,
+  TEXT_BYTES,
+  TEXT_BYTES_WORD,
 } from './format.js';
 import { Kind, type Layout, type LayoutDefinition, type StatEntry, type TextSlot } from './layout.js';
 import { HistogramMerger, type HistogramValue, MergedHistogram } from './merged-histogram.js';
@@ -45,6 +47,8 @@ export interface ScopeOptions {
 const SPARE_SLOTS = RANGE_SLOTS / 2;
 /** Address space set aside in every worker's range for each histogram of a scope: its head and several decades. */
 const HISTOGRAM_ROOM = 512;
+/** Histograms that one step of a flush looks at. */
+const MERGES_PER_STEP = 256;
 
 export class StatsStore {
   /** The primary's own contribution. */
@@ -105,14 +109,13 @@ export class StatsStore {
       return same.ref;
     }
     for (const other of known ?? []) this.#refuseSharedNames(prefix, layout, this.#layouts[other.ref.layout]!.layout);
-    const { chunk, base } = this.#layouts[id]!.freeBlocks.pop() ?? this.#newBlock(layout);
+    const { chunk, base } = this.#layouts[id]!.freeBlocks.pop() ?? this.#newBlock(this.#layouts[id]!);
     const ref: ScopeRef = { prefix, layout: id, chunk, base };
     const state = new ScopeState(ref, this.#writeRecord(ref, options.hidden === true));
     for (const entry of this.#layouts[id]!.histograms)
       state.histograms.push({ at: entry.at, merged: new MergedHistogram() });
     if (known === undefined) this.#scopes.set(prefix, [state]);
     else known.push(state);
-    this.#reserveHistograms(state.histograms.length);
     return ref;
   }
 
@@ -146,14 +149,14 @@ export class StatsStore {
     const page = this.#pages[ref.chunk]!;
     const slot = ref.base + at + this.#threads * PAGE_SLOTS;
     const bytes = Buffer.byteLength(text);
-    const needed = TextRecord.Text + ((bytes + 7) >> 3);
+    const needed = TEXT_BYTES + ((bytes + 7) >> 3);
     const own = this.own.range;
     const before = page[slot]!;
     let place = before;
     if (before === 0 || own.size(before) < needed) place = this.#allocate(Math.max(16, needed), RecordType.Text);
     else own.begin(before);
-    own.setWord(place, TextRecord.BytesWord, bytes);
-    own.setText(place, TextRecord.Text, 0, text);
+    own.setWord(place, TEXT_BYTES_WORD, bytes);
+    own.setText(place, TEXT_BYTES, 0, text);
     own.commit(place);
     page[slot] = place;
     if (before !== 0 && before !== place) own.free(before);
@@ -239,9 +242,30 @@ export class StatsStore {
 
   /** Merges what all threads recorded since the last call: a new interval begins. Ranges that fill are given new chunks. */
   flush(): void {
-    for (const states of this.#scopes.values()) for (const state of states) this.#mergeScope(state);
+    const steps = this.flushInSteps();
+    while (steps.next().done !== true);
+  }
+
+  /** As flush(), a millisecond or so at a time: the primary may answer others between the steps. */
+  *flushInSteps(): Generator<void, void> {
+    let merges = 0;
+    for (const states of this.#scopes.values()) {
+      for (const state of states) {
+        this.#mergeScope(state);
+        merges += state.histograms.length;
+      }
+      if (merges >= MERGES_PER_STEP) {
+        merges = 0;
+        yield;
+      }
+    }
     this.#names.sync();
-    for (const histogram of this.#names.histograms()) this.#mergeNamed(histogram.places, histogram.merged);
+    for (const histogram of this.#names.histograms()) {
+      this.#mergeNamed(histogram.places, histogram.merged);
+      if (++merges < MERGES_PER_STEP) continue;
+      merges = 0;
+      yield;
+    }
     for (let thread = 1; thread < this.#threads; thread++) this.#reserve(thread);
   }
 
@@ -310,7 +334,8 @@ export class StatsStore {
     );
   }
 
-  #newBlock(layout: Layout): Block {
+  #newBlock({ layout, histograms }: LayoutState): Block {
+    this.#reserveHistograms(histograms.length);
     if (layout.slots > PAGE_SLOTS - PAGE_GUARD) {
       throw new RangeError(`a layout of ${layout.slots} slots does not fit in a page of ${PAGE_SLOTS}`);
     }
@@ -323,13 +348,13 @@ export class StatsStore {
   #writeRecord(ref: ScopeRef, hidden: boolean): number {
     const own = this.own.range;
     const bytes = Buffer.byteLength(ref.prefix);
-    const place = this.#allocate(ScopeRecord.Text + ((bytes + 7) >> 3), RecordType.Scope);
+    const place = this.#allocate(SCOPE_TEXT + ((bytes + 7) >> 3), RecordType.Scope);
     own.setWord(place, ScopeRecord.Layout, ref.layout);
     own.setWord(place, ScopeRecord.Flags, hidden ? ScopeFlag.Hidden : 0);
     own.setWord(place, ScopeRecord.Chunk, ref.chunk);
     own.setWord(place, ScopeRecord.Base, ref.base);
     own.setWord(place, ScopeRecord.PrefixBytes, bytes);
-    own.setText(place, ScopeRecord.Text, 0, ref.prefix);
+    own.setText(place, SCOPE_TEXT, 0, ref.prefix);
     own.commit(place);
     this.#noteChange();
     return place;

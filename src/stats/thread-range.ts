@@ -1,7 +1,15 @@
 // A thread's own range as hot paths use it: recording samples, and making the histograms and names that traffic brings.
 
 import { BINS_PER_DECADE, DECADES, decadeOf, stepOf, TENS } from './bins.js';
-import { DECADE_HEAD, HistogramRecord, NamedRecord, RANGE_MASK, RANGE_SHIFT, RecordType } from './format.js';
+import {
+  DECADE_HEAD,
+  HistogramRecord,
+  NAMED_TEXT,
+  NamedRecord,
+  RANGE_MASK,
+  RANGE_SHIFT,
+  RecordType,
+} from './format.js';
 import { Kind, type Unit } from './layout.js';
 import { RangeWriter } from './range.js';
 
@@ -50,14 +58,14 @@ export class ThreadRange extends RangeWriter {
   newName(prefix: string, name: string, kind: Kind, unit: Unit): number {
     const prefixBytes = Buffer.byteLength(prefix);
     const nameBytes = Buffer.byteLength(name);
-    const place = this.allocate(NamedRecord.Text + ((prefixBytes + nameBytes + 7) >> 3), RecordType.Named);
+    const place = this.allocate(NAMED_TEXT + ((prefixBytes + nameBytes + 7) >> 3), RecordType.Named);
     if (place === 0) return 0;
     this.setWord(place, NamedRecord.KindWord, kind);
     this.setWord(place, NamedRecord.UnitWord, UNITS.indexOf(unit));
     this.setWord(place, NamedRecord.PrefixBytesWord, prefixBytes);
     this.setWord(place, NamedRecord.NameBytesWord, nameBytes);
-    this.setText(place, NamedRecord.Text, 0, prefix);
-    this.setText(place, NamedRecord.Text, prefixBytes, name);
+    this.setText(place, NAMED_TEXT, 0, prefix);
+    this.setText(place, NAMED_TEXT, prefixBytes, name);
     this.commit(place);
     return place;
   }

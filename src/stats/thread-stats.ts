@@ -2,7 +2,16 @@
 //
 // Every slot and every record has one writer, this thread, so a count is a plain addition in shared memory.
 
-import { Control, NamedRecord, PAGE_SLOTS, RANGE_MASK, RANGE_SHIFT, RecordType, SLOT_BYTES } from './format.js';
+import {
+  Control,
+  NAMED_TEXT,
+  NamedRecord,
+  PAGE_SLOTS,
+  RANGE_MASK,
+  RANGE_SHIFT,
+  RecordType,
+  SLOT_BYTES,
+} from './format.js';
 import { type CounterSlot, type GaugeSlot, type HistogramSlot, Kind, type Unit } from './layout.js';
 import { ThreadRange } from './thread-range.js';
 
@@ -135,8 +144,8 @@ export class ThreadStats {
   #adopt(place: number): void {
     const range = this.range;
     const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
-    const prefix = range.text(place, NamedRecord.Text, 0, prefixBytes);
-    const name = range.text(place, NamedRecord.Text, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    const prefix = range.text(place, NAMED_TEXT, 0, prefixBytes);
+    const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
     this.#named.set(`${prefix}\0${name}`, this.#handle(place, range.word(place, NamedRecord.KindWord)));
   }
 

@@ -1,15 +1,17 @@
 import t from 'tap';
-import { defineLayout } from '../../src/stats/layout.js';
+import { defineLayout, type Layout } from '../../src/stats/layout.js';
 import { StatsStore } from '../../src/stats/store.js';
-import { ThreadStats } from '../../src/stats/thread-stats.js';
+import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
 
-const Layout = defineLayout({
+const Cluster = defineLayout({
   cx_total: 'counter',
   cx_active: 'gauge',
   cx_length_ms: 'histogram',
   rq_total: 'counter',
   version_text: 'text',
 });
+const Breakers = defineLayout({ rq_open: 'gauge' });
+const Clashing = defineLayout({ rq_open: 'counter', rq_total: 'counter' });
 
 function storeWith(workers: number): { store: StatsStore; threads: ThreadStats[] } {
   const store = new StatsStore({ workers });
@@ -17,27 +19,40 @@ function storeWith(workers: number): { store: StatsStore; threads: ThreadStats[]
   return { store, threads };
 }
 
-/** Gives every worker the memory that the store has grown by. */
-function deliver(store: StatsStore, threads: readonly ThreadStats[]): void {
+/** Adds a scope and gives every worker the memory that the store has grown by. */
+function addScope(
+  store: StatsStore,
+  threads: readonly ThreadStats[],
+  prefix: string,
+  layout: Layout = Cluster,
+): ScopeRef {
+  const ref = structuredClone(store.addScope(prefix, layout));
   const chunks = structuredClone(store.chunksSince(0));
   for (const thread of threads) thread.addChunks(chunks);
+  return ref;
+}
+
+function isUsed(store: StatsStore, name: string): boolean {
+  const reader = store.reader();
+  const found = reader.find(name)!;
+  return reader.isUsed(found.section, found.table, found.index);
 }
 
 t.test('a scope exists at 0 before traffic, and counts are summed over all threads', async (t) => {
   const { store, threads } = storeWith(2);
-  const ref = structuredClone(store.addScope('cluster.a.', Layout));
+  const ref = addScope(store, threads, 'cluster.a.');
   t.equal(store.value('cluster.a.cx_total'), 0);
   t.equal(store.value('cluster.a.cx_active'), 0);
+  t.equal(store.text('cluster.a.version_text'), '');
   t.equal(store.value('cluster.a.nothing'), undefined);
   t.equal(store.value('cluster.b.cx_total'), undefined);
-  deliver(store, threads);
   const [one, two] = threads.map((thread) => thread.scope(ref));
-  one!.increment(Layout.at.cx_total);
-  two!.add(Layout.at.cx_total, 41);
-  one!.increment(Layout.at.cx_active);
-  two!.increment(Layout.at.cx_active);
-  two!.decrement(Layout.at.cx_active);
-  store.scope(ref).increment(Layout.at.rq_total);
+  one!.increment(Cluster.at.cx_total);
+  two!.add(Cluster.at.cx_total, 41);
+  one!.increment(Cluster.at.cx_active);
+  two!.increment(Cluster.at.cx_active);
+  two!.decrement(Cluster.at.cx_active);
+  store.scope(ref).increment(Cluster.at.rq_total);
   t.equal(store.value('cluster.a.cx_total'), 42);
   t.equal(store.value('cluster.a.cx_active'), 1);
   t.equal(store.value('cluster.a.rq_total'), 1);
@@ -45,12 +60,194 @@ t.test('a scope exists at 0 before traffic, and counts are summed over all threa
 
 t.test('a scope that is added twice is shared until it is removed twice', async (t) => {
   const { store, threads } = storeWith(1);
-  const ref = store.addScope('http.ingress.', Layout);
-  t.same(store.addScope('http.ingress.', Layout), ref);
-  deliver(store, threads);
-  threads[0]!.scope(ref).increment(Layout.at.cx_total);
+  const ref = addScope(store, threads, 'http.ingress.');
+  t.same(store.addScope('http.ingress.', Cluster), ref);
+  threads[0]!.scope(ref).increment(Cluster.at.cx_total);
   store.removeScope(ref);
   t.equal(store.value('http.ingress.cx_total'), 1);
   store.removeScope(ref);
   t.equal(store.value('http.ingress.cx_total'), undefined);
+  t.throws(() => store.removeScope(ref), /no stats scope "http.ingress."/);
+});
+
+t.test('two layouts share a prefix, unless they would give one name twice', async (t) => {
+  const { store } = storeWith(1);
+  store.addScope('cluster.a.', Cluster);
+  store.addScope('cluster.a.', Breakers);
+  t.equal(store.value('cluster.a.cx_total'), 0);
+  t.equal(store.value('cluster.a.rq_open'), 0);
+  t.throws(() => store.addScope('cluster.a.', Clashing), /"cluster.a.".*"rq_total"/);
+});
+
+t.test('the block of a removed scope serves the next one, and nothing of the old one shows', async (t) => {
+  const { store, threads } = storeWith(1);
+  const first = addScope(store, threads, 'cluster.old.');
+  const scope = threads[0]!.scope(first);
+  scope.add(Cluster.at.cx_total, 5);
+  scope.increment(Cluster.at.cx_active);
+  scope.record(Cluster.at.cx_length_ms, 115);
+  store.setText(first, Cluster.at.version_text, 'v1');
+  threads[0]!.dynamicCounter('cluster.old.', 'upstream_rq_200').increment();
+  threads[0]!.dynamicHistogram('cluster.old.', 'upstream_rq_time').record(7);
+  store.flush();
+  store.resetCounters();
+  store.removeScope(first);
+  t.equal(store.value('cluster.old.upstream_rq_200'), undefined);
+  t.equal(store.histogram('cluster.old.upstream_rq_time'), undefined);
+
+  const second = addScope(store, threads, 'cluster.new.');
+  t.same([second.chunk, second.base], [first.chunk, first.base]);
+  t.equal(store.value('cluster.new.cx_total'), 0);
+  t.equal(store.value('cluster.new.cx_active'), 0);
+  t.equal(store.text('cluster.new.version_text'), '');
+  t.notOk(isUsed(store, 'cluster.new.cx_total'));
+  t.notOk(isUsed(store, 'cluster.new.cx_active'));
+  store.flush();
+  t.equal(store.histogram('cluster.new.cx_length_ms'), undefined);
+  const again = threads[0]!.scope(second);
+  again.record(Cluster.at.cx_length_ms, 7);
+  again.increment(Cluster.at.cx_total);
+  threads[0]!.dynamicCounter('cluster.new.', 'upstream_rq_200').increment();
+  threads[0]!.dynamicHistogram('cluster.new.', 'upstream_rq_time').record(31);
+  store.flush();
+  t.equal(store.histogram('cluster.new.cx_length_ms')!.cumulative.count(), 1);
+  t.same(store.histogram('cluster.new.upstream_rq_time')!.cumulative.quantiles([0, 1]), [31, 32]);
+  t.equal(store.value('cluster.new.cx_total'), 1);
+  t.equal(store.value('cluster.new.upstream_rq_200'), 1);
+});
+
+t.test('memory stays as it is while scopes with names and histograms come and go', async (t) => {
+  const { store, threads } = storeWith(1);
+  const range = threads[0]!.range;
+  const turn = (i: number) => {
+    const prefix = `cluster.c${String(i).padStart(6, '0')}.`;
+    const ref = addScope(store, threads, prefix);
+    const scope = threads[0]!.scope(ref);
+    for (const ms of [3, 30, 300, 3000]) scope.record(Cluster.at.cx_length_ms, ms);
+    threads[0]!.dynamicCounter(prefix, 'upstream_rq_200').increment();
+    const time = threads[0]!.dynamicHistogram(prefix, 'upstream_rq_time');
+    for (const ms of [5, 50, 500]) time.record(ms);
+    store.flush();
+    store.removeScope(ref);
+  };
+  for (let i = 0; i < 10; i++) turn(i);
+  const [version, worker, primary] = [store.version, range.end(), store.own.range.end()];
+  for (let i = 10; i < 5000; i++) turn(i);
+  t.same([store.version, range.end(), store.own.range.end()], [version, worker, primary]);
+  t.equal(store.dropped(), 0);
+});
+
+t.test('resetting sets counters to 0 and leaves gauges, histograms and "used" alone', async (t) => {
+  const { store, threads } = storeWith(2);
+  const ref = addScope(store, threads, 'cluster.a.');
+  const scope = threads[0]!.scope(ref);
+  scope.add(Cluster.at.cx_total, 5);
+  scope.increment(Cluster.at.cx_active);
+  scope.record(Cluster.at.cx_length_ms, 7);
+  const ok = threads[1]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
+  ok.add(3);
+  store.flush();
+  store.resetCounters();
+  t.equal(store.value('cluster.a.cx_total'), 0);
+  t.equal(store.value('cluster.a.upstream_rq_200'), 0);
+  t.equal(store.value('cluster.a.cx_active'), 1);
+  t.equal(store.histogram('cluster.a.cx_length_ms')!.cumulative.count(), 1);
+  t.ok(isUsed(store, 'cluster.a.cx_total'));
+  t.ok(isUsed(store, 'cluster.a.upstream_rq_200'));
+  scope.increment(Cluster.at.cx_total);
+  ok.increment();
+  t.equal(store.value('cluster.a.cx_total'), 1);
+  t.equal(store.value('cluster.a.upstream_rq_200'), 1);
+});
+
+t.test('a stat counts as used once it was touched, a gauge also when it is 0 again', async (t) => {
+  const { store, threads } = storeWith(1);
+  const ref = addScope(store, threads, 'cluster.a.');
+  addScope(store, threads, 'cluster.a.', Breakers);
+  const scope = threads[0]!.scope(ref);
+  for (const name of ['cx_total', 'cx_active', 'cx_length_ms', 'version_text', 'rq_open']) {
+    t.notOk(isUsed(store, `cluster.a.${name}`), name);
+  }
+  scope.increment(Cluster.at.cx_total);
+  scope.increment(Cluster.at.cx_active);
+  scope.decrement(Cluster.at.cx_active);
+  scope.record(Cluster.at.cx_length_ms, 0);
+  store.scope(store.addScope('cluster.a.', Breakers)).set(Breakers.at.rq_open, 0);
+  store.setText(ref, Cluster.at.version_text, '');
+  t.notOk(isUsed(store, 'cluster.a.cx_length_ms'), 'not before a flush');
+  store.flush();
+  for (const name of ['cx_total', 'cx_active', 'cx_length_ms', 'version_text', 'rq_open']) {
+    t.ok(isUsed(store, `cluster.a.${name}`), name);
+  }
+  t.equal(store.value('cluster.a.cx_active'), 0);
+});
+
+t.test('a gauge is what the primary sets and what the workers add', async (t) => {
+  const { store, threads } = storeWith(2);
+  const ref = addScope(store, threads, 'cluster.a.');
+  const own = store.scope(ref);
+  own.set(Cluster.at.cx_active, 10);
+  own.set(Cluster.at.cx_active, 4);
+  threads[0]!.scope(ref).add(Cluster.at.cx_active, 7);
+  threads[1]!.scope(ref).subtract(Cluster.at.cx_active, 1);
+  t.equal(store.value('cluster.a.cx_active'), 10);
+  own.increment(Cluster.at.cx_active);
+  own.decrement(Cluster.at.cx_active);
+  own.decrement(Cluster.at.cx_active);
+  t.equal(store.value('cluster.a.cx_active'), 9);
+});
+
+t.test('names born in traffic are merged by name, and one thread gets one handle', async (t) => {
+  const { store, threads } = storeWith(2);
+  t.equal(store.value('cluster.a.upstream_rq_200'), undefined);
+  const handle = threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
+  t.equal(threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200'), handle);
+  handle.increment();
+  threads[1]!.dynamicCounter('cluster.a.', 'upstream_rq_200').add(2);
+  store.own.dynamicCounter('cluster.a.', 'upstream_rq_200').add(4);
+  threads[0]!.dynamicGauge('cluster.a.', 'größe').set(3);
+  threads[1]!.dynamicGauge('cluster.a.', 'größe').increment();
+  t.equal(store.value('cluster.a.upstream_rq_200'), 7);
+  t.equal(store.value('cluster.a.größe'), 4);
+  threads[0]!.dynamicHistogram('cluster.a.', 'upstream_rq_time').record(115);
+  threads[1]!.dynamicHistogram('cluster.a.', 'upstream_rq_time').record(7);
+  t.equal(store.histogram('cluster.a.upstream_rq_time'), undefined);
+  store.flush();
+  t.same(store.histogram('cluster.a.upstream_rq_time')!.cumulative.quantiles([0, 1]), [7, 120]);
+  t.throws(() => threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_time'), /another kind/);
+});
+
+t.test('a name whose scope went away and came back starts at 0, under a new handle', async (t) => {
+  const { store, threads } = storeWith(1);
+  const ref = addScope(store, threads, 'cluster.a.');
+  const old = threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
+  old.add(9);
+  t.equal(store.value('cluster.a.upstream_rq_200'), 9);
+  store.removeScope(ref);
+  addScope(store, threads, 'cluster.a.');
+  t.equal(store.value('cluster.a.upstream_rq_200'), undefined);
+  const handle = threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
+  t.not(handle, old);
+  handle.increment();
+  t.equal(store.value('cluster.a.upstream_rq_200'), 1);
+});
+
+t.test('a range that is full loses samples and says how many, and gets room at the next flush', async (t) => {
+  const { store, threads } = storeWith(1);
+  const [worker] = threads;
+  const name = 'x'.repeat(4000);
+  let made = 0;
+  while (worker!.dropped === 0) worker!.dynamicCounter('lost.', `${name}${made++}`).increment();
+  t.equal(store.dropped(), 1);
+  store.flush();
+  worker!.addChunks(store.chunksSince(0));
+  worker!.dynamicCounter('lost.', `${name}${made - 1}`).increment();
+  t.equal(worker!.dropped, 1);
+  for (const at of [0, made - 2, made - 1]) t.equal(store.value(`lost.${name}${at}`), 1);
+});
+
+t.test('a thread that was not given the memory of a scope says so', async (t) => {
+  const { store, threads } = storeWith(1);
+  const ref = store.addScope('cluster.a.', Cluster);
+  t.throws(() => threads[0]!.scope(ref), /"cluster.a.".*chunk/);
 });

@@ -1,0 +1,101 @@
+// The text form of /stats: text readouts, then counters and gauges in one list, then histograms, each in the order of names.
+
+import { lowerEdge, widthOf } from './bins.js';
+import { DEFAULT_BOUNDS, type Distribution, QUANTILES } from './distribution.js';
+import { PERCENT_SCALE } from './layout.js';
+import type { HistogramValue } from './merged-histogram.js';
+import { formatGeneral } from './numbers.js';
+import { Pieces } from './pieces.js';
+import type { StatsReader } from './reader.js';
+import { Pass, type Section } from './section.js';
+import { Selection, type StatsQuery } from './selection.js';
+
+export type HistogramBuckets = 'summary' | 'cumulative' | 'disjoint' | 'detailed';
+
+export interface TextOptions extends StatsQuery {
+  /** How histograms are shown; 'summary' when left out. */
+  readonly histogramBuckets?: HistogramBuckets;
+  /** Upper bounds of a histogram's buckets by its full name; the defaults when left out. */
+  readonly boundsOf?: (name: string) => readonly number[];
+}
+
+/** Quantiles of the summary; the detailed form has QUANTILES. */
+const SUMMARY_QUANTILES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1];
+const NEWLINE = 10;
+const COLON = Buffer.from(': ');
+
+/** The answer in pieces of some 32 KiB, made as they are asked for. Call reader.refresh() before, to see what is new. */
+export function* renderText(reader: StatsReader, options: TextOptions = {}): Generator<Uint8Array, void> {
+  const pieces = new Pieces();
+  for (const texts = new Selection(reader, options, Pass.Texts); texts.next(); ) {
+    pieces.putText(`${texts.name}: "${reader.text(texts.section, texts.table, texts.index)}"\n`);
+    if (pieces.isFull) yield pieces.take();
+  }
+  let section: Section | undefined;
+  let prefix: Uint8Array = new Uint8Array();
+  for (const values = new Selection(reader, options, Pass.Values); values.next(); ) {
+    if (values.section !== section) {
+      section = values.section;
+      prefix = Buffer.from(section.prefix);
+    }
+    pieces.put(prefix);
+    pieces.put(values.table.bytes[values.index]!);
+    pieces.put(COLON);
+    pieces.putCount(reader.value(section, values.table, values.index));
+    pieces.putByte(NEWLINE);
+    if (pieces.isFull) yield pieces.take();
+  }
+  for (const histograms = new Selection(reader, options, Pass.Histograms); histograms.next(); ) {
+    const { name, table, index } = histograms;
+    const value = reader.histogram(histograms.section, table, index);
+    const scale = table.units[index] === 'percent' ? PERCENT_SCALE : 1;
+    pieces.putText(
+      `${name}:${value === undefined ? ' No recorded values' : histogramText(name, value, scale, options)}\n`,
+    );
+    if (pieces.isFull) yield pieces.take();
+  }
+  const last = pieces.take();
+  if (last.length > 0) yield last;
+}
+
+function histogramText(name: string, value: HistogramValue, scale: number, options: TextOptions): string {
+  const mode = options.histogramBuckets ?? 'summary';
+  if (mode === 'summary') return ` ${quantilesText(value, SUMMARY_QUANTILES, scale)}`;
+  if (mode === 'detailed') {
+    return (
+      `\n  totals=${binsText(value.cumulative, scale)}\n  intervals=${binsText(value.interval, scale)}` +
+      `\n  summary=${quantilesText(value, QUANTILES, scale)}`
+    );
+  }
+  const bounds = options.boundsOf?.(name) ?? DEFAULT_BOUNDS;
+  const scaled = bounds.map((bound) => bound * scale);
+  let interval = value.interval.countsBelow(scaled);
+  let cumulative = value.cumulative.countsBelow(scaled);
+  if (mode === 'disjoint') [interval, cumulative] = [differences(interval), differences(cumulative)];
+  return bounds.map((bound, i) => ` B${formatGeneral(bound, 6)}(${interval[i]},${cumulative[i]})`).join('');
+}
+
+function quantilesText(value: HistogramValue, shares: readonly number[], scale: number): string {
+  const interval = value.interval.quantiles(shares);
+  const cumulative = value.cumulative.quantiles(shares);
+  return shares
+    .map((share, i) => {
+      const values = `${formatGeneral(interval[i]! / scale, 6)},${formatGeneral(cumulative[i]! / scale, 6)}`;
+      return `P${formatGeneral(share * 100, 6)}(${values})`;
+    })
+    .join(' ');
+}
+
+function binsText(distribution: Distribution, scale: number): string {
+  return distribution.bins
+    .map((bin, i) => {
+      const lower = formatGeneral(lowerEdge(bin) / scale, 15);
+      return ` ${lower},${formatGeneral(widthOf(bin) / scale, 15)}:${distribution.counts[i]}`;
+    })
+    .join(',')
+    .trimStart();
+}
+
+function differences(counts: readonly number[]): number[] {
+  return counts.map((count, i) => count - (i === 0 ? 0 : counts[i - 1]!));
+}
