@@ -4,23 +4,32 @@
 // move no Node timer. The clock is CLOCK_MONOTONIC, as the shim reports it: a worker tells the wheel the time of each turn
 // and calls advance() when the turn ends, and the driver serves the time in between.
 
-import { type Timer, TimingWheel } from './timing-wheel.js';
+import { Clock } from './clock.js';
+import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
 
-export class TimerDriver {
+export class TimerDriver implements Timers {
   readonly wheel: TimingWheel;
+  readonly #clock: Clock;
   #timeout: NodeJS.Timeout | undefined;
   #isFiring = false;
   #isClosed = false;
 
-  /** `onError` gets what timers' callbacks throw; it must not throw itself. */
-  constructor(onError: (error: unknown) => void) {
-    this.wheel = new TimingWheel({ nowMs: monotonicMs(), onError, onEarlier: (atMs) => this.#arm(atMs) });
+  /** `onError` gets what timers' callbacks throw, and must not throw itself; `clock` is the thread's, if it has one. */
+  constructor(onError: (error: unknown) => void, clock = new Clock()) {
+    this.#clock = clock;
+    clock.refresh();
+    this.wheel = new TimingWheel({ nowMs: clock.monotonicMs, onError, onEarlier: (atMs) => this.#arm(atMs) });
   }
 
   /** TimingWheel.reschedule() from now: for code outside a turn, where the wheel's own time is that of the last turn. */
-  schedule(timer: Timer, delayMs: number): void {
-    this.wheel.setTime(monotonicMs());
+  reschedule(timer: Timer, delayMs: number): void {
+    this.#clock.refresh();
+    this.wheel.setTime(this.#clock.monotonicMs);
     this.wheel.reschedule(timer, delayMs);
+  }
+
+  cancel(timer: Timer): void {
+    this.wheel.cancel(timer);
   }
 
   /** No timer fires any more, and nothing keeps the event loop alive. */
@@ -38,7 +47,8 @@ export class TimerDriver {
 
   readonly #onTimeout = (): void => {
     this.#isFiring = true;
-    this.wheel.advance(monotonicMs());
+    this.#clock.refresh();
+    this.wheel.advance(this.#clock.monotonicMs);
     this.#isFiring = false;
     const atMs = this.wheel.nextWakeMs();
     if (atMs !== Number.POSITIVE_INFINITY) this.#arm(atMs);

@@ -31,6 +31,13 @@ export class Timer<T = unknown> {
   }
 }
 
+/** Where timers are kept: the wheel within a turn, a TimerDriver anywhere else. */
+export interface Timers {
+  /** Fires `timer` once, `delayMs` or a little more from now, whether it was scheduled or not. */
+  reschedule(timer: Timer, delayMs: number): void;
+  cancel(timer: Timer): void;
+}
+
 export interface TimingWheelOptions {
   /** The clock's reading, in milliseconds with fraction, when the wheel is made. */
   nowMs: number;
@@ -43,7 +50,7 @@ export interface TimingWheelOptions {
   onEarlier?(atMs: number): void;
 }
 
-export class TimingWheel {
+export class TimingWheel implements Timers {
   /** The clock's last reading relative to the wheel's start: delays count from here. */
   #now = 0;
   /** Everything up to and including this tick has fired. */

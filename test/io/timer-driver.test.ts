@@ -6,7 +6,7 @@ import { Timer } from '../../src/io/timing-wheel.js';
 
 /** Resolves with the time when the timer fired. */
 function firing(driver: TimerDriver, delayMs: number): Promise<number> {
-  return new Promise((resolve) => driver.schedule(new Timer(resolve, (fired) => fired(monotonicMs())), delayMs));
+  return new Promise((resolve) => driver.reschedule(new Timer(resolve, (fired) => fired(monotonicMs())), delayMs));
 }
 
 t.test('timers fire on the event loop, never early, in the order of their deadlines', async (t) => {
@@ -34,7 +34,7 @@ t.test('a timer scheduled by a callback fires, and one that throws stops nothing
       driver.wheel.schedule(second, 3);
       throw new Error('after scheduling');
     });
-    driver.schedule(first, 2);
+    driver.reschedule(first, 2);
   });
   t.equal(errors.length, 1);
 });
@@ -45,9 +45,9 @@ t.test('after close() nothing fires and the thread can end by itself', async (t)
     `import(${JSON.stringify(`${url}timer-driver.js`)}).then(async ({ TimerDriver }) => {
        const { Timer } = await import(${JSON.stringify(`${url}timing-wheel.js`)});
        const driver = new TimerDriver(() => {});
-       driver.schedule(new Timer(0, () => { throw new Error('fired') }), 3600_000);
+       driver.reschedule(new Timer(0, () => { throw new Error('fired') }), 3600_000);
        driver.close();
-       driver.schedule(new Timer(0, () => { throw new Error('fired') }), 1);
+       driver.reschedule(new Timer(0, () => { throw new Error('fired') }), 1);
      })`,
     { eval: true },
   );
