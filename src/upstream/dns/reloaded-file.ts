@@ -1,0 +1,44 @@
+// A small file of the system that is read again when it has changed, as the C library does it.
+
+import { readFileSync, statSync } from 'node:fs';
+
+export class ReloadedFile<T> {
+  readonly #path: string;
+  readonly #parse: (text: string) => T;
+  #stamp = '';
+  #value: T;
+
+  /** `parse` must not throw; a file that is missing or unreadable counts as empty. */
+  constructor(path: string, parse: (text: string) => T) {
+    this.#path = path;
+    this.#parse = parse;
+    this.#value = parse('');
+  }
+
+  /** What the file says now. Looking whether it has changed is one stat() of some microseconds. */
+  get(): T {
+    const stamp = this.#stampNow();
+    if (stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#value = this.#parse(this.#read());
+    }
+    return this.#value;
+  }
+
+  #stampNow(): string {
+    try {
+      const { ino, size, mtimeNs, ctimeNs } = statSync(this.#path, { bigint: true });
+      return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
+    } catch {
+      return '';
+    }
+  }
+
+  #read(): string {
+    try {
+      return readFileSync(this.#path, 'utf8');
+    } catch {
+      return '';
+    }
+  }
+}
