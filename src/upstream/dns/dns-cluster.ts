@@ -1,0 +1,146 @@
+// Finds the hosts of STRICT_DNS and LOGICAL_DNS clusters and keeps them up to date: each endpoint's name is resolved again
+// and again, and whoever made this is told when the list of hosts has changed.
+//
+// No I/O of its own: names are resolved, time passes and things are counted through DnsClusterHost.
+
+import type { Random } from '../../common/random.js';
+import { ipAddress } from '../../io/address.js';
+import { Timer, type Timers } from '../../io/timing-wheel.js';
+import type { ClusterDiscovery, DnsSettings, EndpointSpec } from '../cluster-config.js';
+import type { ResolvedEndpoint } from '../host.js';
+import type { DnsResult, LookupFamily } from './resolver.js';
+
+/** The cluster stats that resolution counts; membership_change belongs to whoever keeps the host list. */
+export type DnsUpdateStat =
+  | 'update_attempt'
+  | 'update_success'
+  | 'update_failure'
+  | 'update_empty'
+  | 'update_no_rebuild';
+
+export interface DnsClusterHost {
+  readonly timers: Timers;
+  readonly random: Random;
+  /** Must not reject. */
+  resolve(name: string, family: LookupFamily): Promise<DnsResult>;
+  count(stat: DnsUpdateStat): void;
+  /** The hosts of all endpoints, in the order of the configuration: they differ from those of the last call. */
+  onHosts(endpoints: ResolvedEndpoint[]): void;
+  /** The first answer, good or bad, is there: with other names still unanswered the cluster can serve. Called once. */
+  onInitialized(): void;
+}
+
+export class DnsCluster {
+  readonly #host: DnsClusterHost;
+  readonly #dns: DnsSettings;
+  readonly #targets: Target[];
+  #isInitialized = false;
+  #isStopped = false;
+
+  constructor(discovery: ClusterDiscovery, host: DnsClusterHost) {
+    const isLogical = discovery.type === 'LOGICAL_DNS';
+    this.#host = host;
+    this.#dns = discovery.dns;
+    this.#targets = discovery.endpoints.map(
+      (endpoint) => new Target(endpoint, isLogical, (target) => void this.#resolve(target)),
+    );
+  }
+
+  /** Begins to resolve. Without endpoints the cluster is initialized at once. */
+  start(): void {
+    if (this.#targets.length === 0) this.#initialized();
+    for (const target of this.#targets) void this.#resolve(target);
+  }
+
+  /** The cluster is gone: answers that still come are dropped. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const target of this.#targets) this.#host.timers.cancel(target.timer);
+  }
+
+  async #resolve(target: Target): Promise<void> {
+    this.#host.count('update_attempt');
+    const result = await this.#host.resolve(target.endpoint.host, this.#dns.family);
+    if (this.#isStopped) return;
+    const nextMs = this.#take(target, result);
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#host.timers.reschedule(target.timer, nextMs);
+    this.#initialized();
+  }
+
+  /** Takes an answer; returns after how many milliseconds to ask again. */
+  #take(target: Target, result: DnsResult): number {
+    const { respectTtl, refreshMs } = this.#dns;
+    if (result.status === 'timeout' || result.status === 'failed') {
+      this.#host.count('update_failure');
+      return this.#failureDelay(target);
+    }
+    target.failures = 0;
+    this.#host.count('update_success');
+    const addresses = result.status === 'found' ? result.addresses : [];
+    if (addresses.length === 0) this.#host.count('update_empty');
+    if (target.take(addresses)) this.#host.onHosts(this.#targets.flatMap((each) => each.hosts()));
+    else this.#host.count('update_no_rebuild');
+    const ttlMs = result.status === 'found' ? result.ttlMs : 0;
+    if (ttlMs === Number.POSITIVE_INFINITY) return ttlMs;
+    return respectTtl && ttlMs > 0 ? ttlMs : refreshMs;
+  }
+
+  /** Doubles from the base to the maximum, each time a random value from the upper half: clients do not retry in step. */
+  #failureDelay(target: Target): number {
+    const { failureRefresh, refreshMs } = this.#dns;
+    if (failureRefresh === undefined) return refreshMs;
+    const { baseMs, maxMs } = failureRefresh;
+    const intervalMs = Math.min(baseMs * 2 ** Math.min(target.failures++, 50), maxMs);
+    return intervalMs * (0.5 + 0.5 * this.#host.random.fraction());
+  }
+
+  #initialized(): void {
+    if (this.#isInitialized) return;
+    this.#isInitialized = true;
+    this.#host.onInitialized();
+  }
+}
+
+/** One endpoint and what its name resolved to last. */
+class Target {
+  readonly endpoint: EndpointSpec;
+  readonly timer: Timer<Target>;
+  /** Resolutions in a row that failed. */
+  failures = 0;
+  readonly #isLogical: boolean;
+  #addresses: readonly string[] = [];
+
+  constructor(endpoint: EndpointSpec, isLogical: boolean, resolve: (target: Target) => void) {
+    this.endpoint = endpoint;
+    this.timer = new Timer<Target>(this, resolve);
+    this.#isLogical = isLogical;
+  }
+
+  /**
+   * Takes new addresses; returns whether they differ from the old ones, in whatever order. A logical host keeps its
+   * address when its name has none any more: existing connections prove that it was right.
+   */
+  take(addresses: readonly string[]): boolean {
+    if (this.#isLogical) {
+      if (addresses.length === 0) return false;
+      addresses = addresses.slice(0, 1);
+    }
+    const known = new Set(this.#addresses);
+    if (addresses.length === known.size && addresses.every((address) => known.has(address))) return false;
+    this.#addresses = addresses;
+    return true;
+  }
+
+  hosts(): ResolvedEndpoint[] {
+    const { host, port, weight, priority, locality, healthFlags } = this.endpoint;
+    return this.#addresses.map((ip) => ({
+      address: ipAddress(ip, port)!,
+      key: this.#isLogical ? `${host}:${port}` : undefined,
+      hostname: this.endpoint.hostname || host,
+      weight,
+      priority,
+      locality,
+      healthFlags,
+    }));
+  }
+}

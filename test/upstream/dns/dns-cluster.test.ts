@@ -1,0 +1,194 @@
+import t from 'tap';
+import { Random } from '../../../src/common/random.js';
+import { addressText } from '../../../src/io/address.js';
+import { TimingWheel } from '../../../src/io/timing-wheel.js';
+import type { ClusterDiscovery, DnsSettings } from '../../../src/upstream/cluster-config.js';
+import { DnsCluster } from '../../../src/upstream/dns/dns-cluster.js';
+import type { DnsResult } from '../../../src/upstream/dns/resolver.js';
+
+const DNS: DnsSettings = { family: 'V4_ONLY', refreshMs: 5000, respectTtl: false, failureRefresh: undefined };
+const TIMEOUT: DnsResult = { status: 'timeout' };
+const found = (addresses: string, ttlMs = 0): DnsResult => ({
+  status: 'found',
+  addresses: addresses.split(' '),
+  ttlMs,
+});
+
+/** A cluster whose names are answered by hand and whose clock is turned by hand. */
+function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: ClusterDiscovery['type'] = 'STRICT_DNS') {
+  const wheel = new TimingWheel({
+    nowMs: 0,
+    onError: (error) => {
+      throw error;
+    },
+  });
+  const waiting = new Map<string, (result: DnsResult) => void>();
+  const counts: Record<string, number> = {};
+  const lists: string[] = [];
+  const events: string[] = [];
+  let nowMs = 0;
+  const endpoints = names.map((host, i) => ({
+    host,
+    port: 80 + i,
+    path: '',
+    hostname: '',
+    weight: 1,
+    priority: 0,
+    locality: { region: '', zone: '', subZone: '' },
+    healthFlags: 0,
+  }));
+  const cluster = new DnsCluster(
+    { type, endpoints, dns: { ...DNS, ...dns } },
+    {
+      timers: wheel,
+      random: new Random(1),
+      resolve: (name) => new Promise((resolve) => waiting.set(name, resolve)),
+      count: (stat) => {
+        counts[stat] = (counts[stat] ?? 0) + 1;
+      },
+      onHosts: (hosts) => {
+        lists.push(hosts.map((host) => `${host.key ?? ''}${addressText(host.address)}`).join(' '));
+        events.push(`hosts of ${hosts[0]?.hostname}`);
+      },
+      onInitialized: () => events.push('initialized'),
+    },
+  );
+  return {
+    cluster,
+    counts,
+    lists,
+    events,
+    /** Names that wait for an answer. */
+    asked: () => [...waiting.keys()],
+    async answer(name: string, result: DnsResult) {
+      waiting.get(name)!(result);
+      waiting.delete(name);
+      await new Promise(setImmediate);
+    },
+    pass(ms: number) {
+      nowMs += ms;
+      wheel.advance(nowMs);
+    },
+    nextInMs: () => wheel.nextWakeMs() - nowMs,
+  };
+}
+
+t.test('STRICT_DNS: every address of every name is a host, in the order of the configuration', async (t) => {
+  const c = clusterOf(['a', 'b']);
+  c.cluster.start();
+  t.same(c.asked(), ['a', 'b']);
+  await c.answer('b', found('10.0.0.3'));
+  t.same(c.events, ['hosts of b', 'initialized'], 'one silent name does not keep the cluster from serving');
+  await c.answer('a', found('10.0.0.1 10.0.0.2'));
+  t.same(c.lists, ['10.0.0.3:81', '10.0.0.1:80 10.0.0.2:80 10.0.0.3:81']);
+  t.same(c.counts, { update_attempt: 2, update_success: 2 });
+  t.equal(c.events.filter((event) => event === 'initialized').length, 1);
+});
+
+t.test('names are resolved again at the refresh rate, and only a changed list is passed on', async (t) => {
+  const c = clusterOf(['a']);
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1 10.0.0.2', 60_000));
+  c.pass(4999);
+  t.same(c.asked(), []);
+  c.pass(1);
+  t.same(c.asked(), ['a']);
+  await c.answer('a', found('10.0.0.2 10.0.0.1', 60_000));
+  t.equal(c.lists.length, 1, 'another order is no change');
+  t.equal(c.counts['update_no_rebuild'], 1);
+  c.pass(5000);
+  await c.answer('a', found('10.0.0.2'));
+  t.same(c.lists, ['10.0.0.1:80 10.0.0.2:80', '10.0.0.2:80']);
+});
+
+t.test('respect_dns_ttl: the TTL is the refresh rate, unless it is 0', async (t) => {
+  const c = clusterOf(['a'], { respectTtl: true });
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1', 30_000));
+  c.pass(29_999);
+  t.same(c.asked(), []);
+  c.pass(1);
+  await c.answer('a', found('10.0.0.1', 0));
+  c.pass(5000);
+  t.same(c.asked(), ['a']);
+});
+
+t.test('a failure keeps the hosts, and is retried at the refresh rate or with back-off', async (t) => {
+  const c = clusterOf(['a']);
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1'));
+  c.pass(5000);
+  await c.answer('a', TIMEOUT);
+  t.equal(c.lists.length, 1);
+  t.equal(c.counts['update_failure'], 1);
+  c.pass(5000);
+  t.same(c.asked(), ['a']);
+
+  const b = clusterOf(['b'], { failureRefresh: { baseMs: 100, maxMs: 1000 } });
+  b.cluster.start();
+  for (const most of [100, 200, 400, 800, 1000, 1000]) {
+    await b.answer('b', TIMEOUT);
+    b.pass(most / 2 - 1);
+    t.same(b.asked(), [], `not before half of ${most} ms`);
+    b.pass(most / 2 + 2);
+    t.same(b.asked(), ['b'], `within ${most} ms`);
+  }
+  t.same(b.events, ['initialized'], 'a failing name does not hold the server up');
+  await b.answer('b', found('10.0.0.1'));
+  b.pass(5000);
+  await b.answer('b', TIMEOUT);
+  b.pass(101);
+  t.same(b.asked(), ['b'], 'a success ends the back-off');
+});
+
+t.test('a name without addresses: a STRICT_DNS cluster loses its hosts, a logical host stays', async (t) => {
+  const c = clusterOf(['a']);
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1'));
+  c.pass(5000);
+  await c.answer('a', { status: 'not_found' });
+  t.same(c.lists, ['10.0.0.1:80', '']);
+  t.equal(c.counts['update_empty'], 1);
+
+  const logical = clusterOf(['a'], {}, 'LOGICAL_DNS');
+  logical.cluster.start();
+  await logical.answer('a', found('10.0.0.1'));
+  logical.pass(5000);
+  await logical.answer('a', { status: 'not_found' });
+  t.same(logical.lists, ['a:8010.0.0.1:80']);
+});
+
+t.test('LOGICAL_DNS: one host, known by its name, at the first address of the answer', async (t) => {
+  const c = clusterOf(['a'], {}, 'LOGICAL_DNS');
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1 10.0.0.2'));
+  c.pass(5000);
+  await c.answer('a', found('10.0.0.1 10.0.0.3'));
+  c.pass(5000);
+  await c.answer('a', found('10.0.0.3 10.0.0.1'));
+  t.same(c.lists, ['a:8010.0.0.1:80', 'a:8010.0.0.3:80']);
+});
+
+t.test('an address needs no refresh', async (t) => {
+  const c = clusterOf(['10.0.0.1']);
+  c.cluster.start();
+  await c.answer('10.0.0.1', found('10.0.0.1', Number.POSITIVE_INFINITY));
+  t.equal(c.nextInMs(), Number.POSITIVE_INFINITY);
+});
+
+t.test('after stop() nothing is asked and no answer is passed on', async (t) => {
+  const c = clusterOf(['a', 'b']);
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1'));
+  c.cluster.stop();
+  await c.answer('b', found('10.0.0.2'));
+  c.pass(60_000);
+  t.same(c.asked(), []);
+  t.equal(c.lists.length, 1);
+});
+
+t.test('a cluster without endpoints is initialized at once', async (t) => {
+  const c = clusterOf([]);
+  c.cluster.start();
+  t.same(c.events, ['initialized']);
+});
