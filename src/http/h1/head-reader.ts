@@ -1,7 +1,7 @@
 // Reads one head that may come in pieces: in place when it is there at once, otherwise collected in an arena block that
 // the finished HeaderBlock takes over.
 
-import { type Memory, NO_BLOCK } from '../../io/memory.js';
+import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
 import type { HeaderBlock } from '../header-block.js';
 import { H1Error } from './errors.js';
 import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
@@ -28,7 +28,7 @@ export class HeadReader {
    */
   read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
     if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
-    const limit = limits.maxHeadBytes;
+    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
     const stop = end - at > limit ? at + limit : end;
     this.#parser.begin(kind, at);
     const result = this.#parser.parse(head, stop, limits);
@@ -61,13 +61,14 @@ export class HeadReader {
 
   #readOn(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
     const before = this.#used;
-    const total = Math.min(before + end - at, limits.maxHeadBytes);
+    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
+    const total = Math.min(before + end - at, limit);
     if (total > this.#memory.blockSize(this.#block) && !this.#grow(kind, head, total)) return -H1Error.NoMemory;
     this.#memory.bytes.copyWithin(this.#block + before, at, at + total - before);
     this.#used = total;
     const result = this.#parser.parse(head, this.#block + total, limits);
     if (result < 0) return result;
-    if (result === INCOMPLETE) return total >= limits.maxHeadBytes ? -H1Error.HeadTooLarge : INCOMPLETE;
+    if (result === INCOMPLETE) return total >= limit ? -H1Error.HeadTooLarge : INCOMPLETE;
     const behind = at + (result - this.#block - before);
     if (!this.#handOver(head, result)) return -H1Error.NoMemory;
     return behind;

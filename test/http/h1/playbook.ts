@@ -37,10 +37,10 @@ function play(t: Test, name: string, script: string, makePeer: () => Peer): void
     let played = 0;
     for (const [how, cut] of cuts(total)) {
       // One failure tells enough.
-      if (!run(t, steps, makePeer(), cut, how)) return t.end();
+      if (!run(t, steps, makePeer(), cut, how)) break;
       played++;
     }
-    t.pass(`played in ${played} ways`);
+    t.ok(played > 0, `played in ${played} ways`);
     t.end();
   });
 }

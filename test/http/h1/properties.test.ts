@@ -1,0 +1,184 @@
+// What must hold for any bytes: where they are cut changes nothing, nothing throws, and nothing is kept afterwards.
+
+import fc from 'fast-check';
+import t from 'tap';
+import { ClientPeer, ServerPeer } from './peers.js';
+
+const TOKEN = fc.stringMatching(/^[!#$%&'*+.^_`|~A-Za-z0-9-]{1,20}$/);
+const VALUE = bytesUpTo(60, (byte) => byte === 9 || (byte >= 32 && byte !== 127));
+const PATH = bytesUpTo(40, (byte) => byte > 35 && byte !== 127).map((rest) => `/${rest}`);
+const BODY = bytesUpTo(200);
+
+const FIELD = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(TOKEN, VALUE).map(([name, value]) => `${name}: ${value}\r\n`) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'Connection: close\r\n',
+      'Connection: keep-alive, Upgrade\r\n',
+      'Upgrade: websocket\r\n',
+      'Expect: 100-continue\r\n',
+      'Content-Length: 3\r\n',
+      'Transfer-Encoding: chunked\r\n',
+      'Host: other\r\n',
+    ),
+  },
+);
+const FIELDS = fc.array(FIELD, { maxLength: 8 }).map((fields) => fields.join(''));
+
+/** Text of bytes that are allowed: any, unless told otherwise. */
+function bytesUpTo(maxLength: number, isAllowed: (byte: number) => boolean = () => true): fc.Arbitrary<string> {
+  const allowed = Array.from({ length: 256 }, (_, byte) => byte).filter(isAllowed);
+  return fc.array(fc.constantFrom(...allowed), { maxLength }).map((bytes) => String.fromCharCode(...bytes));
+}
+
+/** A body with the fields that tell its end. */
+const FRAMED = fc.oneof(
+  fc.constant({ fields: '', body: '' }),
+  BODY.map((body) => ({ fields: `Content-Length: ${body.length}\r\n`, body })),
+  fc.tuple(fc.array(BODY, { maxLength: 4 }), FIELDS, fc.boolean()).map(([chunks, trailers, extends_]) => ({
+    fields: 'Transfer-Encoding: chunked\r\n',
+    body: `${chunks
+      .filter((data) => data !== '')
+      .map((data) => `${data.length.toString(16)}${extends_ ? ';a="b c"' : ''}\r\n${data}\r\n`)
+      .join('')}0\r\n${trailers}\r\n`,
+  })),
+);
+const METHOD = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'OPTIONS', 'PATCH', 'FETCH');
+const REQUEST = fc
+  .tuple(
+    METHOD,
+    fc.oneof(
+      PATH,
+      PATH.map((path) => `http://example.com:1${path}`),
+    ),
+    FIELDS,
+    FRAMED,
+    fc.constantFrom(0, 1, 1, 1),
+  )
+  .map(
+    ([method, path, fields, framed, minor]) =>
+      `${method} ${path} HTTP/1.${minor}\r\nHost: x\r\n${fields}${framed.fields}\r\n${framed.body}`,
+  );
+const RESPONSE = fc
+  .tuple(fc.constantFrom(100, 103, 200, 204, 304, 404, 599), FIELDS, FRAMED)
+  .map(([status, fields, framed]) => `HTTP/1.1 ${status} Some Reason\r\n${fields}${framed.fields}\r\n${framed.body}`);
+
+/** Valid bytes with a few changes. */
+function mutated(bytes: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const special = fc.constantFrom(
+    '\r',
+    '\n',
+    '\0',
+    ' ',
+    '\t',
+    ':',
+    ',',
+    ';',
+    '\r\n',
+    '\x7f',
+    '\xff',
+    '0',
+    '5',
+    '-',
+    'A',
+  );
+  const change = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(3), fc.oneof(special, BODY));
+  return fc.tuple(bytes, fc.array(change, { minLength: 1, maxLength: 4 })).map(([text, changes]) => {
+    for (const [place, removed, inserted] of changes) {
+      const at = Math.floor(place * text.length);
+      text = text.slice(0, at) + inserted + text.slice(at + removed);
+    }
+    return text;
+  });
+}
+
+const CONVERSATION = fc.array(REQUEST, { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''));
+const RESPONSES = fc.array(RESPONSE, { minLength: 1, maxLength: 3 }).map((parts) => parts.join(''));
+const GARBAGE = fc.oneof(
+  bytesUpTo(300),
+  fc
+    .array(
+      fc.constantFrom('GET ', '/', ' HTTP/1.1', '\r\n', 'Host: x', ':', ' ', '0', '\r', '\n', 'HTTP/1.1 200 OK', 'a'),
+      { maxLength: 40 },
+    )
+    .map((parts) => parts.join('')),
+);
+const CUTS = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
+
+function pieces(text: string, cuts: number[]): string[] {
+  const places = [0, ...cuts.map((cut) => Math.floor(cut * text.length)).sort((a, b) => a - b), text.length];
+  return places.slice(1).map((place, index) => text.slice(places[index], place));
+}
+
+/** What a server and its peer saw when `parts` arrived and every request was answered at once. */
+function served(parts: string[], pauses: boolean): unknown {
+  const peer = new ServerPeer({ acceptHttp10: true });
+  peer.onRequest = () => peer.answer({ start: '200', fields: [['content-length', '2']] }, 'ok');
+  for (const part of parts) {
+    if (pauses) peer.turn(() => peer.codec.hasStream && peer.codec.pauseReading());
+    peer.receive(part);
+    if (pauses) peer.turn(() => peer.codec.resumeReading());
+  }
+  peer.turn(() => peer.codec.end());
+  const result = { events: peer.journal.take(), sent: peer.wire.take() };
+  peer.turn(() => peer.codec.destroy());
+  return { ...result, kept: peer.wire.memory.retainedBytes() };
+}
+
+/** What the client of one request saw. */
+function fetched(method: string, parts: string[]): unknown {
+  const peer = new ClientPeer();
+  peer.turn(() => peer.request({ start: `${method} /`, fields: [] }, undefined, true));
+  for (const part of parts) peer.receive(part);
+  peer.turn(() => peer.codec.end());
+  const events = peer.journal.take();
+  peer.turn(() => peer.codec.destroy());
+  return { events, kept: peer.wire.memory.retainedBytes() };
+}
+
+/** How an exchange and what stands behind it end. */
+const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error']);
+const RUNS = { numRuns: 1500 };
+
+for (const [name, bytes] of [
+  ['valid requests', CONVERSATION],
+  ['requests with changes', mutated(CONVERSATION)],
+  ['garbage', GARBAGE],
+] as const) {
+  t.test(`${name}: cuts and pauses change nothing for a server`, (t) => {
+    fc.assert(
+      fc.property(bytes, CUTS, fc.boolean(), (text, cuts, pauses) => {
+        const whole = served([text], false) as { kept: number };
+        if (whole.kept !== 0) throw new Error('bytes are kept');
+        const cut = served(pieces(text, cuts), pauses);
+        if (JSON.stringify(cut) !== JSON.stringify(whole)) {
+          throw new Error(`${JSON.stringify(cut)} is not ${JSON.stringify(whole)}`);
+        }
+      }),
+      RUNS,
+    );
+    t.end();
+  });
+}
+
+for (const [name, bytes] of [
+  ['valid responses', RESPONSES],
+  ['responses with changes', mutated(RESPONSES)],
+  ['garbage', GARBAGE],
+] as const) {
+  t.test(`${name}: cuts change nothing for a client`, (t) => {
+    fc.assert(
+      fc.property(bytes, CUTS, fc.constantFrom('GET', 'HEAD', 'POST'), (text, cuts, method) => {
+        const whole = fetched(method, [text]) as { events: string[]; kept: number };
+        const cut = fetched(method, pieces(text, cuts)) as { events: string[]; kept: number };
+        if (whole.kept !== 0 || cut.kept !== 0) throw new Error('bytes are kept');
+        // Bytes behind a response are surplus of the exchange or of the idle connection, depending on the cut.
+        const [a, b] = [whole, cut].map(({ events }) => JSON.stringify(events.filter((event) => !SURPLUS.has(event))));
+        if (a !== b) throw new Error(`${b} is not ${a}`);
+      }),
+      RUNS,
+    );
+    t.end();
+  });
+}
