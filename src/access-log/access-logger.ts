@@ -1,5 +1,7 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
+import { readFileSync } from 'node:fs';
+import { BatonError, messageOf } from '../common/errors.js';
 import type { AccessLogFile, AccessLogFiles } from './file-log.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
 import { compileJsonFormat, type JsonObject } from './json-format.js';
@@ -46,23 +48,23 @@ export interface StreamAccessLogConfig {
   readonly log_format?: SubstitutionFormat;
 }
 
-/** Logs to a file. Throws an Error for a wrong format and for a file that cannot be opened. */
+/** Logs to a file. Throws a BatonError for a wrong format and for a file that cannot be opened. */
 export function createFileAccessLogger(config: FileAccessLogConfig, files: AccessLogFiles): AccessLogger {
   const format = compileFileFormat(config);
   return new FileAccessLogger(format, files.open(config.path ?? ''));
 }
 
-/** Logs to standard output. Throws an Error for a wrong format. */
+/** Logs to standard output. Throws a BatonError for a wrong format. */
 export function createStdoutAccessLogger(config: StreamAccessLogConfig, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stdout'));
 }
 
-/** Logs to standard error. Throws an Error for a wrong format. */
+/** Logs to standard error. Throws a BatonError for a wrong format. */
 export function createStderrAccessLogger(config: StreamAccessLogConfig, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stderr'));
 }
 
-/** The format of a file log. Throws an Error that says what is wrong with it: also good for checking a configuration. */
+/** The format of a file log. Throws a BatonError that says what is wrong with it: also good for checking a configuration. */
 export function compileFileFormat(config: FileAccessLogConfig): Format {
   if (config.format) return compileFormat(config.format);
   if (config.json_format !== undefined) return compileJsonFormat(config.json_format, { asStrings: true });
@@ -79,12 +81,18 @@ export function compileSubstitutionFormat(config: SubstitutionFormat | undefined
 }
 
 function readText(source: TextSource): string {
-  if (source.filename !== undefined) return readFileSync(source.filename, 'utf8');
   if (source.inline_bytes !== undefined) return Buffer.from(source.inline_bytes, 'base64').toString('utf8');
   if (source.environment_variable !== undefined) {
     const value = process.env[source.environment_variable];
-    if (value === undefined) throw new Error(`environment variable '${source.environment_variable}' is not set`);
-    return value;
+    if (value !== undefined) return value;
+    throw new BatonError('CONFIG_INVALID', `the environment variable ${source.environment_variable} is not set`);
+  }
+  if (source.filename !== undefined) {
+    try {
+      return readFileSync(source.filename, 'utf8');
+    } catch (error) {
+      throw new BatonError('CONFIG_UNREADABLE', messageOf(error), { cause: error });
+    }
   }
   return source.inline_string ?? '';
 }

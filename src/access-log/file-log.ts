@@ -47,7 +47,7 @@ export class AccessLogFiles {
     };
   }
 
-  /** The file of that path; each open() wants one release(). Throws an Error when it cannot be opened. */
+  /** The file of that path; each open() wants one release(). Throws a BatonError when it cannot be opened. */
   open(path: string): AccessLogFile {
     let file = this.#files.get(path);
     if (file === undefined) {

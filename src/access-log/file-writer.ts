@@ -4,6 +4,7 @@
 // again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
 
 import { close, constants, fstatSync, open, openSync, write, writeSync } from 'node:fs';
+import { BatonError, messageOf } from '../common/errors.js';
 
 /** Waits before the next try: a busy pipe empties soon, a full disk does not. */
 const BUSY_RETRY_MS = 5;
@@ -64,7 +65,7 @@ export class FileWriter {
   readonly #waiting: (() => void)[] = [];
   readonly #onWritten = (error: NodeJS.ErrnoException | null, count: number): void => this.#written(error, count);
 
-  /** Opens the file. Throws an Error with the path and the reason when that is not possible. */
+  /** Opens the file. Throws a BatonError with the path and the reason when that is not possible. */
   constructor(options: FileWriterOptions) {
     this.#options = options;
     this.#target = openTarget(options.path);
@@ -319,7 +320,7 @@ function openTarget(path: string): Target {
     if (own >= 0) return { fd: own, isStandard: true, isInherited: false, isPipe, isBusyPipe: true };
     return { fd: standard, isStandard: true, isInherited: true, isPipe, isBusyPipe: false };
   } catch (error) {
-    throw new Error(`unable to open file '${path}': ${(error as Error).message}`, { cause: error });
+    throw new BatonError('CONFIG_INVALID', `unable to open file '${path}': ${messageOf(error)}`, { cause: error });
   }
 }
 

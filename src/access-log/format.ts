@@ -1,5 +1,6 @@
 // Format strings with %OPERATORS%, compiled once: for text logs, for values of headers, and inside JSON logs.
 
+import { messageOf } from '../common/errors.js';
 import { FormatError } from './format-error.js';
 import { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, type Operator } from './operator.js';
@@ -67,7 +68,7 @@ export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
       const maxLength = length === undefined ? undefined : Number(length);
       operators.push(createOperator({ name: name!, parameter, maxLength }, needs));
     } catch (error) {
-      throw new FormatError((error as Error).message, format, percent);
+      throw new FormatError(messageOf(error), format, percent);
     }
     at = percent + all.length;
   }

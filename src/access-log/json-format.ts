@@ -3,6 +3,7 @@
 // Keys are sorted by their bytes, as Envoy does, whatever order the configuration has. A string that is exactly one
 // operator gives the operator's value with its type, or null when there is none; other strings give strings.
 
+import { BatonError } from '../common/errors.js';
 import { CompiledFormat, type Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
 import { FormatError } from './format-error.js';
 import { escapeJson } from './json-escape.js';
@@ -22,8 +23,8 @@ export interface JsonFormatOptions extends FormatOptions {
 }
 
 /**
- * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws an Error that names the
- * key and, for an operator that is unknown or malformed, the position.
+ * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws a BatonError for an
+ * operator that is unknown or malformed, with the path of its key.
  */
 export function compileJsonFormat(format: JsonObject, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
@@ -82,7 +83,7 @@ class Compiler {
       return new TextNode(operators, this.#omit);
     } catch (error) {
       if (!(error instanceof FormatError)) throw error;
-      throw new Error(`${path}: ${error.message}`, { cause: error });
+      throw new BatonError('CONFIG_INVALID', error.message, { where: path, cause: error });
     }
   }
 }

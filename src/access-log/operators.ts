@@ -2,6 +2,7 @@
 
 import { hostname } from 'node:os';
 import { AddressOperator } from './address-operator.js';
+import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
 import type { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, NumberOperator, type Operator, TextOperator } from './operator.js';
@@ -18,15 +19,15 @@ export interface OperatorCall {
   maxLength: number | undefined;
 }
 
-/** The operator for a call; notes the headers that it reads. Throws an Error that says what is wrong with the call. */
+/** The operator for a call; notes the headers that it reads. Throws a BatonError that says what is wrong with the call. */
 export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator {
   const entry = OPERATORS.get(call.name);
-  if (entry === undefined) throw new Error(`unknown operator %${call.name}%`);
+  if (entry === undefined) throw operatorError(`unknown operator %${call.name}%`);
   if (entry.parameter === 'none' && call.parameter !== undefined)
-    throw new Error(`operator %${call.name}% takes no parameter`);
+    throw operatorError(`operator %${call.name}% takes no parameter`);
   if (entry.parameter === 'required' && (call.parameter ?? '') === '')
-    throw new Error(`operator %${call.name}% needs a parameter`);
-  if (!entry.length && call.maxLength !== undefined) throw new Error(`operator %${call.name}% takes no length`);
+    throw operatorError(`operator %${call.name}% needs a parameter`);
+  if (!entry.length && call.maxLength !== undefined) throw operatorError(`operator %${call.name}% takes no length`);
   return entry.create(call, needs);
 }
 
@@ -95,10 +96,11 @@ function header(head: HeadName, withoutQuery = false): Entry {
     length: true,
     create({ name, parameter, maxLength }, needs) {
       const names = parameter!.split('?');
-      if (names.length > 2) throw new Error(`operator %${name}% takes one alternative header, not ${names.length - 1}`);
+      if (names.length > 2)
+        throw operatorError(`operator %${name}% takes one alternative header, not ${names.length - 1}`);
       for (const header of names) {
         if (!/^:?[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/u.test(header))
-          throw new Error(`operator %${name}% names an invalid header '${header}'`);
+          throw operatorError(`operator %${name}% names an invalid header '${header}'`);
         needs[head].add(header.toLowerCase());
       }
       return new HeaderOperator({ head, names, maxBytes: maxLength, withoutQuery });
@@ -143,7 +145,7 @@ function responseCodeDetails(): Entry {
             : info.responseCodeDetails,
         );
       if (parameter === 'ALLOW_WHITESPACES') return new TextOperator((info) => info.responseCodeDetails);
-      throw new Error(`operator %${name}% takes ALLOW_WHITESPACES, not '${parameter}'`);
+      throw operatorError(`operator %${name}% takes ALLOW_WHITESPACES, not '${parameter}'`);
     },
   };
 }
@@ -171,7 +173,7 @@ function commonDuration(): Entry {
       const end = TIME_POINTS[to];
       const factor = PER_MILLISECOND[precision];
       if (begin === undefined || end === undefined || factor === undefined || rest.length > 0) {
-        throw new Error(
+        throw operatorError(
           `operator %${name}% takes FROM:TO:PRECISION of ${Object.keys(TIME_POINTS).join(' ')} and ms, us or ns, not '${parameter}'`,
         );
       }

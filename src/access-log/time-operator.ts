@@ -3,6 +3,7 @@
 // The text of a second is made once; within it only the digits of the fraction are written anew.
 
 import { Moment, pad2, type Zone } from '../log/moment.js';
+import { operatorError } from './format-error.js';
 import type { LogBuffer } from './log-buffer.js';
 import type { Operator } from './operator.js';
 import type { StreamInfo } from './stream-info.js';
@@ -52,7 +53,7 @@ export class FormattedTimeOperator implements Operator {
   /** The texts of this second, by part. */
   readonly #texts: string[] = [];
 
-  /** Throws an Error that names a specifier which is unknown or would break the line. */
+  /** Throws a BatonError that names a specifier which is unknown or would break the line. */
   constructor(format: string, zone: Zone) {
     this.#moment = new Moment(zone);
     this.#parts = parseTimeFormat(format);
@@ -105,7 +106,7 @@ function parseTimeFormat(format: string): Part[] {
       parts.push(9);
     } else {
       const field = letter === undefined ? undefined : FIELDS[letter];
-      if (field === undefined) throw new Error(`unknown time specifier '${all}'`);
+      if (field === undefined) throw operatorError(`unknown time specifier '${all}'`);
       parts.push(field);
     }
   }

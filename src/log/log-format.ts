@@ -1,6 +1,7 @@
 // The layout of process log lines (--log-format): compiled once into small writers, one a flag.
 
 import { basename } from 'node:path';
+import { BatonError } from '../common/errors.js';
 import { LEVEL_LETTERS, LEVEL_NAMES, type Level } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
@@ -67,7 +68,10 @@ export function jsonLogPattern(format: { readonly [key: string]: unknown }): str
   const pattern = JSON.stringify(format);
   for (const flag of ['%v', '%_']) {
     if (pattern.includes(flag)) {
-      throw new Error(`setJsonLogFormat error: INVALID_ARGUMENT: Usage of ${flag} is unavailable for JSON log formats`);
+      throw new BatonError('CONFIG_INVALID', `usage of ${flag} is unavailable for JSON log formats`, {
+        where: 'application_log_config.log_format.json_format',
+        remedy: 'use %j',
+      });
     }
   }
   return pattern;

@@ -2,16 +2,21 @@
 
 import { closeSync, openSync } from 'node:fs';
 import sonicBoom from 'sonic-boom';
+import { BatonError, messageOf } from '../common/errors.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 const RETRY_MS = 50;
+/** How long the end of the process waits for a reader that is behind. */
+const DRAIN_MS = 1000;
 
 export interface LogSink {
   /** Writes whole lines. Never throws. */
   write(lines: string): void;
   /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
   reopen(): void;
+  /** Tries to write what is left over for a little while: for the end of the thread. */
+  drain(): void;
   /** Lines that were dropped because nothing could be written for too long. */
   readonly dropped: number;
 }
@@ -34,6 +39,7 @@ export function openLogSink(path: string | undefined): LogSink {
     retryEAGAIN: () => false,
   });
   let dropped = 0;
+  /** A write failed, and what it left over is tried again later. */
   let retrying = false;
   boom.on('drop', () => dropped++);
   boom.on('error', () => {
@@ -54,16 +60,30 @@ export function openLogSink(path: string | undefined): LogSink {
       checkOpens(path);
       boom.reopen();
     },
+    drain() {
+      const deadline = performance.now() + DRAIN_MS;
+      while (retrying && performance.now() < deadline) {
+        // flush() fails in the listener above, which sets this again.
+        retrying = false;
+        boom.flush();
+        if (retrying) Atomics.wait(sleeper, 0, 0, 5);
+      }
+    },
     get dropped() {
       return dropped;
     },
   };
 }
 
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
 function checkOpens(path: string): void {
   try {
     closeSync(openSync(path, 'a'));
   } catch (error) {
-    throw new Error(`Failed to open log-file '${path}': ${(error as Error).message}`, { cause: error });
+    throw new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
+      where: '--log-path',
+      cause: error,
+    });
   }
 }

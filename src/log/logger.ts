@@ -4,6 +4,7 @@
 // getLogger(), otherwise to the component.
 
 import { type Bindings, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { BatonError, messageOf } from '../common/errors.js';
 import { COMPONENTS, type Component, isComponent } from './components.js';
 import { LEVEL_NAMES, Level, parseLevel } from './levels.js';
 import {
@@ -178,7 +179,7 @@ export function reopenLog(): void {
   try {
     thread.sink.reopen();
   } catch (error) {
-    getLogger('file').error((error as Error).message);
+    getLogger('file').error(messageOf(error));
   }
 }
 
@@ -191,12 +192,16 @@ export function parseComponentLevels(text: string): ComponentLevel[] {
   return text.split(',').map((item) => {
     const [component, levelName, ...rest] = item.split(':');
     if (levelName === undefined || rest.length > 0)
-      throw new Error(`component log level not correctly specified '${item}'`);
+      throw optionError(`component log level not correctly specified '${item}'`);
     const level = parseLevel(levelName);
-    if (level === undefined) throw new Error(`invalid log level specified '${levelName}'`);
-    if (!isComponent(component!)) throw new Error(`invalid component specified '${component}'`);
+    if (level === undefined) throw optionError(`invalid log level specified '${levelName}'`);
+    if (!isComponent(component!)) throw optionError(`invalid component specified '${component}'`);
     return { component, level };
   });
+}
+
+function optionError(message: string): BatonError {
+  return new BatonError('OPTION_INVALID', message, { where: '--component-log-level' });
 }
 
 /** Pino's names of the levels. */
@@ -235,6 +240,8 @@ const destination: DestinationStream & {
   },
 };
 Object.assign(destination, { [Symbol.for('pino.metadata')]: true });
+
+process.once('exit', () => thread.sink.drain());
 
 const root = pino({ level: 'trace', base: null, timestamp: false }, destination);
 

@@ -1,0 +1,106 @@
+import t from 'tap';
+import { Level } from '../../src/log/levels.js';
+import { compileLogFormat, jsonLogPattern, type LogRecord } from '../../src/log/log-format.js';
+
+process.env.TZ = 'UTC';
+
+const record: LogRecord = {
+  epochMs: Date.UTC(2018, 2, 27, 15, 5, 6) + 42.125,
+  level: Level.Warning,
+  logger: 'upstream',
+  message: 'first "a\\b"\nsecond\t\u00e9',
+  source: { file: 'src/upstream/pool.js', line: 123, function: 'take' },
+};
+
+function print(pattern: string, options = {}, changes: Partial<LogRecord> = {}): string {
+  return compileLogFormat(pattern, options).format({ ...record, ...changes });
+}
+
+t.test('every flag of the specification prints its value', async (t) => {
+  const expected: Record<string, string> = {
+    '%v': record.message,
+    '%_': 'first "a\\b"\\nsecond\t\u00e9',
+    '%j': 'first \\"a\\\\b\\"\\nsecond\\t\u00e9',
+    '%N': 'abc/1.0/Clean/RELEASE/OpenSSL',
+    '%t': '4711',
+    '%P': String(process.pid),
+    '%n': 'upstream',
+    '%l': 'warning',
+    '%L': 'W',
+    '%a': 'Tue',
+    '%A': 'Tuesday',
+    '%b': 'Mar',
+    '%B': 'March',
+    '%c': 'Tue Mar 27 15:05:06 2018',
+    '%C': '18',
+    '%Y': '2018',
+    '%D': '03/27/18',
+    '%x': '03/27/18',
+    '%m': '03',
+    '%d': '27',
+    '%H': '15',
+    '%I': '03',
+    '%M': '05',
+    '%S': '06',
+    '%e': '042',
+    '%f': '042125',
+    '%F': '042125000',
+    '%p': 'PM',
+    '%r': '03:05:06 PM',
+    '%R': '15:05',
+    '%T': '15:05:06',
+    '%X': '15:05:06',
+    '%z': '+00:00',
+    '%%': '%',
+    '%@': 'src/upstream/pool.js:123',
+    '%s': 'pool.js',
+    '%g': 'src/upstream/pool.js',
+    '%#': '123',
+    '%!': 'take',
+  };
+  const options = { threadId: () => 4711, version: 'abc/1.0/Clean/RELEASE/OpenSSL' };
+  for (const [flag, text] of Object.entries(expected)) t.equal(print(flag, options), `${text}\n`, flag);
+  t.equal(print('<%l|%n>', options), '<warning|upstream>\n', 'text around flags stays');
+  t.equal(print('%!%n%%%l', options), 'takeupstream%warning\n', 'flags may touch');
+});
+
+t.test('local time follows the time zone, with its changes', async (t) => {
+  process.env.TZ = 'Europe/Berlin';
+  const format = compileLogFormat('%H:%M %z');
+  t.equal(format.format({ ...record, epochMs: Date.UTC(2024, 2, 31, 0, 59, 59) }), '01:59 +01:00\n');
+  t.equal(format.format({ ...record, epochMs: Date.UTC(2024, 2, 31, 1, 0, 0) }), '03:00 +02:00\n');
+  process.env.TZ = 'America/St_Johns';
+  t.equal(print('%T %z', {}, { epochMs: Date.UTC(2024, 0, 1, 2, 0, 0) }), '22:30:00 -03:30\n');
+  process.env.TZ = 'UTC';
+});
+
+t.test('midnight and noon of the 12-hour clock', async (t) => {
+  t.equal(print('%r', {}, { epochMs: Date.UTC(2024, 0, 1, 0, 30) }), '12:30:00 AM\n');
+  t.equal(print('%r', {}, { epochMs: Date.UTC(2024, 0, 1, 12, 30) }), '12:30:00 PM\n');
+});
+
+t.test('texts are padded and cut as asked', async (t) => {
+  t.equal(print('[%10n][%-10n][%=10n][%3!n][%3n]'), '[  upstream][upstream  ][ upstream ][ups][upstream]\n');
+});
+
+t.test('what is no flag prints itself', async (t) => {
+  t.equal(print('%q %8q %- 100%'), '%q %8q %- 100%\n');
+  t.equal(print(''), '\n');
+});
+
+t.test('an escaped line stays one line, and ends with one', async (t) => {
+  t.equal(print('%v', { escaped: true }), 'first \\"a\\\\b\\"\\nsecond\\t\\303\\251\n');
+  t.equal(print('%v', { escaped: true }, { message: "it's\r\u0001\u007f" }), "it\\'s\\r\\001\\177\n");
+});
+
+t.test('a layout says whether it shows where a message was written', async (t) => {
+  for (const flag of ['%s', '%g', '%@', '%#', '%!']) t.ok(compileLogFormat(`%v ${flag}`).needsSource, flag);
+  t.notOk(compileLogFormat('[%T][%l][%n] %v %%g').needsSource);
+});
+
+t.test('a JSON layout makes lines that parse, whatever the message', async (t) => {
+  const pattern = jsonLogPattern({ Level: '%l', Message: '%j', Where: { Logger: '%n' } });
+  t.same(JSON.parse(print(pattern)), { Level: 'warning', Message: record.message, Where: { Logger: 'upstream' } });
+  t.throws(() => jsonLogPattern({ Message: '%v' }), /%v is unavailable for JSON/);
+  t.throws(() => jsonLogPattern({ Message: '%_' }), /%_ is unavailable for JSON/);
+});

@@ -1,0 +1,242 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import { Level } from '../../src/log/levels.js';
+import {
+  getLogger,
+  initLogging,
+  loggerStates,
+  parseComponentLevels,
+  reopenLog,
+  setComponentLevel,
+  setFileLevel,
+  setLevel,
+} from '../../src/log/logger.js';
+
+const moduleUrl = new URL('../../src/log/logger.js', import.meta.url).href;
+const directory = mkdtempSync(join(tmpdir(), 'baton-log-'));
+t.teardown(() => rmSync(directory, { recursive: true }));
+
+let files = 0;
+function logTo(options: Parameters<typeof initLogging>[0] = {}): { path: string; lines(): string[] } {
+  const path = join(directory, `${files++}.log`);
+  initLogging({ path, format: '%l %n %v', ...options });
+  return { path, lines: () => readFileSync(path, 'utf8').split('\n').slice(0, -1) };
+}
+
+/** Runs a script that has the module as `log`, with standard output and error as pipes. */
+function run(script: string): ChildProcess {
+  const code = `const log = await import(${JSON.stringify(moduleUrl)}); ${script}`;
+  return spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function outputOf(child: ChildProcess): Promise<string> {
+  let text = '';
+  child.stderr!.on('data', (chunk) => {
+    text += chunk;
+  });
+  await once(child, 'close');
+  return text;
+}
+
+t.test('a message is printed from its level on, by every logger of the component', async (t) => {
+  const log = logTo();
+  const main = getLogger('main');
+  const upstream = getLogger('upstream');
+  main.debug('hidden');
+  main.info('shown');
+  setComponentLevel('upstream', Level.Trace);
+  upstream.trace('deep');
+  main.trace('hidden');
+  setLevel(Level.Error);
+  upstream.warning('hidden');
+  upstream.critical('last');
+  setLevel(Level.Off);
+  upstream.critical('hidden');
+  t.same(log.lines(), ['info main shown', 'trace upstream deep', 'critical upstream last']);
+});
+
+t.test('levels given at the start hold for loggers that come later', async (t) => {
+  const log = logTo({ level: Level.Warning, componentLevels: parseComponentLevels('rds:debug,hc:warn') });
+  getLogger('rds').debug('shown');
+  getLogger('hc').info('hidden');
+  getLogger('dns').info('hidden');
+  t.same(log.lines(), ['debug rds shown']);
+  t.same(
+    loggerStates().filter(({ level }) => level !== Level.Warning),
+    [{ name: 'rds', level: Level.Debug }],
+  );
+});
+
+t.test('component levels that are wrong are named', async (t) => {
+  t.throws(() => parseComponentLevels('upstream'), {
+    message: "component log level not correctly specified 'upstream'",
+  });
+  t.throws(() => parseComponentLevels('a:b:c'), { message: "component log level not correctly specified 'a:b:c'" });
+  t.throws(() => parseComponentLevels('upstraem:debug'), { message: "invalid component specified 'upstraem'" });
+  t.throws(() => parseComponentLevels('upstream:loud'), { message: "invalid log level specified 'loud'" });
+});
+
+t.test('the default layout tells when, which thread, level, component and place', async (t) => {
+  const log = logTo({ format: undefined, threadId: () => 67137 });
+  getLogger('main').info('starting main dispatch loop');
+  t.match(
+    log.lines()[0],
+    /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\]\[67137\]\[info\]\[main\] \[test\/log\/logger\.test\.js:\d+\] starting main dispatch loop$/,
+  );
+});
+
+t.test('after a rotation lines go to the new file, and none is lost', async (t) => {
+  const log = logTo();
+  const logger = getLogger('main');
+  logger.info('before');
+  renameSync(log.path, `${log.path}.1`);
+  logger.info('meanwhile');
+  reopenLog();
+  logger.info('after');
+  t.equal(readFileSync(`${log.path}.1`, 'utf8'), 'info main before\ninfo main meanwhile\n');
+  t.same(log.lines(), ['info main after']);
+});
+
+t.test('when the file cannot be opened anew, the old one goes on being used', async (t) => {
+  const path = join(directory, 'moved');
+  const inside = join(path, 'a.log');
+  const { mkdirSync } = await import('node:fs');
+  mkdirSync(path);
+  initLogging({ path: inside, format: '%v' });
+  renameSync(path, `${path}.old`);
+  reopenLog();
+  reopenLog();
+  getLogger('main').info('still here');
+  renameSync(`${path}.old`, path);
+  reopenLog();
+  getLogger('main').info('and again');
+  const lines = readFileSync(inside, 'utf8').split('\n');
+  t.equal(lines.filter((line) => line.startsWith(`Failed to open log-file '${inside}'`)).length, 2);
+  t.same(lines.slice(-3), ['still here', 'and again', '']);
+});
+
+t.test('a log file that cannot be opened is refused, and logging goes on as before', async (t) => {
+  const log = logTo();
+  t.throws(() => initLogging({ path: join(directory, 'no', 'such.log') }), {
+    message: /^Failed to open log-file '.*such\.log': .*no such file/i,
+  });
+  getLogger('main').info('as before');
+  t.same(log.lines(), ['info main as before']);
+});
+
+t.test('stack traces are an entry a frame, or one entry when asked', async (t) => {
+  const thrown = new Error('boom');
+  thrown.stack = 'Error: boom\n    at one\n    at two';
+  const frames = logTo();
+  getLogger('main').exception(Level.Error, 'a connection ended', thrown);
+  t.same(frames.lines(), [
+    'error main a connection ended: Error: boom',
+    'error main     at one',
+    'error main     at two',
+  ]);
+  const single = logTo({ singleEntryStacks: true, format: '%l %_' });
+  getLogger('main').exception(Level.Critical, 'a worker died', thrown);
+  t.same(single.lines(), ['critical a worker died: Error: boom\\n    at one\\n    at two']);
+});
+
+t.test('fine-grain logging has a level for each file, by pattern', async (t) => {
+  const log = logTo({ fineGrain: true, format: '%n %v' });
+  const logger = getLogger('main');
+  t.ok(loggerStates().some(({ name, level }) => name === 'test/log/logger.test.js' && level === Level.Info));
+  setFileLevel('logg?r', Level.Debug);
+  logger.debug('by name');
+  setFileLevel('test/l*/*', Level.Trace);
+  logger.trace('by path');
+  setFileLevel('other*', Level.Off);
+  logger.trace('not meant');
+  setFileLevel('*', Level.Off);
+  logger.critical('hidden');
+  const file = 'test/log/logger.test.js';
+  t.same(log.lines(), [`${file} by name`, `${file} by path`, `${file} not meant`]);
+});
+
+t.test('lines of several threads never mix, and none is lost when a thread ends', async (t) => {
+  const path = join(directory, 'threads.log');
+  const code = `import(${JSON.stringify(moduleUrl)}).then(({ getLogger, initLogging }) => {
+    const { workerData } = require('node:worker_threads');
+    initLogging({ path: workerData.path, format: '%v' });
+    const logger = getLogger('main');
+    for (let i = 0; i < 2000; i++) logger.info(workerData.letter.repeat(50 + (i % 300)));
+    process.exit();
+  })`;
+  const workers = ['a', 'b', 'c'].map((letter) => new Worker(code, { eval: true, workerData: { path, letter } }));
+  await Promise.all(workers.map((worker) => once(worker, 'exit')));
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  t.equal(lines.length, 6000);
+  t.notOk(lines.find((line) => !/^(a+|b+|c+)$/.test(line) || line.length < 50));
+});
+
+t.test('everything is on standard error when the process exits right after it', async (t) => {
+  const child = run(
+    `log.initLogging({ format: '%v' }); for (let i = 0; i < 5000; i++) log.getLogger('main').info('line ' + i); process.exit(3)`,
+  );
+  const text = await outputOf(child);
+  t.equal(child.exitCode, 3);
+  t.equal(text.split('\n').length, 5001);
+  t.ok(text.endsWith('line 4999\n'));
+});
+
+t.test('a full disk neither stops nor fills the process', async (t) => {
+  initLogging({ path: '/dev/full', format: '%v' });
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 20_000; i++) getLogger('main').info('x'.repeat(1000));
+  t.ok(process.memoryUsage().heapUsed - before < 10 * 1024 * 1024, 'memory stays bounded');
+  const log = logTo();
+  getLogger('main').info('elsewhere');
+  t.same(log.lines(), ['info main elsewhere']);
+});
+
+t.test('when nobody reads standard error any more the process goes on', async (t) => {
+  const child = run(`
+    log.initLogging({ format: '%v' });
+    const logger = log.getLogger('main');
+    process.on('SIGTERM', () => { for (let i = 0; i < 100; i++) logger.info('after'); process.exit(7); });
+    setInterval(() => logger.info('more'), 1);
+  `);
+  await once(child.stderr!, 'data');
+  child.stderr!.destroy();
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  t.equal(code, 7);
+});
+
+t.test('a reader that stands still stops nothing where the pipe does not block', async (t) => {
+  // Node itself makes the pipe non-blocking once somebody uses process.stderr.
+  const child = run(`
+    process.stderr.write('begin\\n');
+    log.initLogging({ format: '%v' });
+    for (let i = 0; i < 3000; i++) log.getLogger('main').info('x'.repeat(100));
+    process.on('SIGTERM', () => process.exit(7));
+    setInterval(() => {}, 1000);
+    console.log('alive');
+  `);
+  const [stdout] = await once(child.stdout!, 'data');
+  t.equal(String(stdout), 'alive\n', 'it does not wait for the reader');
+  const text = outputOf(child);
+  child.stderr!.once('data', () => child.kill('SIGTERM'));
+  t.ok((await text).startsWith('begin\nxxx'));
+  t.equal(child.exitCode, 7);
+});
+
+t.test('the last lines reach a reader that is behind when the process exits', async (t) => {
+  const child = run(`
+    process.stderr.write('begin\\n');
+    log.initLogging({ format: '%v' });
+    for (let i = 0; i < 3000; i++) log.getLogger('main').info('x'.repeat(100));
+    log.getLogger('main').critical('why it ends');
+    process.exit(1);
+  `);
+  const text = await outputOf(child);
+  t.equal(text.split('\n').length, 3003);
+  t.ok(text.endsWith('\nwhy it ends\n'));
+});
