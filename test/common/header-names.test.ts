@@ -1,0 +1,62 @@
+// Names of header fields as numbers.
+
+import t from 'tap';
+import {
+  ConnectionHeader,
+  equalsFolded,
+  HEADER_NAMES,
+  headerIdOf,
+  headerKey,
+  LAST_CONNECTION_HEADER,
+  OTHER_HEADER,
+} from '../../src/common/header-names.js';
+
+function idOf(name: string): number {
+  const bytes = Buffer.from(`..${name}..`, 'latin1');
+  return headerIdOf(bytes, 2, bytes.length - 2);
+}
+
+t.test('every known name is found in any case, and nothing that looks like it', (t) => {
+  for (let id = 1; id < HEADER_NAMES.length; id++) {
+    const name = HEADER_NAMES[id]!;
+    t.equal(idOf(name), id, name);
+    t.equal(idOf(name.toUpperCase()), id);
+    t.equal(headerKey(name.toUpperCase()).id, id);
+    t.equal(idOf(`${name}x`), OTHER_HEADER);
+    if (!HEADER_NAMES.includes(name.slice(0, -1))) t.equal(idOf(name.slice(0, -1)), OTHER_HEADER);
+    for (let i = 0; i < name.length; i++) {
+      const other = `${name.slice(0, i)}_${name.slice(i + 1)}`;
+      t.equal(idOf(other), OTHER_HEADER, other);
+    }
+    // Bytes that differ from a hyphen or letter in the bit of the case only are no match.
+    t.equal(idOf(name.replace('-', '\r')), name.includes('-') ? OTHER_HEADER : id);
+  }
+  t.equal(idOf(''), OTHER_HEADER);
+  t.equal(idOf('x'.repeat(200)), OTHER_HEADER);
+  t.end();
+});
+
+t.test('numbers that code decides by are those of the names', (t) => {
+  t.equal(idOf('host'), ConnectionHeader.Host);
+  t.equal(idOf('connection'), ConnectionHeader.Connection);
+  t.equal(idOf('content-length'), ConnectionHeader.ContentLength);
+  t.equal(idOf('transfer-encoding'), ConnectionHeader.TransferEncoding);
+  t.equal(idOf('keep-alive'), ConnectionHeader.KeepAlive);
+  t.equal(idOf('proxy-connection'), ConnectionHeader.ProxyConnection);
+  t.equal(idOf('te'), ConnectionHeader.Te);
+  t.equal(idOf('trailer'), ConnectionHeader.Trailer);
+  t.equal(idOf('upgrade'), ConnectionHeader.Upgrade);
+  t.equal(idOf('expect'), ConnectionHeader.Expect);
+  t.equal(LAST_CONNECTION_HEADER, ConnectionHeader.Expect);
+  // Masks of names are one 32-bit word, and header blocks have two of them.
+  t.ok(HEADER_NAMES.length <= 64);
+  t.end();
+});
+
+t.test('comparison folds letters only', (t) => {
+  const bytes = Buffer.from('Content-TYPE[@');
+  t.equal(equalsFolded(bytes, 0, 12, Buffer.from('content-type')), true);
+  t.equal(equalsFolded(bytes, 12, 14, Buffer.from('{`')), false);
+  t.equal(equalsFolded(bytes, 0, 11, Buffer.from('content-type')), false);
+  t.end();
+});

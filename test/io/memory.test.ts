@@ -1,0 +1,87 @@
+// The bytes of a thread: what lives until the turn ends, what lives until it is released, and what happens when it is full.
+
+import t from 'tap';
+import { BLOCK_SIZES, LARGEST_BLOCK, Memory, NO_BLOCK } from '../../src/io/memory.js';
+
+const LAYOUT = { receiveBytes: 4096, scratchBytes: 4096, arenaBytesPerSize: 2 * 65536 };
+
+t.test('blocks are as large as asked for and never overlap', (t) => {
+  const memory = new Memory(LAYOUT);
+  const taken: [number, number][] = [];
+  for (const length of [1, 1024, 1025, 4096, 5000, 16384, 16385, 65536]) {
+    const block = memory.retain(length);
+    const size = memory.blockSize(block);
+    t.ok(size >= length && BLOCK_SIZES.includes(size as 1024), `${length} bytes in a block of ${size}`);
+    t.ok(taken.every(([start, end]) => block >= end || block + size <= start));
+    taken.push([block, block + size]);
+  }
+  t.equal(memory.retainedBytes(), 2 * 1024 + 2 * 4096 + 2 * 16384 + 2 * 65536);
+  for (const [block] of taken) memory.release(block);
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('a full size falls back to the next, and a full arena says so', (t) => {
+  const memory = new Memory(LAYOUT);
+  t.equal(memory.retain(LARGEST_BLOCK + 1), NO_BLOCK);
+  let count = 0;
+  while (memory.retain(10) !== NO_BLOCK) count++;
+  t.equal(count, 128 + 32 + 8 + 2);
+  t.equal(memory.retainCopy(0, 10), NO_BLOCK);
+  t.end();
+});
+
+t.test('a released block keeps its bytes until the turn ends, and is used again afterwards', (t) => {
+  const memory = new Memory({ ...LAYOUT, arenaBytesPerSize: 65536 });
+  memory.bytes.set([1, 2, 3], 0);
+  const block = memory.retainCopy(0, 3);
+  memory.release(block);
+  const seen = new Set<number>();
+  for (let other = memory.retain(1); other !== NO_BLOCK; other = memory.retain(1)) seen.add(other);
+  t.notOk(seen.has(block));
+  t.same([...memory.bytes.subarray(block, block + 3)], [1, 2, 3]);
+  memory.endTurn();
+  t.equal(memory.retain(1), block);
+  t.end();
+});
+
+t.test('scratch begins anew with each turn; what it cannot hold goes to the arena for the turn', (t) => {
+  const memory = new Memory(LAYOUT);
+  const first = memory.scratch(4000);
+  const second = memory.scratch(200);
+  t.ok(second >= memory.receiveBytes + 4096, 'in the arena');
+  t.equal(memory.retainedBytes(), 1024);
+  memory.endTurn();
+  t.equal(memory.retainedBytes(), 0);
+  t.equal(memory.scratch(4000), first);
+  t.throws(() => memory.scratch(LARGEST_BLOCK + 1), RangeError);
+  t.end();
+});
+
+t.test('permanent bytes are never written over', (t) => {
+  const memory = new Memory(LAYOUT);
+  const places = [memory.permanent(100), memory.permanent(100)];
+  memory.scratch(3000);
+  // Scratch has no room for these: they get a block.
+  places.push(memory.permanent(1000));
+  for (const place of places) memory.bytes.fill(7, place, place + 100);
+  memory.endTurn();
+  for (let turn = 0; turn < 3; turn++) {
+    for (let i = 0; i < 50; i++) {
+      const scratch = memory.scratch(100);
+      memory.bytes.fill(9, scratch, scratch + 100);
+    }
+    memory.endTurn();
+  }
+  for (const place of places) t.ok(memory.bytes.subarray(place, place + 100).every((byte) => byte === 7));
+  t.end();
+});
+
+t.test('text is Latin-1, byte for byte', (t) => {
+  const memory = new Memory(LAYOUT);
+  for (let i = 0; i < 256; i++) memory.bytes[i] = i;
+  const text = memory.text(0, 256);
+  t.equal(text.length, 256);
+  for (let i = 0; i < 256; i++) t.equal(text.charCodeAt(i), i);
+  t.end();
+});
