@@ -14,8 +14,8 @@ import {
   RecordType,
   TYPE_MASK,
 } from './format.js';
+import type { StatsMemory } from './memory.js';
 import type { RangeView } from './range.js';
-import type { ThreadRange } from './thread-range.js';
 
 /** A histogram as readers see it. */
 export interface HistogramValue {
@@ -36,17 +36,12 @@ export class MergedHistogram {
 }
 
 export class HistogramMerger {
-  readonly #threads: readonly RangeView[];
-  readonly #own: ThreadRange;
-  /** Makes a record in the primary's range, growing it when it has to. */
-  readonly #allocate: (slots: number, pool: RecordType) => number;
+  readonly #memory: StatsMemory;
   readonly #dense = new Float64Array(BINS);
   readonly #bins: number[] = [];
 
-  constructor(threads: readonly RangeView[], own: ThreadRange, allocate: (slots: number, pool: RecordType) => number) {
-    this.#threads = threads;
-    this.#own = own;
-    this.#allocate = allocate;
+  constructor(memory: StatsMemory) {
+    this.#memory = memory;
   }
 
   /** Merges the histograms at these places, one a thread (0: none). The view of `merged` begins a new interval. */
@@ -54,12 +49,12 @@ export class HistogramMerger {
     let count = 0;
     for (let thread = 0; thread < places.length; thread++) {
       const place = places[thread]!;
-      if (place !== 0) count += this.#threads[thread]!.slot(place, HistogramRecord.Count);
+      if (place !== 0) count += this.#memory.ranges[thread]!.slot(place, HistogramRecord.Count);
     }
     // The sum of the bins is what is remembered, so a sample whose bin was not yet visible is found the next time.
     if (count === merged.count && !merged.hasInterval) return;
     for (let thread = 0; thread < places.length; thread++) {
-      if (places[thread] !== 0) this.#gather(this.#threads[thread]!, places[thread]!);
+      if (places[thread] !== 0) this.#gather(this.#memory.ranges[thread]!, places[thread]!);
     }
     this.#bins.sort(ascending);
     this.#write(merged);
@@ -69,7 +64,7 @@ export class HistogramMerger {
 
   /** Forgets what was merged. */
   drop(merged: MergedHistogram): void {
-    if (merged.place !== 0) this.#own.free(merged.place);
+    if (merged.place !== 0) this.#memory.own.range.free(merged.place);
     merged.place = 0;
     merged.count = 0;
     merged.hasInterval = false;
@@ -98,13 +93,13 @@ export class HistogramMerger {
   }
 
   #write(merged: MergedHistogram): void {
-    const own = this.#own;
+    const own = this.#memory.own.range;
     const bins = this.#bins;
     const before = merged.place === 0 ? undefined : readMerged(own, merged.place);
     let place = merged.place;
     const needed = MERGED_BINS + bins.length * 3;
     if (place === 0 || own.size(place) < needed)
-      place = this.#allocate(MERGED_BINS + 3 * capacityFor(bins.length), RecordType.Merged);
+      place = this.#memory.newRecord(MERGED_BINS + 3 * capacityFor(bins.length), RecordType.Merged);
     else own.begin(place);
     let total = 0;
     let changed = false;

@@ -99,16 +99,7 @@ export class StatsReader {
   value(section: Section, table: StatTable, index: number): number {
     if (section.parts !== undefined) return this.#dynamicValue(section.parts[table.at[index]!]!);
     const page = this.#pages[section.chunk]!;
-    const counter = table.kinds[index] === Kind.Counter;
-    let slot = section.base + table.at[index]!;
-    let sum = 0;
-    for (let thread = 0; thread < this.#source.threads; thread++, slot += PAGE_SLOTS) {
-      sum += page[slot]!;
-      if (!counter) sum -= page[slot + 1]!;
-    }
-    if (counter) return sum - page[slot]!;
-    // Threads are read one after the other: a gauge that one raises and another lowers may look negative for a moment.
-    return Math.max(sum, 0);
+    return blockValue(page, section.base + table.at[index]!, this.#source.threads, table.kinds[index]!);
   }
 
   /** Whether a counter was ever incremented, a gauge ever changed, a histogram merged or a text set. */
@@ -128,12 +119,12 @@ export class StatsReader {
   histogram(section: Section, table: StatTable, index: number): HistogramValue | undefined {
     const at = table.at[index]!;
     const directory = this.#ranges[0]!;
-    // The primary may be writing this very record, or have moved it: then it is there again a moment later.
+    // The primary may be writing this very record, or have moved it and used the old one again: then it is asked for anew.
     for (;;) {
-      const place = section.parts === undefined ? this.#view(section, at) : this.#dynamicView(section.parts[at]!);
+      const place = this.#histogramPlace(section, at);
       if (place === 0 || !directory.reaches(place)) return undefined;
       const value = readMerged(directory, place);
-      if (value !== undefined) return value;
+      if (value !== undefined && place === this.#histogramPlace(section, at)) return value;
     }
   }
 
@@ -146,7 +137,7 @@ export class StatsReader {
       const tag = directory.tag(place);
       if ((tag & TYPE_MASK) !== RecordType.Text) continue;
       const text = directory.text(place, TEXT_BYTES, 0, directory.word(place, TEXT_BYTES_WORD));
-      if (directory.tag(place) === tag) return text;
+      if (directory.tag(place) === tag && place === this.#view(section, table.at[index]!)) return text;
     }
   }
 
@@ -217,6 +208,10 @@ export class StatsReader {
     return Array.from(byPrefix, ([prefix, stats]) => dynamicSection(prefix, [...stats.values()], tables));
   }
 
+  #histogramPlace(section: Section, at: number): number {
+    return section.parts === undefined ? this.#view(section, at) : this.#dynamicView(section.parts[at]!);
+  }
+
   #view(section: Section, at: number): number {
     return this.#pages[section.chunk]![section.base + at + this.#source.threads * PAGE_SLOTS]!;
   }
@@ -254,6 +249,18 @@ export class StatsReader {
     }
     return 0;
   }
+}
+
+/** The value of a counter or a gauge whose slot in the first page of a chunk this is. */
+export function blockValue(chunk: Float64Array, slot: number, threads: number, kind: Kind): number {
+  let sum = 0;
+  if (kind === Kind.Counter) {
+    for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]!;
+    return sum - chunk[slot]!;
+  }
+  for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]! - chunk[slot + 1]!;
+  // Threads are read one after the other: a gauge that one raises and another lowers may look negative for a moment.
+  return Math.max(sum, 0);
 }
 
 function readName(

@@ -195,6 +195,7 @@ t.test('a gauge is what the primary sets and what the workers add', async (t) =>
   own.decrement(Cluster.at.cx_active);
   own.decrement(Cluster.at.cx_active);
   t.equal(store.value('cluster.a.cx_active'), 9);
+  t.equal(store.valueOf(ref, Cluster.at.cx_active), 9);
 });
 
 t.test('names born in traffic are merged by name, and one thread gets one handle', async (t) => {
