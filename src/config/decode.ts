@@ -150,7 +150,7 @@ export class Decoder {
 
   #value(type: ValueType, raw: unknown): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
-    if (this.#path.length > 2 * MAX_DEPTH) return this.#refuse(`nested deeper than ${2 * MAX_DEPTH} levels`);
+    if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     switch (type.kind) {
       case 'scalar':
         return this.#take(readScalar(type.scalar, raw));
@@ -226,7 +226,7 @@ export class Decoder {
   /** A copy in which big integers are numbers, as in a JSON value. */
   #json(raw: unknown): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
-    if (this.#path.length > 2 * MAX_DEPTH) return this.#refuse(`nested deeper than ${2 * MAX_DEPTH} levels`);
+    if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     if (typeof raw === 'bigint') return Number(raw);
     if (typeof raw !== 'object' || raw === null) return raw;
     const copy: unknown[] | Message = Array.isArray(raw) ? [] : {};

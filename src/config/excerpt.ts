@@ -14,14 +14,14 @@ export function excerptAt(text: string, offset: number): Place {
   const start = text.lastIndexOf('\n', at - 1) + 1;
   const newline = text.indexOf('\n', at);
   const end = newline < 0 ? text.length : newline;
-  const before = text.slice(Math.max(start, at - HALF), at);
-  const after = text.slice(at, Math.min(end, at + HALF));
+  const before = at - start > HALF ? `…${text.slice(at - HALF, at)}` : text.slice(start, at);
+  const after = end - at > HALF ? `${text.slice(at, at + HALF)}…` : text.slice(at, end);
   let line = 1;
   for (let index = text.indexOf('\n'); index >= 0 && index < start; index = text.indexOf('\n', index + 1)) line++;
   return { line, column: at - start + 1, excerpt: printable(before + after), caret: before.length + 1 };
 }
 
-const HALF = 90;
+const HALF = 100;
 
 /** Control characters would move the caret or the terminal. */
 function printable(line: string): string {

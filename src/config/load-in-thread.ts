@@ -1,11 +1,10 @@
 // Loads a configuration in a thread that ends afterwards: schema, YAML and validation never stay in the main heap.
 //
-// The thread's entry file belongs to a room that may import the extensions: it calls runLoaderThread with its catalog.
+// The thread's entry file belongs to a room that may import the extensions: it calls runLoaderThread with them. This file
+// imports nothing of the loader, so that whoever calls it does not load it either.
 
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { messageOf } from '../common/errors.js';
-import { type Extension, ExtensionCatalog } from './extension.js';
-import { type LoadOptions, type LoadResult, loadConfiguration } from './load.js';
+import { Worker } from 'node:worker_threads';
+import type { LoadOptions, LoadResult } from './load.js';
 
 /** What the thread is asked to do; plain data. */
 export interface ThreadOptions extends LoadOptions {
@@ -36,27 +35,12 @@ export function loadInThread(entry: URL, options: ThreadOptions): Promise<LoadRe
   });
 }
 
-/** The body of the thread: loads what it was asked for, and answers. */
-export function runLoaderThread(extensions: readonly Extension[]): void {
-  if (isMainThread || !parentPort) throw new Error('runLoaderThread runs in a thread that loadInThread starts');
-  const options = workerData as ThreadOptions;
-  parentPort.postMessage(answer(options, extensions));
-}
-
-function answer(options: ThreadOptions, extensions: readonly Extension[]): LoadResult {
-  try {
-    return loadConfiguration(options, new ExtensionCatalog(extensions, options.disabledExtensions));
-  } catch (error) {
-    if (error instanceof RangeError) return refusal(options, `the configuration cannot be read: ${messageOf(error)}`);
-    throw error;
-  }
-}
-
 function tooLarge(options: ThreadOptions): LoadResult {
   return refusal(options, `the configuration needs more than ${MAX_HEAP_MB} MB of memory to load`);
 }
 
-function refusal(options: ThreadOptions, message: string): LoadResult {
+/** A result that refuses the whole configuration. */
+export function refusal(options: ThreadOptions, message: string): LoadResult {
   const source = options.path ?? '--config-yaml';
   return {
     ok: false,

@@ -40,6 +40,7 @@ export type LoadResult =
 export const NO_CONFIGURATION =
   'At least one of --config-path or --config-yaml or Options::configProto() should be non-empty';
 
+const YAML_OPTION = '--config-yaml';
 const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 
 /** Loads and checks a bootstrap. A user's mistake is never an exception. */
@@ -66,13 +67,21 @@ const MAX_EXPANSION = 1_000_000;
 
 function finish(problems: Problems, bootstrap: Message, unknownFields: number): LoadResult {
   const { errors, warnings, errorCount } = problems;
+  warnings.sort(inOrder);
   if (errorCount === 0) return { ok: true, bootstrap: bootstrap as Bootstrap, warnings, unknownFields };
+  errors.sort(inOrder);
   const rest = errorCount - errors.length;
   if (rest > 0) {
     const message = `and ${rest} further error${rest === 1 ? '' : 's'}`;
     errors.push({ source: errors[0]!.source, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 });
   }
   return { ok: false, errors, warnings };
+}
+
+/** As a reader goes through the texts: the file, then --config-yaml, each from top to bottom. */
+function inOrder(a: Problem, b: Problem): number {
+  if (a.source !== b.source) return a.source === YAML_OPTION ? 1 : -1;
+  return a.line - b.line || a.column - b.column;
 }
 
 function decodeAll(
@@ -100,7 +109,7 @@ function tableWith(catalog: ExtensionCatalog): ImplementedTable {
 function readSources(options: LoadOptions): SourceResult[] {
   const results: SourceResult[] = [];
   if (options.path) results.push(readFile(options.path));
-  if (options.yaml) results.push(readYaml('--config-yaml', options.yaml));
+  if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
   return results.length > 0 ? results : [refuse('', NO_CONFIGURATION)];
 }
 
@@ -115,13 +124,18 @@ function readFile(path: string): SourceResult {
     if (size > MAX_FILE_BYTES) return refuse(path, `the file is larger than ${MAX_FILE_BYTES >> 20} MiB`);
     bytes = readFileSync(path);
   } catch (error) {
-    return refuse(path, `unable to read file: ${messageOf(error)}`);
+    return refuse(path, `unable to read file: ${reasonOf(error)}`);
   }
   if (format === '.pb') return readProto(path, 'binary', bytes, BOOTSTRAP);
   const text = decodeText(bytes);
   if (text === undefined) return refuse(path, 'the file is not UTF-8 text');
   if (format === '.pb_text') return readProto(path, 'text', text, BOOTSTRAP);
   return format === '.json' ? readJson(path, text) : readYaml(path, text);
+}
+
+/** `no such file or directory` of `ENOENT: no such file or directory, open '…'`. */
+function reasonOf(error: unknown): string {
+  return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
 }
 
 const FORMATS = ['.yaml', '.yml', '.json', '.pb', '.pb_text'];

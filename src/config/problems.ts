@@ -10,6 +10,8 @@ export type Aspect = 'key' | 'value';
 /** After this many, the rest is only counted. */
 export const MAX_PROBLEMS = 100;
 
+const MAX_PATHS = 10_000;
+
 export class Problems {
   readonly errors: Problem[] = [];
   readonly warnings: Problem[] = [];
@@ -29,7 +31,7 @@ export class Problems {
 
   error(path: Path, message: string, aspect: Aspect = 'value'): void {
     this.errorCount++;
-    this.#paths.add(formatPath(path));
+    if (this.errorCount < MAX_PATHS) this.#paths.add(formatPath(path));
     if (this.errors.length < MAX_PROBLEMS) this.errors.push(this.#problem(path, message, aspect));
   }
 

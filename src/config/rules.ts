@@ -14,9 +14,22 @@ export function brokenRule(field: FieldType, value: unknown, enumType?: EnumType
   if (!field.rules) return undefined;
   if (value === undefined && field.oneof !== undefined) return undefined;
   if (value === undefined && field.hasPresence) return isRequired(field.rules) ? 'it must be set' : undefined;
-  if (field.shape === 'list') return brokenListRule(field.rules['repeated'] ?? NONE, (value as unknown[]) ?? []);
-  if (field.shape === 'map') return brokenMapRule(field.rules['map'] ?? NONE, (value as object) ?? {});
+  if (value === undefined) return brokenWhenUnset(field, enumType);
+  if (field.shape === 'list') return brokenListRule(field.rules['repeated'] ?? NONE, value as unknown[]);
+  if (field.shape === 'map') return brokenMapRule(field.rules['map'] ?? NONE, value as object);
   return brokenValueRule(field.rules, value, enumType);
+}
+
+/** Rules hold for the default that an unset field without presence has; breaking them means that it must be set. */
+function brokenWhenUnset(field: FieldType, enumType?: EnumType): string | undefined {
+  const rules = field.rules!;
+  const broken =
+    field.shape === 'list'
+      ? brokenListRule(rules['repeated'] ?? NONE, [])
+      : field.shape === 'map'
+        ? brokenMapRule(rules['map'] ?? NONE, {})
+        : brokenValueRule(rules, undefined, enumType);
+  return broken === undefined ? undefined : 'it must be set';
 }
 
 /** The rules that each element of a list, key of a map or value of a map obeys. */
@@ -111,17 +124,17 @@ function brokenTextRule(rules: Rules, value: string): string | undefined {
 
 const HEADER_NAME = /^:?[0-9a-zA-Z!#$%&'*+\-.^_|~`]+$/;
 const HEADER_VALUE = /^[^\u0000-\u0008\u000a-\u001f\u007f]*$/;
-const LOOSE_NAME = /^[^\u0000\u000a\u000d]+$/;
-const LOOSE_VALUE = /^[^\u0000\u000a\u000d]*$/;
+/** What `strict: false` leaves of both, the empty text included. */
+const HEADER_STRING = /^[^\u0000\u000a\u000d]*$/;
 const HOSTNAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function brokenFormat(rules: Rules, value: string): string | undefined {
   const isStrict = rules['strict'] !== false;
-  if (rules['well_known_regex'] === 'HTTP_HEADER_NAME' && !(isStrict ? HEADER_NAME : LOOSE_NAME).test(value)) {
+  if (rules['well_known_regex'] === 'HTTP_HEADER_NAME' && !(isStrict ? HEADER_NAME : HEADER_STRING).test(value)) {
     return value === '' ? 'it must not be empty' : `${describe(value)} is no valid header name`;
   }
-  if (rules['well_known_regex'] === 'HTTP_HEADER_VALUE' && !(isStrict ? HEADER_VALUE : LOOSE_VALUE).test(value)) {
+  if (rules['well_known_regex'] === 'HTTP_HEADER_VALUE' && !(isStrict ? HEADER_VALUE : HEADER_STRING).test(value)) {
     return `${describe(value)} is no valid header value`;
   }
   for (const [rule, isValid] of FORMATS) {

@@ -14,6 +14,7 @@ import {
   parseDocument,
   type Scalar,
   type SchemaOptions,
+  type YAMLError,
   type YAMLMap,
 } from 'yaml';
 import { messageOf } from '../common/errors.js';
@@ -46,10 +47,10 @@ export function readYaml(name: string, text: string): SourceResult {
   } catch (error) {
     return refuse(name, text, 0, error instanceof RangeError ? TOO_DEEP : `invalid YAML: ${messageOf(error)}`);
   }
-  const mistakes = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_PROBLEMS);
-  if (mistakes.length > 0) {
-    return { problems: mistakes.map((mistake) => syntaxProblem(name, text, mistake.pos[0], mistake.message)) };
-  }
+  // Other warnings are of taste, such as where a bracket stands.
+  const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
+  const mistakes = [...document.errors, ...unknownTags];
+  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes) };
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
@@ -62,6 +63,8 @@ export function readYaml(name: string, text: string): SourceResult {
 
 /** Reads strict JSON. */
 export function readJson(name: string, text: string): SourceResult {
+  const tooDeep = tooDeepAt(text);
+  if (tooDeep !== undefined) return refuse(name, text, tooDeep, TOO_DEEP);
   try {
     const value: unknown = JSON.parse(text);
     let document: Document.Parsed | undefined;
@@ -77,7 +80,6 @@ export function readJson(name: string, text: string): SourceResult {
       },
     };
   } catch (error) {
-    if (error instanceof RangeError) return refuse(name, text, 0, TOO_DEEP);
     const message = messageOf(error);
     const position = /at position (\d+)/.exec(message);
     const what = message.replace(/,? ?(in JSON )?at position \d+.*$/s, '').replace(/, ".*" is not valid JSON$/s, '');
@@ -85,7 +87,8 @@ export function readJson(name: string, text: string): SourceResult {
   }
 }
 
-const MAX_SYNTAX_PROBLEMS = 20;
+const MAX_SYNTAX_PROBLEMS = 10;
+const ONE_DOCUMENT = 'a configuration is one YAML document, and another one begins here';
 const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
 
 /** Duplicate keys are found by PlainReader: the library compares each key with all others. */
@@ -187,6 +190,17 @@ function narrow(value: Scalar['value']): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
+/** Where a JSON text exceeds the depth; found before it is parsed, for the parser would build all of it. */
+function tooDeepAt(text: string): number | undefined {
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (token === '[' || token === '{') depth++;
+    else if (token === ']' || token === '}') depth--;
+    if (depth > MAX_DEPTH) return index;
+  }
+  return undefined;
+}
+
 function locateIn(document: Document, text: string, path: Path, at: 'key' | 'value'): Place | undefined {
   let node: unknown = document.contents;
   let key: unknown = node;
@@ -219,6 +233,19 @@ function isSpelling(key: string, name: string): boolean {
     key === name ||
     (name.includes('_') && !key.includes('_') && key.toLowerCase() === name.replaceAll('_', '').toLowerCase())
   );
+}
+
+/** One a line, as what follows a mistake on its line is mostly its consequence. */
+function syntaxProblems(name: string, text: string, mistakes: readonly YAMLError[]): Problem[] {
+  const problems: Problem[] = [];
+  for (const { code, message, pos } of mistakes) {
+    // The composer notes its own stack overflow as one more mistake in the text.
+    if (message.includes('call stack')) return [syntaxProblem(name, text, pos[0], TOO_DEEP)];
+    const problem = syntaxProblem(name, text, pos[0], code === 'MULTIPLE_DOCS' ? ONE_DOCUMENT : message);
+    if (problem.line !== problems.at(-1)?.line) problems.push(problem);
+    if (problems.length === MAX_SYNTAX_PROBLEMS) break;
+  }
+  return problems;
 }
 
 function syntaxProblem(name: string, text: string, offset: number, message: string): Problem {

@@ -22,14 +22,15 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
 
 function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const type = cluster.type ?? 'STATIC';
+  const isTypeWrong = problems.has([...path, 'type']);
   if (!cluster.load_assignment) {
-    if (!problems.has([...path, 'load_assignment']) && !problems.has([...path, 'type'])) {
+    if (!problems.has([...path, 'load_assignment']) && !isTypeWrong) {
       problems.error(path, `a cluster of type ${type} needs a load_assignment`);
     }
     return;
   }
   const endpoints = endpointsOf(cluster, path);
-  for (const { endpoint, at } of endpoints) checkEndpoint(type, endpoint, at, problems);
+  for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
       [...path, 'load_assignment'],
@@ -47,7 +48,7 @@ function endpointsOf(cluster: Cluster, path: Path): { readonly endpoint: Endpoin
   );
 }
 
-function checkEndpoint(type: string, endpoint: Endpoint, path: Path, problems: Problems): void {
+function checkEndpoint(type: string, isTypeWrong: boolean, endpoint: Endpoint, path: Path, problems: Problems): void {
   const { address } = endpoint;
   if (!address) {
     if (!problems.has([...path, 'address'])) problems.error(path, 'an endpoint needs an address');
@@ -55,7 +56,7 @@ function checkEndpoint(type: string, endpoint: Endpoint, path: Path, problems: P
   }
   if (type === 'STATIC') {
     const host = address.socket_address?.address;
-    if (host === undefined || isIP(host) !== 0) return;
+    if (host === undefined || isIP(host) !== 0 || isTypeWrong) return;
     problems.error(
       [...path, 'address', 'socket_address', 'address'],
       `malformed IP address: ${host}. Consider setting the cluster's type to 'STRICT_DNS' or 'LOGICAL_DNS'`,

@@ -1,6 +1,6 @@
 // Names that may be given only once.
 
-import type { Path } from '../path.js';
+import { formatPath, type Path } from '../path.js';
 import type { Problems } from '../problems.js';
 
 /** Reports each name that an earlier element of the list has; empty names do not count. */
@@ -15,6 +15,6 @@ export function checkUnique(
     if (name === undefined || name === '') return;
     const earlier = first.get(name);
     if (earlier === undefined) first.set(name, index);
-    else problems.error(pathOf(index), `duplicate ${what} '${name}': the name is used by number ${earlier} as well`);
+    else problems.error(pathOf(index), `duplicate ${what} '${name}': ${formatPath(pathOf(earlier))} is the same`);
   });
 }

@@ -1,0 +1,125 @@
+// Hostile and damaged input is refused within bounds; nothing that a file holds makes the loader throw.
+
+import t from 'tap';
+import { formatProblems } from '../../src/config/problem.js';
+import { GOOD } from './good.js';
+import { bootstrapOf, loadText, problemsOf } from './load-text.js';
+
+t.test('values nested too deeply are refused, in every form', async (t) => {
+  const levels = 100_000;
+  t.match(problemsOf('['.repeat(levels)), /^baton\.yaml:1:\d+: nested deeper than 100 levels\n/);
+  t.match(problemsOf(`node: ${'{ a: '.repeat(150)}${'}'.repeat(150)}`), /nested deeper than 100 levels/);
+  t.match(
+    problemsOf(`${'['.repeat(levels)}${']'.repeat(levels)}`, { file: 'a.json' }),
+    /nested deeper than 100 levels/,
+  );
+  const message = 'admin { address { '.repeat(1);
+  t.match(problemsOf(message.repeat(2000), { file: 'a.pb_text' }), /^a\.pb_text: unable to read the file as a text/);
+  t.match(
+    problemsOf(new Uint8Array(50_000).fill(0x0b), { file: 'a.pb' }),
+    /^a\.pb: unable to read the file as a binary/,
+  );
+});
+
+t.test('aliases that expand without end are refused', async (t) => {
+  const lines = ['    a0: &a0 [x, x, x, x, x, x, x, x, x]'];
+  for (let level = 1; level < 12; level++) {
+    lines.push(
+      `    a${level}: &a${level} [${Array(9)
+        .fill(`*a${level - 1}`)
+        .join(', ')}]`,
+    );
+  }
+  t.match(problemsOf(`node:\n  metadata:\n${lines.join('\n')}\n`), /aliases expand to too many values/);
+});
+
+t.test('keys that mean something to JavaScript are ordinary keys', async (t) => {
+  const text = '{"node": {"metadata": {"__proto__": {"x": 1}, "constructor": 2, "toString": 3}}}';
+  for (const file of ['a.json', 'a.yaml']) {
+    const metadata = bootstrapOf(text, { file }).node?.metadata;
+    t.same(Object.keys(metadata ?? {}).sort(), ['__proto__', 'constructor', 'toString']);
+    t.equal(({} as { x?: number }).x, undefined);
+  }
+  t.match(problemsOf('{"constructor": 1, "__proto__": 2}', { file: 'a.json' }), /unknown field '__proto__'/);
+});
+
+t.test('a good configuration with any damage is either loaded or refused with places and reasons', async (t) => {
+  const random = seeded(20_240_607);
+  const json = JSON.stringify(bootstrapOf(GOOD), null, 1);
+  let refused = 0;
+  for (let round = 0; round < 600; round++) {
+    const [file, text] = round % 2 === 0 ? (['a.yaml', GOOD] as const) : (['a.json', json] as const);
+    const damaged = damage(text, random);
+    const result = loadText(damaged, { file });
+    if (result.ok) continue;
+    refused++;
+    const shown = formatProblems(result.errors);
+    t.ok(shown.length > 0);
+    t.notMatch(shown, /\.js:\d+|\bat \w+ \(|undefined|\[object/, `round ${round}`, { damaged });
+  }
+  t.ok(refused > 100, `${refused} of 600 were refused`);
+});
+
+/** Changes a text in one of the ways in which editors, templates and attackers do. */
+function damage(text: string, random: (below: number) => number): string {
+  const lines = text.split('\n');
+  const line = random(lines.length);
+  const at = random(text.length);
+  switch (random(8)) {
+    case 0:
+      return text.slice(0, at);
+    case 1:
+      return text.slice(0, at) + PIECES[random(PIECES.length)] + text.slice(at);
+    case 2:
+      return text.slice(0, at) + text.slice(at + 1 + random(20));
+    case 3:
+      return lines.filter((_text, index) => index !== line).join('\n');
+    case 4:
+      lines.splice(line, 0, lines[random(lines.length)]!);
+      return lines.join('\n');
+    case 5:
+      lines[line] = lines[line]!.replace(/[\w.-]+(?=[^\w.-]*$)/, PIECES[random(PIECES.length)]!);
+      return lines.join('\n');
+    case 6:
+      lines[line] = ` ${lines[line]}`;
+      return lines.join('\n');
+    default: {
+      const words = text.match(/[a-z_]{4,}/g)!;
+      return text.replace(words[random(words.length)]!, words[random(words.length)]!);
+    }
+  }
+}
+
+const PIECES = [
+  ...['null', '{}', '[]', '-1', '1e999', '99999999999999999999', '0.5', 'true', '"', "'", '&a ', '*a', '!x ', '<<: '],
+  ...[
+    '\t',
+    '\u0000',
+    '\ud800',
+    '\n',
+    '---\n',
+    '{',
+    '}',
+    ']',
+    ':',
+    ',',
+    '#',
+    '%',
+    '@',
+    '5s',
+    '-5s',
+    '"@type": x',
+    '\ufeff',
+  ],
+];
+
+/** A small generator with a seed (mulberry32): a failing round can be repeated. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}

@@ -1,0 +1,49 @@
+// Loads a configuration text through a real file, as the tests write them.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExtensionCatalog } from '../../src/config/extension.js';
+import type { Bootstrap } from '../../src/config/generated/api.js';
+import { type LoadOptions, type LoadResult, loadConfiguration } from '../../src/config/load.js';
+import { formatProblems } from '../../src/config/problem.js';
+import { testCatalog } from './catalog.js';
+
+export interface TextOptions extends Omit<LoadOptions, 'path'> {
+  readonly file?: string;
+  readonly catalog?: ExtensionCatalog;
+}
+
+/** Writes the text to a file, loads it, and removes it. */
+export function loadText(text: string | Uint8Array, options: TextOptions = {}): LoadResult {
+  return withFile(text, options.file ?? 'baton.yaml', (path) => {
+    const { file: _file, catalog = testCatalog(), ...rest } = options;
+    return loadConfiguration({ path, ...rest }, catalog);
+  });
+}
+
+/** What the user reads, with the file's folder left out. */
+export function problemsOf(text: string | Uint8Array, options: TextOptions = {}): string {
+  const result = loadText(text, options);
+  return result.ok
+    ? ''
+    : formatProblems(result.errors).replaceAll(/\S*\/(?=[^/\s]+\.(yaml|yml|json|pb|pb_text|txt)\b)/g, '');
+}
+
+/** The bootstrap, or an exception that shows what is wrong. */
+export function bootstrapOf(text: string | Uint8Array, options: TextOptions = {}): Bootstrap {
+  const result = loadText(text, options);
+  if (!result.ok) throw new Error(formatProblems(result.errors));
+  return result.bootstrap;
+}
+
+export function withFile<T>(text: string | Uint8Array, name: string, use: (path: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), 'baton-config-'));
+  try {
+    const path = join(folder, name);
+    writeFileSync(path, text);
+    return use(path);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
