@@ -69,9 +69,9 @@ export class AccessLogFiles {
     return sum;
   }
 
-  /** After a rotation (SIGUSR1, POST /reopen_logs): what is logged from now on goes to the files that have the paths now. */
-  reopenAll(): void {
-    for (const file of this.#files.values()) file.reopen();
+  /** After a rotation (SIGUSR1, POST /reopen_logs): when it resolves, the files that have the paths now are written to. */
+  async reopenAll(): Promise<void> {
+    await Promise.all([...this.#files.values()].map((file) => file.reopen()));
   }
 
   /** Writes all that is buffered; resolves when it is written, or cannot be. The caller sets the time limit. */
@@ -79,7 +79,10 @@ export class AccessLogFiles {
     await Promise.all([...this.#files.values()].map((file) => file.flush()));
   }
 
-  /** The same before it returns, for the end of a process. A pipe that nobody reads delays it by `timeoutMs` at most. */
+  /**
+   * The same before it returns, for an end that cannot wait: flush() is surer, for it also knows of the write that is under
+   * way. A pipe that nobody reads delays it by `timeoutMs` at most.
+   */
   flushSync(timeoutMs = 1000): void {
     for (const file of this.#files.values()) file.flushSync(timeoutMs);
   }
@@ -137,10 +140,10 @@ export class AccessLogFile {
     else if (!this.#isTimerSet) this.#setTimer();
   }
 
-  reopen(): void {
+  reopen(): Promise<void> {
     // What was logged before the rotation belongs to the old file.
     this.#handOver();
-    this.#writer.reopen();
+    return this.#writer.reopen();
   }
 
   flush(): Promise<void> {

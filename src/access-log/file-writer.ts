@@ -9,6 +9,8 @@ import { BatonError, messageOf } from '../common/errors.js';
 /** Waits before the next try: a busy pipe empties soon, a full disk does not. */
 const BUSY_RETRY_MS = 5;
 const FAILED_RETRY_MS = 1000;
+/** How long flushSync() waits for what another thread writes. */
+const UNDER_WAY_MS = 20;
 /** Writes to a pipe up to this length are never mixed with those of other threads (PIPE_BUF). */
 const PIPE_WRITE_BYTES = 4096;
 const PIPE_WRITES_A_TURN = 16;
@@ -91,20 +93,17 @@ export class FileWriter {
     this.#next();
   }
 
-  /** Opens the file anew after a rotation. The old one goes on being used when that fails. */
-  reopen(): void {
-    if (this.#target.isStandard || this.#isClosed) return;
-    open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
-      if (error !== null) {
-        this.#options.counters.reopenFailed++;
-        this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}`);
-      } else if (this.#isClosed) {
-        close(fd);
-      } else {
-        if (this.#nextFd >= 0) close(this.#nextFd);
-        this.#nextFd = fd;
-        this.#next();
-      }
+  /**
+   * Opens the file anew after a rotation. The old one goes on being used until that is done, which resolves the promise,
+   * or when it fails, which resolves it too.
+   */
+  reopen(): Promise<void> {
+    if (this.#target.isStandard || this.#isClosed) return Promise.resolve();
+    return new Promise((resolve) => {
+      open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
+        this.#reopened(error, fd);
+        resolve();
+      });
     });
   }
 
@@ -112,15 +111,21 @@ export class FileWriter {
   drained(): Promise<void> {
     if (this.#isClosed || (this.#writing === 0 && (this.#queue.length === 0 || this.#isFailing)))
       return Promise.resolve();
+    this.#retry?.ref();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Writes all that waits before it returns, but gives up at the first error and after `timeoutMs` of a busy pipe. */
+  /**
+   * Writes all that waits before it returns, but gives up at the first error and after `timeoutMs` of a busy pipe. A write
+   * that is under way in another thread is given a moment, and is lost if that thread has not begun it by the end.
+   */
   flushSync(timeoutMs: number): void {
     const deadline = performance.now() + timeoutMs;
-    // A write that is under way goes on in its own thread: the process does not end before it.
     const first = this.#writing > 0 ? 1 : 0;
-    if (first > 0) this.#splitFirst();
+    if (first > 0) {
+      Atomics.wait(sleeper, 0, 0, UNDER_WAY_MS);
+      this.#splitFirst();
+    }
     while (this.#queue.length > first) {
       const code = this.#writeNow(first);
       if (code === '') continue;
@@ -136,6 +141,19 @@ export class FileWriter {
     clearTimeout(this.#retry);
     this.#dropAll();
     if (this.#writing === 0) this.#closeFds();
+  }
+
+  #reopened(error: NodeJS.ErrnoException | null, fd: number): void {
+    if (error !== null) {
+      this.#options.counters.reopenFailed++;
+      this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}`);
+    } else if (this.#isClosed) {
+      close(fd);
+    } else {
+      if (this.#nextFd >= 0) close(this.#nextFd);
+      this.#nextFd = fd;
+      this.#next();
+    }
   }
 
   #next(): void {
@@ -220,7 +238,9 @@ export class FileWriter {
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       this.#next();
-    }, delayMs).unref();
+    }, delayMs);
+    // Waiting for a reader keeps no process alive, unless somebody waits for that.
+    if (this.#waiting.length === 0) this.#retry.unref();
   }
 
   /** Makes what is not under way of the first chunk a chunk of its own. */
