@@ -1,0 +1,85 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  compileFileFormat,
+  createFileAccessLogger,
+  createStderrAccessLogger,
+  createStdoutAccessLogger,
+  type FileAccessLogConfig,
+} from '../../src/access-log/access-logger.js';
+import { AccessLogFiles } from '../../src/access-log/file-log.js';
+import { stream, tcpStream } from './stream.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'baton-logger-'));
+t.teardown(() => rmSync(directory, { recursive: true }));
+
+t.test('each way to give a format', async (t) => {
+  const file = join(directory, 'format.txt');
+  writeFileSync(file, '%ROUTE_NAME% from a file\n');
+  process.env.BATON_TEST_FORMAT = '%ROUTE_NAME% from the environment\n';
+  const cases: [config: FileAccessLogConfig, line: string | RegExp][] = [
+    [{}, /^\[2016-04-15T20:17:00\.310Z\] "GET .*"\n$/],
+    [{ log_format: {} }, /^\[2016-04-15T20:17:00\.310Z\] "GET .*"\n$/],
+    [{ format: '%ROUTE_NAME%\n' }, 'to_places\n'],
+    [{ json_format: { a: '%DURATION%' } }, '{"a":"226"}\n'],
+    [{ typed_json_format: { a: '%DURATION%' } }, '{"a":226}\n'],
+    [{ log_format: { text_format: '%ROUTE_NAME% old\n' } }, 'to_places old\n'],
+    [{ log_format: { text_format_source: { inline_string: '%ROUTE_NAME%' } } }, 'to_places'],
+    [{ log_format: { text_format_source: { inline_bytes: Buffer.from('%DURATION%').toString('base64') } } }, '226'],
+    [{ log_format: { text_format_source: { filename: file } } }, 'to_places from a file\n'],
+    [
+      { log_format: { text_format_source: { environment_variable: 'BATON_TEST_FORMAT' } } },
+      'to_places from the environment\n',
+    ],
+    [{ log_format: { json_format: { b: '%REQ(X-NONE)%', a: '%DURATION%' } } }, '{"a":226,"b":null}\n'],
+    [{ log_format: { json_format: { b: '%REQ(X-NONE)%' }, omit_empty_values: true } }, '{}\n'],
+    [{ log_format: { text_format: '<%REQ(X-NONE)%>', omit_empty_values: true } }, '<>'],
+  ];
+  for (const [config, line] of cases) {
+    const text = compileFileFormat(config).text(stream());
+    if (typeof line === 'string') t.equal(text, line, JSON.stringify(config));
+    else t.match(text, line, JSON.stringify(config));
+  }
+});
+
+t.test('a format that cannot be had is refused', async (t) => {
+  const source = (text_format_source: object) => () => compileFileFormat({ log_format: { text_format_source } });
+  t.throws(source({ filename: join(directory, 'none') }), { code: 'CONFIG_UNREADABLE', message: /ENOENT/ });
+  t.throws(source({ environment_variable: 'BATON_TEST_UNSET' }), /BATON_TEST_UNSET is not set/);
+  t.throws(source({ inline_string: '%NOPE%' }), /unknown operator %NOPE%/);
+});
+
+t.test('a wrong format opens no file', async (t) => {
+  const path = join(directory, 'untouched.log');
+  t.throws(() => createFileAccessLogger({ path, format: '%NOPE%' }, new AccessLogFiles()));
+  t.throws(() => readFileSync(path), { code: 'ENOENT' });
+});
+
+t.test('one stream is logged by each logger in its form, with what it needs', async (t) => {
+  const files = new AccessLogFiles();
+  const path = join(directory, 'both.log');
+  const text = createFileAccessLogger({ path, format: '%REQ(:METHOD)%\n' }, files);
+  const json = createFileAccessLogger({ path, typed_json_format: { code: '%RESPONSE_CODE%' } }, files);
+  t.same([...text.needs.request], [':method']);
+  t.equal(json.needs.request.size, 0);
+  for (const info of [stream(), tcpStream()]) {
+    text.log(info);
+    json.log(info);
+  }
+  text.close();
+  json.log(stream({ responseCode: 503 }));
+  await files.flush();
+  t.equal(readFileSync(path, 'utf8'), 'GET\n{"code":204}\n-\n{"code":0}\n{"code":503}\n');
+  json.close();
+});
+
+t.test('standard output and standard error take the same formats', async (t) => {
+  const files = new AccessLogFiles();
+  for (const create of [createStdoutAccessLogger, createStderrAccessLogger]) {
+    const logger = create({ log_format: { text_format: '%RESP(SERVER)%' } }, files);
+    t.same([...logger.needs.response], ['server']);
+    logger.close();
+  }
+});
