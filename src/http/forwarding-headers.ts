@@ -57,6 +57,8 @@ export class ForwardingRules {
   readonly #userAgent: HeaderLine | undefined;
   readonly #serviceCluster: HeaderLine;
   readonly #serviceNode: HeaderLine | undefined;
+  /** For the usual request at the edge: nobody has forwarded it, and its id is made here. */
+  readonly #edgeLines: EdgeLines | undefined;
 
   constructor(config: ForwardingConfig, local: LocalIdentity) {
     this.#usesRemoteAddress = config.use_remote_address ?? false;
@@ -71,6 +73,13 @@ export class ForwardingRules {
     this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;
     this.#serviceCluster = new HeaderLine(SERVICE_CLUSTER, local.cluster);
     this.#serviceNode = local.node === '' ? undefined : new HeaderLine(SERVICE_NODE, local.node);
+    const isUsualEdge =
+      this.#usesRemoteAddress &&
+      this.#trustedHops === 0 &&
+      this.#appendsRemote &&
+      this.#generatesRequestId &&
+      !this.#preservesRequestId;
+    this.#edgeLines = isUsualEdge ? new EdgeLines(this.#localIp, this.#ip4Prefix) : undefined;
   }
 
   /**
@@ -86,6 +95,27 @@ export class ForwardingRules {
     headers.removeId(INTERNAL.id);
     const peer = connection.remoteIp;
     const hasForwardedFor = headers.mayHave(FORWARDED_FOR.id) && headers.findId(FORWARDED_FOR.id) >= 0;
+    const edgeLines = this.#edgeLines;
+    if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
+      this.isInternal = false;
+      removeControlHeaders(headers, true, internalOnly);
+      if (headers.mayHave(OTHER_HEADER)) removeUnknownControlHeaders(headers, false, true);
+      edgeLines.addTo(headers, peer, connection.scheme, random);
+      if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
+      if (this.#via !== '') appendVia(headers, this.#via);
+      return peer;
+    }
+    return this.#applyInGeneral(headers, connection, random, internalOnly, hasForwardedFor);
+  }
+
+  #applyInGeneral(
+    headers: HeaderBlock,
+    connection: EdgeConnection,
+    random: Random,
+    internalOnly: readonly HeaderKey[],
+    hasForwardedFor: boolean,
+  ): string {
+    const peer = connection.remoteIp;
     let client = peer;
     // Whether the address may make the request an internal one: only if nobody but the peer can have written it.
     let isSure: boolean;
@@ -110,7 +140,7 @@ export class ForwardingRules {
     if (this.#via !== '') appendVia(headers, this.#via);
     if (isEdge && client !== '') {
       headers.removeId(EXTERNAL_ADDRESS.id);
-      addAddress(headers, EXTERNAL_ADDRESS, this.#prefixOf(client), client);
+      addAddress(headers, EXTERNAL_ADDRESS, mappedPrefix(this.#ip4Prefix, client), client);
     }
     if (this.#generatesRequestId) this.#ensureRequestId(headers, isEdge, random);
     return client;
@@ -123,8 +153,8 @@ export class ForwardingRules {
 
   /** x-forwarded-for: all former values in one field, then the peer. */
   #appendPeer(headers: HeaderBlock, peer: string, hasFormer: boolean): void {
-    const ip = peer === '127.0.0.1' || peer === '::1' ? this.#localIp : peer;
-    const prefix = this.#prefixOf(ip);
+    const ip = isLoopback(peer) ? this.#localIp : peer;
+    const prefix = mappedPrefix(this.#ip4Prefix, ip);
     if (!hasFormer) {
       addAddress(headers, FORWARDED_FOR, prefix, ip);
       return;
@@ -146,10 +176,6 @@ export class ForwardingRules {
     endLine(headers, FORWARDED_FOR, start, writeText(bytes, at, ip));
   }
 
-  #prefixOf(ip: string): string {
-    return this.#ip4Prefix !== '' && !ip.includes(':') ? this.#ip4Prefix : '';
-  }
-
   #addUserAgent(headers: HeaderBlock, line: HeaderLine): void {
     this.#serviceCluster.setIn(headers);
     const index = headers.findId(USER_AGENT.id);
@@ -166,6 +192,83 @@ export class ForwardingRules {
     writeRequestId(headers.memory.bytes, at, random);
     endLine(headers, REQUEST_ID, at, at + REQUEST_ID_BYTES);
   }
+}
+
+/**
+ * The lines that the usual request gets at the edge, written in one go: address, scheme and id. They are kept for one
+ * client at a time, since the requests of a connection come one after another.
+ */
+class EdgeLines {
+  readonly #localIp: string;
+  readonly #ip4Prefix: string;
+  readonly #buffer = new Uint8Array(512);
+  #lines = this.#buffer;
+  #peer = '';
+  #scheme = '';
+  #addressLength = 0;
+  #protoStart = 0;
+  #protoLength = 0;
+  #externalStart = 0;
+  #externalLength = 0;
+  #requestIdStart = 0;
+
+  constructor(localIp: string, ip4Prefix: string) {
+    this.#localIp = localIp;
+    this.#ip4Prefix = ip4Prefix;
+  }
+
+  addTo(headers: HeaderBlock, peer: string, scheme: string, random: Random): void {
+    if (peer !== this.#peer || scheme !== this.#scheme) this.#build(peer, scheme);
+    headers.removeId(FORWARDED_PROTO.id);
+    headers.removeId(EXTERNAL_ADDRESS.id);
+    headers.removeId(REQUEST_ID.id);
+    const lines = this.#lines;
+    const start = headers.room(lines.length);
+    const { bytes } = headers.memory;
+    bytes.set(lines, start);
+    addWritten(headers, FORWARDED_FOR, start, this.#addressLength);
+    addWritten(headers, FORWARDED_PROTO, start + this.#protoStart, this.#protoLength);
+    addWritten(headers, EXTERNAL_ADDRESS, start + this.#externalStart, this.#externalLength);
+    const idStart = start + this.#requestIdStart;
+    writeRequestId(bytes, idStart + REQUEST_ID.bytes.length + 2, random);
+    addWritten(headers, REQUEST_ID, idStart, REQUEST_ID_BYTES);
+  }
+
+  #build(peer: string, scheme: string): void {
+    const ip = isLoopback(peer) ? this.#localIp : peer;
+    const address = mappedPrefix(this.#ip4Prefix, ip) + ip;
+    const external = mappedPrefix(this.#ip4Prefix, peer) + peer;
+    const buffer = this.#buffer;
+    let at = writeText(buffer, 0, `${FORWARDED_FOR.name}: ${address}\r\n`);
+    this.#protoStart = at;
+    at = writeText(buffer, at, `${FORWARDED_PROTO.name}: ${scheme}\r\n`);
+    this.#externalStart = at;
+    at = writeText(buffer, at, `${EXTERNAL_ADDRESS.name}: ${external}\r\n`);
+    this.#requestIdStart = at;
+    at = writeText(buffer, at, `${REQUEST_ID.name}: ${' '.repeat(REQUEST_ID_BYTES)}\r\n`);
+    this.#lines = buffer.subarray(0, at);
+    this.#peer = peer;
+    this.#scheme = scheme;
+    this.#addressLength = address.length;
+    this.#protoLength = scheme.length;
+    this.#externalLength = external.length;
+  }
+}
+
+/** Adds a field whose line is already written. */
+function addWritten(headers: HeaderBlock, key: HeaderKey, start: number, valueLength: number): void {
+  const nameEnd = start + key.bytes.length;
+  const valueEnd = nameEnd + 2 + valueLength;
+  headers.addField(key.id, start, nameEnd, nameEnd + 2, valueEnd, valueEnd + 2);
+}
+
+function isLoopback(ip: string): boolean {
+  return ip === '127.0.0.1' || ip === '::1';
+}
+
+/** What makes an IPv4 address an IPv6 one, if that is asked for. */
+function mappedPrefix(prefix: string, ip: string): string {
+  return prefix !== '' && !ip.includes(':') ? prefix : '';
 }
 
 const FORWARDED_FOR = headerKey('x-forwarded-for');

@@ -22,8 +22,7 @@ export class HeaderLine {
     const line = this.bytes;
     const length = line.length;
     const start = headers.room(length);
-    const { bytes } = headers.memory;
-    for (let i = 0; i < length; i++) bytes[start + i] = line[i]!;
+    headers.memory.bytes.set(line, start);
     const nameEnd = start + this.key.bytes.length;
     headers.addField(this.key.id, start, nameEnd, nameEnd + 2, start + length - 2, start + length);
   }
@@ -56,4 +55,10 @@ export function endLine(headers: HeaderBlock, key: HeaderKey, valueStart: number
   bytes[valueEnd + 1] = 10;
   const nameEnd = valueStart - 2;
   headers.addField(key.id, nameEnd - key.bytes.length, nameEnd, valueStart, valueEnd, valueEnd + 2);
+}
+
+/** Copies [from, end) to `to`. Short ranges byte by byte: calling copyWithin() costs as much as 60 of them. */
+export function copyBytes(bytes: Uint8Array, to: number, from: number, end: number): void {
+  if (end - from > 64) bytes.copyWithin(to, from, end);
+  else while (from < end) bytes[to++] = bytes[from++]!;
 }

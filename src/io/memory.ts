@@ -127,6 +127,11 @@ export class Memory {
     return this.#buffer.latin1Slice(start, end);
   }
 
+  /** Writes Latin-1 text to the bytes from `offset` on; returns where it ends. */
+  write(offset: number, text: string): number {
+    return offset + this.#buffer.latin1Write(text, offset, text.length);
+  }
+
   /** Bytes of all blocks that are out. */
   retainedBytes(): number {
     let sum = 0;
@@ -148,7 +153,10 @@ export class Memory {
 }
 
 /** Node's own decoder, without the argument handling of toString(). */
-type Latin1Buffer = Buffer & { latin1Slice(start: number, end: number): string };
+type Latin1Buffer = Buffer & {
+  latin1Slice(start: number, end: number): string;
+  latin1Write(text: string, offset: number, length: number): number;
+};
 
 /** Blocks of one size: those given back are taken again last-in first-out, so that warm pages are used first. */
 class BlockRegion {

@@ -6,7 +6,7 @@ const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 export const TOKEN = table(`!#$%&'*+-.^_\`|~${LETTERS_AND_DIGITS}`);
 
 /** Field values and reason phrases: visible bytes, space, tab, and those above 127. */
-export const TEXT = tableWhere((byte) => byte === 9 || (byte >= 32 && byte !== 127));
+const TEXT = tableWhere((byte) => byte === 9 || (byte >= 32 && byte !== 127));
 
 /** Request targets: neither controls, nor space, nor a fragment. Bytes above 127 occur and are passed on, as Envoy does. */
 export const TARGET = tableWhere((byte) => byte > 32 && byte !== 127 && byte !== 35);
@@ -42,6 +42,27 @@ export const enum Char {
   Question = 63,
   OpenBracket = 91,
   CloseBracket = 93,
+}
+
+/**
+ * Offset of the first byte at or behind `at` that is no TEXT, or `end`. `words` are the same bytes, four at a time: for the
+ * values of a browser that takes a third of the time that single bytes take.
+ */
+export function textEnd(bytes: Uint8Array, words: Int32Array, at: number, end: number): number {
+  while (at < end) {
+    while ((at & 3) === 0 && at + 4 <= end) {
+      const word = words[at >> 2]!;
+      const belowSpace = (word - 0x20202020) & ~word;
+      const notDel = word ^ 0x7f7f7f7f;
+      const isDel = (notDel - 0x01010101) & ~notDel;
+      if (((belowSpace | isDel) & 0x80808080) !== 0) break;
+      at += 4;
+    }
+    // Unaligned bytes, or a word with a byte that may be a control: a tab, or the end.
+    const stop = Math.min(end, (at | 3) + 1);
+    for (; at < stop; at++) if (TEXT[bytes[at]!] === 0) return at;
+  }
+  return end;
 }
 
 function table(characters: string): Uint8Array {

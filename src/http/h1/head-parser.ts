@@ -14,7 +14,7 @@ import {
 import type { Memory } from '../../io/memory.js';
 import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
 import { isAuthority, Port } from './authority.js';
-import { Char, TARGET, TEXT, TOKEN } from './characters.js';
+import { Char, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { codingError, parseContentLength } from './framing.js';
 
@@ -62,6 +62,7 @@ export class HeadParser {
 
   readonly #memory: Memory;
   readonly #bytes: Uint8Array;
+  readonly #words: Int32Array;
 
   #kind = HeadKind.Request;
   #stage = Stage.Begin;
@@ -80,6 +81,7 @@ export class HeadParser {
   constructor(memory: Memory) {
     this.#memory = memory;
     this.#bytes = memory.bytes;
+    this.#words = new Int32Array(memory.bytes.buffer, 0, memory.bytes.byteLength >> 2);
   }
 
   /** A head begins at `start`. */
@@ -182,8 +184,7 @@ export class HeadParser {
       this.#scan = at;
       this.#stage = Stage.Reason;
     }
-    let at = this.#scan;
-    while (at < end && TEXT[bytes[at]!] !== 0) at++;
+    const at = textEnd(bytes, this.#words, this.#scan, end);
     if (at + 1 >= end) {
       if (at < end && bytes[at] !== Char.Cr) return -H1Error.StatusLine;
       return this.#waitAt(at);
@@ -230,6 +231,7 @@ export class HeadParser {
   /** Field lines up to the empty line: returns the offset behind it. */
   #fields(head: HeaderBlock, end: number, maxHeaders: number): number {
     const bytes = this.#bytes;
+    const words = this.#words;
     let lineStart = this.#lineStart;
     let at = this.#scan;
     let nameEnd = this.#nameEnd;
@@ -246,7 +248,7 @@ export class HeadParser {
         }
         nameEnd = at++;
       }
-      while (at < end && TEXT[bytes[at]!] !== 0) at++;
+      at = textEnd(bytes, words, at, end);
       if (at + 1 >= end) {
         if (at < end && bytes[at] !== Char.Cr) return -valueError(bytes[at]!);
         break;

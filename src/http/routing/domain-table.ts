@@ -95,10 +95,9 @@ class KeyTable<T> {
 
   readonly #isBackwards: boolean;
   readonly #keys: Uint8Array[] = [];
-  readonly #hashes: number[] = [];
   #lengths = new Uint8Array(1);
-  /** Index of a key plus 1; 0 is free. */
-  #slots = new Int32Array(8);
+  /** Index of a key plus 1, 0 for a free slot; then the key's hash. */
+  #slots = new Int32Array(16);
   #mask = 7;
 
   constructor(isBackwards: boolean) {
@@ -110,7 +109,6 @@ class KeyTable<T> {
     const hash = this.#hash(key);
     if (this.find(hash, key, 0, key.length) !== NONE) return false;
     this.#keys.push(key);
-    this.#hashes.push(hash);
     this.values.push(value);
     if (key.length > this.longest) {
       this.longest = key.length;
@@ -119,8 +117,8 @@ class KeyTable<T> {
       this.#lengths = lengths;
     }
     this.#lengths[key.length] = 1;
-    if (this.#keys.length * 2 > this.#slots.length) this.#rehash(this.#slots.length * 2);
-    else this.#place(this.#keys.length - 1);
+    if (this.#keys.length * 2 > this.#mask + 1) this.#grow();
+    else this.#place(this.#keys.length - 1, hash);
     return true;
   }
 
@@ -133,9 +131,9 @@ class KeyTable<T> {
   find(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
     for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
-      const index = this.#slots[slot]! - 1;
+      const index = this.#slots[slot * 2]! - 1;
       if (index < 0) return NONE;
-      if (this.#hashes[index] !== hash) continue;
+      if (this.#slots[slot * 2 + 1] !== hash) continue;
       const key = this.#keys[index]!;
       if (key.length !== length) continue;
       let at = 0;
@@ -151,16 +149,19 @@ class KeyTable<T> {
     return hash;
   }
 
-  #rehash(size: number): void {
-    this.#slots = new Int32Array(size);
-    this.#mask = size - 1;
-    for (let index = 0; index < this.#keys.length; index++) this.#place(index);
+  #grow(): void {
+    this.#mask = this.#mask * 2 + 1;
+    this.#slots = new Int32Array((this.#mask + 1) * 2);
+    this.#keys.forEach((key, index) => {
+      this.#place(index, this.#hash(key));
+    });
   }
 
-  #place(index: number): void {
-    let slot = spread(this.#hashes[index]!) & this.#mask;
-    while (this.#slots[slot] !== 0) slot = (slot + 1) & this.#mask;
-    this.#slots[slot] = index + 1;
+  #place(index: number, hash: number): void {
+    let slot = spread(hash) & this.#mask;
+    while (this.#slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask;
+    this.#slots[slot * 2] = index + 1;
+    this.#slots[slot * 2 + 1] = hash;
   }
 }
 

@@ -4,7 +4,7 @@ import { headerKey } from '../../common/header-names.js';
 import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
 import type { RouteAction } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../header-block.js';
-import { beginLine, endLine, HeaderLine } from '../header-line.js';
+import { beginLine, copyBytes, endLine, HeaderLine } from '../header-line.js';
 import { pathEndOf } from '../query.js';
 import { byteText, regexText } from './regex-text.js';
 import { located } from './string-rule.js';
@@ -79,7 +79,7 @@ function noteFormerHost(headers: HeaderBlock, appends: boolean, keepsOriginal: b
     headers.remove(ORIGINAL_HOST);
     const length = headers.valueEnd(index) - headers.valueStart(index);
     const at = beginLine(headers, ORIGINAL_HOST, length);
-    headers.memory.bytes.copyWithin(at, headers.valueStart(index), headers.valueEnd(index));
+    copyBytes(headers.memory.bytes, at, headers.valueStart(index), headers.valueEnd(index));
     endLine(headers, ORIGINAL_HOST, at, at + length);
   }
 }

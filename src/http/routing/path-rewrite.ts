@@ -4,7 +4,7 @@ import { headerKey } from '../../common/header-names.js';
 import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../header-block.js';
-import { beginLine, endLine } from '../header-line.js';
+import { beginLine, copyBytes, endLine } from '../header-line.js';
 import { pathEndOf } from '../query.js';
 import type { PathRule } from './path-rule.js';
 import { byteText, regexText } from './regex-text.js';
@@ -56,7 +56,7 @@ export class PathRewrite {
     const start = headers.room(prefix.length + keptLength);
     const { bytes } = headers.memory;
     for (let i = 0; i < prefix.length; i++) bytes[start + i] = prefix[i]!;
-    bytes.copyWithin(start + prefix.length, headers.pathEnd - keptLength, headers.pathEnd);
+    copyBytes(bytes, start + prefix.length, headers.pathEnd - keptLength, headers.pathEnd);
     headers.pathStart = start;
     headers.pathEnd = start + prefix.length + keptLength;
     headers.startLineEnd = headers.startLineStart;
@@ -67,6 +67,6 @@ function noteFormerPath(headers: HeaderBlock): void {
   headers.remove(ORIGINAL_PATH);
   const length = headers.pathEnd - headers.pathStart;
   const at = beginLine(headers, ORIGINAL_PATH, length);
-  headers.memory.bytes.copyWithin(at, headers.pathStart, headers.pathEnd);
+  copyBytes(headers.memory.bytes, at, headers.pathStart, headers.pathEnd);
   endLine(headers, ORIGINAL_PATH, at, at + length);
 }

@@ -1,6 +1,6 @@
 // The retries of one request: what the policy and the request's own x-envoy-* headers allow, and what is left of it.
 
-import { headerKey, knownHeader } from '../../common/header-names.js';
+import { headerKey, knownHeader, OTHER_HEADER } from '../../common/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 import { matchesAny } from './header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
@@ -166,8 +166,15 @@ function grpcCondition(headers: HeaderBlock): number {
   return index < 0 ? 0 : (GRPC_CONDITIONS[headers.value(index)] ?? 0);
 }
 
+/** Whether a request may ask for retries: false is certain, and the usual answer after one look at each unknown name. */
 function hasRetryHeaders(headers: HeaderBlock): boolean {
-  for (let i = 0; i < CONSUMED.length; i++) if (headers.find(CONSUMED[i]!) >= 0) return true;
+  if (headers.mayHave(RETRY_ON.id) || headers.mayHave(MAX_RETRIES.id) || headers.mayHave(STATUS_CODES.id)) return true;
+  if (!headers.mayHave(OTHER_HEADER)) return false;
+  for (let index = 0, size = headers.size; index < size; index++) {
+    if (headers.id(index) !== OTHER_HEADER) continue;
+    const length = headers.nameEnd(index) - headers.nameStart(index);
+    if (length === RETRY_GRPC_ON.bytes.length || length === HEADER_NAMES.bytes.length) return true;
+  }
   return false;
 }
 

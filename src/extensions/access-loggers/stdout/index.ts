@@ -1,0 +1,12 @@
+// envoy.access_loggers.stdout: access log lines to standard output.
+
+import { createStdoutAccessLogger } from '../../../access-log/access-logger.js';
+import type { StdoutAccessLog } from '../../../config/generated/api.js';
+import type { AccessLoggerExtension } from '../../factories.js';
+
+export const stdoutAccessLog: AccessLoggerExtension<StdoutAccessLog> = {
+  category: 'envoy.access_loggers',
+  name: 'envoy.access_loggers.stdout',
+  typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog'],
+  createOnWorker: (config, context) => createStdoutAccessLogger(config, context.accessLogFiles),
+};

@@ -1,0 +1,67 @@
+// envoy.filters.http.buffer: holds a request back until it is complete, so that a slow client does not occupy a host.
+
+import { headerKey } from '../../../../common/header-names.js';
+import type { Buffer as BufferConfig, BufferPerRoute } from '../../../../config/generated/api.js';
+import {
+  DataStatus,
+  HeadersStatus,
+  type HttpFilter,
+  type HttpFilterFactory,
+  type StreamControl,
+} from '../../../../http/filter.js';
+import { BodyKind, type HeaderBlock } from '../../../../http/header-block.js';
+import type { HttpFilterExtension } from '../../../factories.js';
+
+const CONTENT_LENGTH = headerKey('content-length');
+
+/** Of a route that wants no buffering. */
+const OFF = 0;
+
+export const buffer: HttpFilterExtension<BufferConfig> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.buffer',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer'],
+  createOnWorker(config): HttpFilterFactory {
+    const own = config.max_request_bytes!;
+    return {
+      create(stream, routeConfig) {
+        const limit = (routeConfig as number | undefined) ?? own;
+        return limit === OFF ? undefined : new BufferFilter(stream, limit);
+      },
+    };
+  },
+  /** The most specific place decides. */
+  compileRouteConfig(configs): number | undefined {
+    const config = configs.at(-1) as BufferPerRoute | undefined;
+    return config?.disabled === true ? OFF : config?.buffer?.max_request_bytes;
+  },
+};
+
+/** One a request. A body that is larger than the limit is answered with 413. */
+class BufferFilter implements HttpFilter {
+  readonly #stream: StreamControl;
+  readonly #limit: number;
+  #headers: HeaderBlock | undefined;
+
+  constructor(stream: StreamControl, limit: number) {
+    this.#stream = stream;
+    this.#limit = limit;
+  }
+
+  decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    // What becomes a tunnel never ends, and cannot be held.
+    if (endStream || headers.upgrade) return HeadersStatus.Continue;
+    this.#headers = headers;
+    this.#stream.setRequestBufferLimit(this.#limit);
+    return HeadersStatus.StopIteration;
+  }
+
+  decodeData(_offset: number, length: number, endStream: boolean): DataStatus {
+    if (this.#headers === undefined) return DataStatus.Continue;
+    if (!endStream) return DataStatus.StopAndBuffer;
+    // Now that the size is known the host gets it, in place of chunks.
+    if (this.#headers.bodyKind === BodyKind.Chunked)
+      this.#headers.set(CONTENT_LENGTH, String(this.#stream.heldRequestBytes(this) + length));
+    return DataStatus.Continue;
+  }
+}

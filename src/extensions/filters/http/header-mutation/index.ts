@@ -1,0 +1,76 @@
+// envoy.filters.http.header_mutation: adds, changes and removes fields of requests and responses.
+
+import type {
+  HeaderMutationFilter as FilterConfig,
+  HeaderMutation,
+  HeaderMutationPerRoute,
+  Mutations as MutationsConfig,
+} from '../../../../config/generated/api.js';
+import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
+import type { HeaderBlock } from '../../../../http/header-block.js';
+import { compileHeaderMutations, type HeaderMutations } from '../../../../http/header-mutations.js';
+import type { HttpFilterExtension } from '../../../factories.js';
+
+export const headerMutation: HttpFilterExtension<FilterConfig> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.header_mutation',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation'],
+  createOnWorker(config): HttpFilterFactory {
+    const own = compile(config.mutations, 'mutations');
+    const isSpecificLast = config.most_specific_header_mutations_wins ?? false;
+    return {
+      create(stream, routeConfig) {
+        if (routeConfig === undefined) return new HeaderMutationFilter(stream, [own]);
+        const levels = routeConfig as readonly Mutations[];
+        return new HeaderMutationFilter(stream, [own, ...(isSpecificLast ? levels : levels.toReversed())]);
+      },
+    };
+  },
+  compileRouteConfig: (configs, where) =>
+    configs.map((config) => compile((config as HeaderMutationPerRoute).mutations, `${where}.mutations`)),
+};
+
+/** What one place says, compiled. */
+interface Mutations {
+  readonly request: HeaderMutations | undefined;
+  readonly response: HeaderMutations | undefined;
+}
+
+class HeaderMutationFilter implements HttpFilter {
+  readonly #stream: StreamControl;
+  /** Later ones win. */
+  readonly #levels: readonly Mutations[];
+
+  constructor(stream: StreamControl, levels: readonly Mutations[]) {
+    this.#stream = stream;
+    this.#levels = levels;
+  }
+
+  decodeHeaders(headers: HeaderBlock): HeadersStatus {
+    for (const { request } of this.#levels) request?.apply(headers, this.#stream.info);
+    return HeadersStatus.Continue;
+  }
+
+  encodeHeaders(headers: HeaderBlock): HeadersStatus {
+    for (const { response } of this.#levels) response?.apply(headers, this.#stream.info);
+    return HeadersStatus.Continue;
+  }
+}
+
+function compile(config: MutationsConfig | undefined, where: string): Mutations {
+  return {
+    request: compileList(config?.request_mutations, `${where}.request_mutations`),
+    response: compileList(config?.response_mutations, `${where}.response_mutations`),
+  };
+}
+
+/** Mutations happen in the order in which they are written: each is a place of its own. */
+function compileList(mutations: readonly HeaderMutation[] | undefined, where: string): HeaderMutations | undefined {
+  return compileHeaderMutations(
+    (mutations ?? []).map(({ remove, append }, index) => ({
+      toRemove: remove === undefined ? undefined : [remove],
+      toAdd: append === undefined ? undefined : [append],
+      where: `${where}[${index}]`,
+    })),
+  );
+}

@@ -1,0 +1,68 @@
+// How requests fail upstream: the words, flags and codes by which clients, logs and counters know each way.
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { errorName } from '../../../../common/errno.js';
+import { ResetReason } from '../../../../http/codec.js';
+import { RetryReset } from '../../../../http/routing/retry-state.js';
+import { PoolFailure } from '../../../../upstream/http-pool.js';
+
+/** One way in which a try can end without a response. */
+export interface Failure {
+  /** As in "reset reason: …". */
+  readonly reason: string;
+  /** What the transport has to say about it, or ''. */
+  readonly transport: string;
+  readonly flag: ResponseFlag;
+  readonly status: number;
+  readonly retry: RetryReset;
+}
+
+/** No connection could be had. */
+export function poolFailure(failure: PoolFailure, errno: number): Failure {
+  switch (failure) {
+    case PoolFailure.Overflow:
+      return failed('overflow', '', ResponseFlag.UpstreamOverflow, RetryReset.Overflow);
+    case PoolFailure.ConnectTimeout:
+      return failed('connection timeout', '', ResponseFlag.UpstreamConnectionFailure, RetryReset.ConnectFailure);
+    case PoolFailure.ConnectFailed: {
+      const transport = `delayed connect error: ${errorName(errno)}`;
+      return failed(
+        'remote connection failure',
+        transport,
+        ResponseFlag.UpstreamConnectionFailure,
+        RetryReset.ConnectFailure,
+      );
+    }
+  }
+}
+
+/** The connection or the stream ended before a response head had come. */
+export function resetFailure(reason: ResetReason): Failure {
+  switch (reason) {
+    case ResetReason.ConnectionTermination:
+      return failed('connection termination', '', ResponseFlag.UpstreamConnectionTermination, RetryReset.Reset);
+    case ResetReason.ProtocolError:
+      return { ...failed('protocol error', '', ResponseFlag.UpstreamProtocolError, RetryReset.Reset), status: 502 };
+    case ResetReason.RemoteReset:
+      return failed('remote reset', '', ResponseFlag.UpstreamRemoteReset, RetryReset.Reset);
+    case ResetReason.LocalReset:
+      return failed('local reset', '', ResponseFlag.LocalReset, RetryReset.Local);
+  }
+}
+
+/** The body of the answer to the client. */
+export function failureBody(failure: Failure, wasRetried: boolean): string {
+  const how = wasRetried ? 'retried and the latest reset reason' : 'reset reason';
+  const transport = failure.transport === '' ? '' : `, transport failure reason: ${failure.transport}`;
+  return `upstream connect error or disconnect/reset before headers. ${how}: ${failure.reason}${transport}`;
+}
+
+/** %RESPONSE_CODE_DETAILS% of that answer. */
+export function failureDetails(failure: Failure): string {
+  const transport = failure.transport === '' ? '' : `|${failure.transport}`;
+  return `upstream_reset_before_response_started{${failure.reason}${transport}}`.replaceAll(' ', '_');
+}
+
+function failed(reason: string, transport: string, flag: ResponseFlag, retry: RetryReset): Failure {
+  return { reason, transport, flag, status: 503, retry };
+}

@@ -1,0 +1,23 @@
+// envoy.filters.http.router: the extension that ends every HTTP filter chain.
+
+import type { Router as RouterConfig } from '../../../../config/generated/api.js';
+import type { TerminalFilterFactory } from '../../../../http/filter.js';
+import type { TerminalHttpFilterExtension } from '../../../factories.js';
+import { Router } from './router.js';
+
+/** Most bytes of a request body that are kept for another try when the route says nothing. */
+const DEFAULT_RETRY_BUFFER = 1024 * 1024;
+
+export const router: TerminalHttpFilterExtension<RouterConfig> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.router',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.router.v3.Router'],
+  isTerminal: true,
+  createOnWorker(config, thread, chain): TerminalFilterFactory {
+    const options = {
+      suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
+      retryBufferLimit: Math.min(chain.bufferLimit, DEFAULT_RETRY_BUFFER),
+    };
+    return { create: (stream) => new Router(stream, thread, options) };
+  },
+};

@@ -1,0 +1,562 @@
+// The router: takes a request to a host of its route's cluster, tries again where the route allows it, and gives the
+// response back to the stream. One object a stream object, used again for each of its requests.
+//
+//   decodeHeaders → #forward → #try → pool → onPoolReady → codec … → onHeaders → onData … → #complete
+//                              ↑______ backoff ← #tryAgain ← failure, timeout, retriable response
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { Protocol } from '../../../../access-log/stream-info.js';
+import { BodyBuffer } from '../../../../http/body-buffer.js';
+import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec.js';
+import type { ResponseStream, TerminalFilter } from '../../../../http/filter.js';
+import type { HeaderBlock } from '../../../../http/header-block.js';
+import { RetryDecision, RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
+import { type Route, RouteKind } from '../../../../http/routing/route.js';
+import { Timer } from '../../../../io/timing-wheel.js';
+import { ClusterStats, HostStats } from '../../../../stats/layouts/cluster.js';
+import { HttpStats } from '../../../../stats/layouts/http.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
+import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
+import type { Host } from '../../../../upstream/host.js';
+import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
+import { LimitKind } from '../../../../upstream/limits.js';
+import { HostWord } from '../../../../upstream/shared-words.js';
+import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
+import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import { answerDirectly, answerWithRedirect } from './direct.js';
+import { type Failure, failureBody, failureDetails, poolFailure, resetFailure } from './failures.js';
+import {
+  type RequestTimeouts,
+  saysOverloaded,
+  setAttemptCount,
+  setExpectedTimeout,
+  setOverloaded,
+  setServiceTime,
+  takeRequestedTimeouts,
+} from './router-headers.js';
+
+export interface RouterOptions {
+  /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
+  readonly suppressEnvoyHeaders: boolean;
+  /** Most bytes of a request body that are kept so that it can be tried again. */
+  readonly retryBufferLimit: number;
+}
+
+/** Where the current try stands. */
+const enum Try {
+  None = 0,
+  /** Waits in the pool's line. */
+  Pending = 1,
+  /** Has a connection. */
+  Running = 2,
+  /** Waits before the next try. */
+  Backoff = 3,
+}
+
+/** Bits for ResponseStream.pauseRequest(). */
+const enum Pause {
+  /** There is no connection yet. */
+  NoConnection = 1,
+  /** The upstream connection takes no more. */
+  Blocked = 2,
+}
+
+export class Router implements TerminalFilter, PoolRequest {
+  pendingPrev: PoolRequest | undefined = undefined;
+  pendingNext: PoolRequest | undefined = undefined;
+
+  readonly #stream: ResponseStream;
+  readonly #thread: UpstreamThread;
+  readonly #options: RouterOptions;
+  readonly #retry = new RetryState();
+  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
+  readonly #timer: Timer<Router>;
+  readonly #tryTimer: Timer<Router>;
+  /** Body that has not been sent, or that another try would need. */
+  readonly #body: BodyBuffer;
+
+  #route!: Route<ClusterReference>;
+  #cluster!: Cluster;
+  #headers!: HeaderBlock;
+  #host: Host | undefined;
+  #pool: HttpPool | undefined;
+  #encoder: RequestEncoder | undefined;
+  #try: Try = Try.None;
+  #attempts = 0;
+  readonly #triedHosts: Host[] = [];
+  #isRequestComplete = false;
+  #trailers: HeaderBlock | undefined;
+  /** The head of the current try has been sent. */
+  #isSent = false;
+  #hasResponse = false;
+  #holdsRetry = false;
+  #isActive = false;
+  /** When the request was complete, from which response times count. */
+  #requestEndMs = 0;
+  #tryStartMs = 0;
+
+  constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
+    this.#stream = stream;
+    this.#thread = thread;
+    this.#options = options;
+    this.#body = new BodyBuffer(thread.memory);
+    this.#timer = new Timer<Router>(this, onRouteTimeout);
+    this.#tryTimer = new Timer<Router>(this, onTryTimer);
+  }
+
+  // ── The request ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  decodeHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const stream = this.#stream;
+    stream.httpStats.increment(HttpStats.at.rq_total);
+    // The table that the stream matched against was built with the references that resolve names in this thread.
+    const route = stream.route as Route<ClusterReference> | undefined;
+    if (route === undefined) {
+      stream.httpStats.increment(HttpStats.at.no_route);
+      const flags = ResponseFlag.NoRouteFound;
+      return stream.sendLocalReply({ status: 404, body: '', details: 'route_not_found', flags });
+    }
+    this.#route = route;
+    this.#headers = headers;
+    if (route.kind === RouteKind.Redirect) return answerWithRedirect(stream, route, headers);
+    if (route.kind === RouteKind.DirectResponse) return answerDirectly(stream, route);
+    const cluster = route.cluster?.current;
+    if (cluster === undefined) {
+      stream.httpStats.increment(HttpStats.at.no_cluster);
+      const flags = ResponseFlag.NoClusterFound;
+      return stream.sendLocalReply({
+        status: route.clusterNotFoundStatus,
+        body: '',
+        details: 'cluster_not_found',
+        flags,
+      });
+    }
+    this.#cluster = cluster;
+    this.#forward(headers, endStream);
+  }
+
+  decodeData(offset: number, length: number, endStream: boolean): void {
+    if (!this.#isActive) return;
+    const mayRetry = this.#retry.isEnabled && !this.#hasResponse;
+    if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
+    const isSending = this.#try === Try.Running && this.#isSent;
+    if (!isSending || (mayRetry && this.#retry.isEnabled)) {
+      if (!this.#body.append(offset, length)) return this.#stream.resetResponse('request_buffer_exhausted');
+    }
+    if (endStream) this.#requestCompleted();
+    if (isSending) this.#encoder!.data(offset, length, endStream);
+    else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection);
+  }
+
+  decodeTrailers(trailers: HeaderBlock): void {
+    if (!this.#isActive) return;
+    const isSending = this.#try === Try.Running && this.#isSent;
+    if (!isSending || this.#retry.isEnabled) {
+      trailers.retain();
+      this.#trailers = trailers;
+    }
+    this.#requestCompleted();
+    if (isSending) this.#encoder!.trailers(trailers);
+  }
+
+  onResponseBlocked(): void {
+    if (this.#try !== Try.Running) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.#encoder!.pauseReading();
+  }
+
+  onResponseDrained(): void {
+    if (this.#try !== Try.Running) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
+    this.#encoder!.resumeReading();
+  }
+
+  onDestroy(): void {
+    if (!this.#isActive) return;
+    this.#isActive = false;
+    this.#thread.wheel.cancel(this.#timer);
+    this.#thread.wheel.cancel(this.#tryTimer);
+    this.#abortTry();
+    this.#releaseRetry();
+    this.#body.clear();
+    this.#trailers = undefined;
+    this.#triedHosts.length = 0;
+  }
+
+  // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
+    const { clock, wheel } = this.#thread;
+    const { info } = this.#stream;
+    const host = this.#host!;
+    this.#try = Try.Running;
+    this.#encoder = encoder;
+    this.#tryStartMs = clock.monotonicMs;
+    info.upstreamHost = host.address;
+    if (info.firstUpstreamTxMs < 0) info.firstUpstreamTxMs = this.#tryStartMs;
+    info.upstreamLocalAddress = connection.localText;
+    host.stats.increment(HostStats.at.rq_total);
+    host.stats.increment(HostStats.at.rq_active);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
+    if (this.#cluster.countsActiveRequests) this.#thread.words.acquire(host.block + HostWord.ActiveRequests);
+    if (this.#timeouts.perTryMs > 0) wheel.reschedule(this.#tryTimer, this.#timeouts.perTryMs);
+    this.#sendRequest(encoder);
+  }
+
+  onPoolFailure(reason: PoolFailure, errno: number): void {
+    const host = this.#host;
+    this.#try = Try.None;
+    this.#pool = undefined;
+    if (host !== undefined) this.#stream.info.upstreamHost = host.address;
+    const failure = poolFailure(reason, errno);
+    this.#stream.info.upstreamTransportFailureReason = failure.transport;
+    this.#failed(failure);
+  }
+
+  // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onInformational(headers: HeaderBlock): void {
+    // 100 was answered at the edge, unless that was left to the host.
+    if (headers.status !== 100 || this.#stream.passes100Continue) this.#stream.encodeInformational(headers);
+  }
+
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const { info } = this.#stream;
+    const { status } = headers;
+    const now = this.#thread.clock.monotonicMs;
+    if (info.firstUpstreamRxMs < 0) info.firstUpstreamRxMs = now;
+    const isServerError = status >= 500;
+    this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
+    this.#thread.wheel.cancel(this.#tryTimer);
+    const decision = this.#retry.isEnabled || isServerError ? this.#decide(status, headers) : RetryDecision.No;
+    if (decision === RetryDecision.Retry && this.#mayRetryNow()) {
+      this.#cluster.responses.countRetried(status);
+      this.#abandonTry(endStream);
+      return this.#backOff();
+    }
+    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+    else if (this.#attempts > 1 && !isServerError)
+      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
+    this.#hasResponse = true;
+    this.#releaseRetry();
+    if (this.#isRequestComplete) this.#body.clear();
+    info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
+    if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
+    const isInternal = this.#stream.isInternal;
+    this.#cluster.responses.countResponse(status, isInternal);
+    // A response that comes before the request is complete has taken no time.
+    const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
+    if (!this.#options.suppressEnvoyHeaders) {
+      setServiceTime(headers, Math.floor(now - this.#tryStartMs));
+      if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
+    }
+    this.#route.finalizeResponse(headers, info);
+    if (status === 101) this.#thread.wheel.cancel(this.#timer);
+    if (endStream) this.#responseCompleted(since, isInternal);
+    this.#stream.encodeHeaders(headers, endStream);
+  }
+
+  onData(offset: number, length: number, endStream: boolean): void {
+    if (endStream) this.#responseCompletedNow();
+    this.#stream.encodeData(offset, length, endStream);
+  }
+
+  onTrailers(trailers: HeaderBlock): void {
+    this.#responseCompletedNow();
+    this.#stream.encodeTrailers(trailers);
+  }
+
+  onReset(reason: ResetReason, _error: CodecError | undefined): void {
+    const { stats } = this.#cluster;
+    stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    this.#tryOver();
+    this.#host!.stats.increment(HostStats.at.rq_error);
+    const failure = resetFailure(reason);
+    if (!this.#hasResponse) return this.#failed(failure);
+    this.#stream.info.responseFlags |= failure.flag;
+    this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
+    this.#stream.resetResponse(`upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`);
+  }
+
+  /** The host takes less of the request than comes. */
+  onWriteBlocked(): void {
+    this.#stream.pauseRequest(Pause.Blocked);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+  }
+
+  onWriteDrained(): void {
+    this.#stream.resumeRequest(Pause.Blocked);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+  }
+
+  // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The whole request has taken too long. */
+  routeTimeout(): void {
+    const { stats } = this.#cluster;
+    stats.increment(ClusterStats.at.upstream_rq_timeout);
+    if (this.#try === Try.Running) this.#host!.stats.increment(HostStats.at.rq_timeout);
+    this.#answerTimeout('response_timeout');
+  }
+
+  /** A try has taken too long, or it is time for the next one. */
+  tryTimer(): void {
+    if (this.#try === Try.Backoff) {
+      this.#try = Try.None;
+      return this.#start();
+    }
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_timeout);
+    this.#host!.stats.increment(HostStats.at.rq_timeout);
+    this.#abortTry();
+    const decision = this.#retry.onReset(RetryReset.Local, true);
+    if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
+    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+    this.#answerTimeout('upstream_per_try_timeout');
+  }
+
+  // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #forward(headers: HeaderBlock, endStream: boolean): void {
+    const route = this.#route;
+    const { info } = this.#stream;
+    const { suppressEnvoyHeaders } = this.#options;
+    this.#isActive = true;
+    this.#isRequestComplete = endStream;
+    this.#hasResponse = this.#isSent = false;
+    this.#attempts = 0;
+    this.#host = undefined;
+    info.upstreamCluster = this.#cluster.observabilityName;
+    info.virtualHostName = route.virtualHostName;
+    const timeouts = this.#timeouts;
+    timeouts.timeoutMs = route.timeoutMs;
+    timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
+    takeRequestedTimeouts(headers, timeouts);
+    this.#retry.begin(route.retryPolicy, headers);
+    if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
+    route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
+    // Another try needs the head in a later turn.
+    if (this.#retry.isEnabled && !headers.retain()) return this.#stream.resetResponse('request_buffer_exhausted');
+    if (endStream) this.#startTimeout();
+    this.#start();
+  }
+
+  /** Begins a try: chooses a host and asks its pool for a connection. */
+  #start(): void {
+    const route = this.#route;
+    const cluster = this.#cluster;
+    const policy = route.retryPolicy;
+    const host =
+      this.#attempts > 0 && policy?.avoidsTriedHosts === true
+        ? cluster.pickOtherHost(this.#triedHosts, policy.hostSelectionAttempts)
+        : cluster.pickHost();
+    if (host === undefined) return this.#noHealthyHost();
+    this.#host = host;
+    this.#attempts++;
+    this.#stream.info.attemptCount = this.#attempts;
+    if (this.#retry.isEnabled) this.#triedHosts.push(host);
+    if (route.autoHostRewrite && host.hostname !== '') {
+      route.rewriteToUpstreamHost(this.#headers, host.hostname, !this.#options.suppressEnvoyHeaders);
+    }
+    if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, this.#attempts);
+    const pool = cluster.pool(host, route.priority);
+    this.#pool = pool;
+    this.#try = Try.Pending;
+    this.#isSent = false;
+    pool.start(this);
+    if (this.#try === Try.Pending) this.#waitForConnection();
+  }
+
+  /** The head must outlive the turn, and the body stays with the client until there is a connection. */
+  #waitForConnection(): void {
+    if (!this.#headers.retain()) return this.#stream.resetResponse('request_buffer_exhausted');
+    if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
+  }
+
+  #sendRequest(encoder: RequestEncoder): void {
+    const body = this.#body;
+    const hasTrailers = this.#trailers !== undefined;
+    const isComplete = this.#isRequestComplete;
+    const endsWithHead = isComplete && body.bytes === 0 && !hasTrailers && !this.#stream.isUpgrade;
+    this.#isSent = true;
+    encoder.headers(this.#headers, endsWithHead);
+    if (endsWithHead) return;
+    if (body.bytes > 0) {
+      let left = body.bytes;
+      body.forEach((offset, length) => {
+        left -= length;
+        if (this.#encoder === encoder) encoder.data(offset, length, isComplete && left === 0 && !hasTrailers);
+      });
+      if (!this.#retry.isEnabled) body.clear();
+    }
+    if (this.#encoder !== encoder) return;
+    if (hasTrailers) encoder.trailers(this.#trailers!);
+    this.#stream.resumeRequest(Pause.NoConnection);
+  }
+
+  #requestCompleted(): void {
+    this.#isRequestComplete = true;
+    this.#startTimeout();
+  }
+
+  /** The route's timeout runs from the end of the request. */
+  #startTimeout(): void {
+    this.#requestEndMs = this.#thread.clock.monotonicMs;
+    if (this.#timeouts.timeoutMs > 0) this.#thread.wheel.reschedule(this.#timer, this.#timeouts.timeoutMs);
+  }
+
+  get #retryBufferLimit(): number {
+    return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
+  }
+
+  /** The body has become too large to be kept: the request gets the one try that it has. */
+  #giveUpRetries(): void {
+    this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
+    this.#retry.disable();
+    if (this.#isSent) this.#body.clear();
+  }
+
+  #decide(status: number, headers: HeaderBlock): RetryDecision {
+    if (saysOverloaded(headers)) return RetryDecision.No;
+    return this.#retry.onHeaders(status, headers);
+  }
+
+  /** Whether the circuit breaker for retries allows one more; it is held until the response comes. */
+  #mayRetryNow(): boolean {
+    const { limits, stats } = this.#cluster;
+    if (this.#isSent && !this.#isRequestComplete && this.#stream.isUpgrade) return false;
+    if (!this.#holdsRetry && !limits.tryAcquire(LimitKind.Retries, this.#route.priority)) {
+      stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
+      return false;
+    }
+    this.#holdsRetry = true;
+    stats.increment(ClusterStats.at.upstream_rq_retry);
+    stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);
+    return true;
+  }
+
+  #releaseRetry(): void {
+    if (!this.#holdsRetry) return;
+    this.#holdsRetry = false;
+    this.#cluster.limits.release(LimitKind.Retries, this.#route.priority);
+  }
+
+  #countLimitExceeded(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_retry_limit_exceeded);
+    this.#stream.info.responseFlags |= ResponseFlag.UpstreamRetryLimitExceeded;
+  }
+
+  #backOff(): void {
+    this.#try = Try.Backoff;
+    if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
+    this.#thread.wheel.reschedule(this.#tryTimer, this.#retry.backoffMs(this.#thread.random.fraction()));
+  }
+
+  /** A try ended without a response head. */
+  #failed(failure: Failure): void {
+    const decision = this.#retry.onReset(failure.retry, this.#isSent);
+    if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
+    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+    this.#stream.sendLocalReply({
+      status: failure.status,
+      body: failureBody(failure, this.#attempts > 1),
+      details: failureDetails(failure),
+      flags: failure.flag,
+      editHeaders: (headers) => {
+        if (failure.retry === RetryReset.Overflow && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
+        this.#countLocalResponse(headers);
+      },
+    });
+  }
+
+  #noHealthyHost(): void {
+    this.#stream.sendLocalReply({
+      status: 503,
+      body: 'no healthy upstream',
+      details: 'no_healthy_upstream',
+      flags: ResponseFlag.NoHealthyUpstream,
+      editHeaders: (headers) => this.#countLocalResponse(headers),
+    });
+  }
+
+  #answerTimeout(details: string): void {
+    this.#abortTry();
+    if (this.#hasResponse) {
+      this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
+      return this.#stream.resetResponse(details);
+    }
+    this.#stream.sendLocalReply({
+      status: 504,
+      body: 'upstream request timeout',
+      details,
+      flags: ResponseFlag.UpstreamRequestTimeout,
+      editHeaders: (headers) => this.#countLocalResponse(headers),
+    });
+  }
+
+  /** Answers in a host's stead count as responses of its cluster. */
+  #countLocalResponse(headers: HeaderBlock): void {
+    this.#cluster.responses.countResponse(headers.status, this.#stream.isInternal);
+    this.#route.finalizeResponse(headers, this.#stream.info);
+  }
+
+  #responseCompletedNow(): void {
+    const now = this.#thread.clock.monotonicMs;
+    this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
+  }
+
+  /** The last byte of the response is here; the stream ends with the call that passes it on. */
+  #responseCompleted(durationMs: number, isInternal: boolean): void {
+    this.#stream.info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
+    this.#cluster.responses.recordTime(durationMs, isInternal);
+    if (this.#isRequestComplete) this.#tryOver();
+  }
+
+  /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
+  #abandonTry(isResponseComplete: boolean): void {
+    if (isResponseComplete && this.#isRequestComplete) this.#tryOver();
+    else this.#abortTry();
+  }
+
+  /** Gives up what the current try has: its place in the line, or its stream. */
+  #abortTry(): void {
+    const state = this.#try;
+    if (state === Try.Pending) {
+      this.#try = Try.None;
+      this.#pool!.cancel(this);
+    } else if (state === Try.Running) {
+      const encoder = this.#encoder!;
+      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
+      this.#tryOver();
+      encoder.reset(ResetReason.LocalReset);
+    } else {
+      this.#try = Try.None;
+    }
+  }
+
+  /** The current try has nothing more to do with its host. */
+  #tryOver(): void {
+    if (this.#try !== Try.Running) return;
+    const host = this.#host!;
+    this.#try = Try.None;
+    this.#encoder = undefined;
+    this.#pool = undefined;
+    host.stats.decrement(HostStats.at.rq_active);
+    this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
+    if (this.#cluster.countsActiveRequests) this.#thread.words.release(host.block + HostWord.ActiveRequests);
+    this.#stream.resumeRequest(Pause.Blocked);
+  }
+}
+
+/** A try may not take longer than the whole request. */
+function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts): number {
+  return perTryMs > 0 && perTryMs < timeoutMs ? perTryMs : timeoutMs;
+}
+
+function onRouteTimeout(router: Router): void {
+  router.routeTimeout();
+}
+
+function onTryTimer(router: Router): void {
+  router.tryTimer();
+}

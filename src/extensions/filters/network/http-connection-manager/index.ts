@@ -1,0 +1,38 @@
+// envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
+
+import type { HttpConnectionManager } from '../../../../config/generated/api.js';
+import { ConnectionManager } from '../../../../http/connection-manager.js';
+import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
+import type { NetworkFilterExtension } from '../../../factories.js';
+import type { ListenerIdentity } from '../../../worker-context.js';
+import { connectionManagerOptions } from './options.js';
+
+export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager> = {
+  category: 'envoy.filters.network',
+  name: 'envoy.filters.network.http_connection_manager',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'],
+  isTerminal: true,
+  scopes: (config, listener) => [
+    { prefix: httpPrefix(config), layout: HttpStats },
+    { prefix: listenerPrefix(config, listener), layout: ListenerHttpStats },
+    { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
+  ],
+  createOnWorker(config, listener, context) {
+    const stats = {
+      http: context.scope(httpPrefix(config), HttpStats),
+      listener: context.scope(listenerPrefix(config, listener), ListenerHttpStats),
+      http1: context.scope(HTTP1_PREFIX, Http1CodecStats),
+    };
+    return new ConnectionManager(context, connectionManagerOptions(config, listener, context), stats);
+  },
+};
+
+const HTTP1_PREFIX = 'http1.';
+
+function httpPrefix(config: HttpConnectionManager): string {
+  return `http.${config.stat_prefix}.`;
+}
+
+function listenerPrefix(config: HttpConnectionManager, listener: ListenerIdentity): string {
+  return `listener.${listener.statToken}.http.${config.stat_prefix}.`;
+}

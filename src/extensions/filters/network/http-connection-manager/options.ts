@@ -1,0 +1,115 @@
+// HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
+
+import { durationMs } from '../../../../common/duration.js';
+import type { Any, HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
+import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
+import { ForwardingRules } from '../../../../http/forwarding-headers.js';
+import type { ChainedFilter, ConnectionManagerOptions } from '../../../../http/manager-context.js';
+import { PathNormalizer } from '../../../../http/path-normalization.js';
+import { ResponseHeaders, ServerHeader } from '../../../../http/response-headers.js';
+import { buildRouteTable, type RouteFilter } from '../../../../http/routing/route-table.js';
+import { createAccessLoggers } from '../../../registry.js';
+import type { HttpChainContext, ListenerIdentity, WorkerContext } from '../../../worker-context.js';
+
+/** Defaults of the API where zero would mean something else. */
+const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
+const DEFAULT_IDLE_MS = 60 * 60_000;
+const DEFAULT_DELAYED_CLOSE_MS = 1000;
+const DEFAULT_HEADERS_KB = 60;
+const DEFAULT_MAX_HEADERS = 100;
+
+export function connectionManagerOptions(
+  config: HttpConnectionManager,
+  listener: ListenerIdentity,
+  context: WorkerContext,
+): ConnectionManagerOptions {
+  const common = config.common_http_protocol_options ?? {};
+  const http1 = config.http_protocol_options ?? {};
+  const accessLogs = createAccessLoggers(config.access_log, context);
+  const chain: HttpChainContext = { bufferLimit: listener.bufferLimit };
+  const { filters, terminal } = createFilters(config.http_filters ?? [], context, chain);
+  return {
+    codec: {
+      maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
+      maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
+      acceptHttp10: http1.accept_http_10 ?? false,
+    },
+    routes: {
+      current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
+        filters: filters.map(({ routeFilter }) => routeFilter),
+      }),
+    },
+    filters,
+    terminal,
+    forwarding: new ForwardingRules(config, context.identity),
+    paths: PathNormalizer.of(config),
+    underscores: common.headers_with_underscores_action ?? 'ALLOW',
+    responseHeaders: new ResponseHeaders(
+      context.clock,
+      serverHeader(config),
+      config.server_name ?? 'baton',
+      config.via ?? '',
+    ),
+    returnsRequestId: config.always_set_request_id_in_response ?? false,
+    accessLogs,
+    keepsRequestHeaders: accessLogs.some((log) => log.needs.request.size > 0),
+    keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
+    upgrades: new Set(
+      (config.upgrade_configs ?? [])
+        .filter((upgrade) => upgrade.enabled ?? true)
+        .map((upgrade) => (upgrade.upgrade_type ?? '').toLowerCase()),
+    ),
+    proxies100Continue: config.proxy_100_continue ?? false,
+    streamIdleMs: milliseconds(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
+    requestMs: milliseconds(config.request_timeout, 0),
+    requestHeadersMs: milliseconds(config.request_headers_timeout, 0),
+    idleMs: milliseconds(common.idle_timeout, DEFAULT_IDLE_MS),
+    maxConnectionMs: milliseconds(common.max_connection_duration, 0),
+    delayedCloseMs: milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS),
+    maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
+    bufferLimit: listener.bufferLimit,
+  };
+}
+
+interface BuiltFilter extends ChainedFilter {
+  readonly routeFilter: RouteFilter;
+}
+
+function createFilters(
+  configs: readonly HttpFilter[],
+  context: WorkerContext,
+  chain: HttpChainContext,
+): { filters: BuiltFilter[]; terminal: TerminalFilterFactory } {
+  const filters: BuiltFilter[] = [];
+  for (const { name, typed_config, disabled } of configs) {
+    const config = typed_config!;
+    const extension = context.extensions.httpFilter(config);
+    if (extension.isTerminal) return { filters, terminal: extension.createOnWorker(config, context, chain) };
+    const factory: HttpFilterFactory = extension.createOnWorker(config, context, chain);
+    const compile = extension.compileRouteConfig;
+    filters.push({
+      factory,
+      isDisabled: disabled ?? false,
+      routeFilter: {
+        name: name ?? '',
+        compileRouteConfig: (routeConfigs: readonly Any[], where) => compile?.(routeConfigs, where),
+      },
+    });
+  }
+  throw new Error(`the HTTP filter chain has no terminal filter`);
+}
+
+function serverHeader(config: HttpConnectionManager): ServerHeader {
+  switch (config.server_header_transformation) {
+    case 'APPEND_IF_ABSENT':
+      return ServerHeader.AppendIfAbsent;
+    case 'PASS_THROUGH':
+      return ServerHeader.PassThrough;
+    default:
+      return ServerHeader.Overwrite;
+  }
+}
+
+function milliseconds(duration: string | undefined, absent: number): number {
+  return duration === undefined ? absent : durationMs(duration);
+}

@@ -1,0 +1,55 @@
+// envoy.filters.network.tcp_proxy: the extension that passes bytes to a host of a cluster.
+
+import { durationMs } from '../../../../common/duration.js';
+import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
+import { TcpStats } from '../../../../stats/layouts/tcp.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
+import type { NetworkFilterExtension } from '../../../factories.js';
+import { createAccessLoggers } from '../../../registry.js';
+import type { WorkerContext } from '../../../worker-context.js';
+import { TcpProxy } from './tcp-proxy.js';
+
+const DEFAULT_IDLE_MS = 60 * 60_000;
+
+export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
+  category: 'envoy.filters.network',
+  name: 'envoy.filters.network.tcp_proxy',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy'],
+  isTerminal: true,
+  scopes: (config) => [{ prefix: statPrefix(config), layout: TcpStats }],
+  createOnWorker(config, _listener, context) {
+    const options = {
+      pickCluster: clusterPicker(config, context),
+      idleMs: config.idle_timeout === undefined ? DEFAULT_IDLE_MS : durationMs(config.idle_timeout),
+      maxConnectionMs:
+        config.max_downstream_connection_duration === undefined
+          ? 0
+          : durationMs(config.max_downstream_connection_duration),
+      maxConnectAttempts: config.max_connect_attempts ?? 1,
+      accessLogs: createAccessLoggers(config.access_log, context),
+    };
+    return new TcpProxy(context, options, context.scope(statPrefix(config), TcpStats));
+  },
+};
+
+function statPrefix(config: TcpProxyConfig): string {
+  return `tcp.${config.stat_prefix}.`;
+}
+
+/** One cluster, or one of several by weight. */
+function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => Cluster | undefined {
+  const { clusters, random } = context;
+  const choices = (config.weighted_clusters?.clusters ?? []).map((choice) => ({
+    reference: clusters.reference(choice.name!),
+    weight: choice.weight!,
+  }));
+  if (choices.length === 0) {
+    const reference = clusters.reference(config.cluster ?? '');
+    return () => reference.current;
+  }
+  const total = choices.reduce((sum, choice) => sum + choice.weight, 0);
+  return () => {
+    let left = random.below(total);
+    return choices.find((choice) => (left -= choice.weight) < 0)!.reference.current;
+  };
+}

@@ -1,0 +1,209 @@
+// One proxied TCP connection: two sockets, and what flows between them.
+//
+// A side that cannot take more pauses the other one; a side that ends its direction half-closes the other one. The pair
+// is over when both directions have ended, or when either side breaks.
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { StreamInfo } from '../../../../access-log/stream-info.js';
+import { Timer } from '../../../../io/timing-wheel.js';
+import type { ConnectionHandler } from '../../../../io/transport.js';
+import type { DownstreamConnection } from '../../../../listener/downstream-connection.js';
+import { ClusterStats } from '../../../../stats/layouts/cluster.js';
+import { TcpStats } from '../../../../stats/layouts/tcp.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
+import type { Host } from '../../../../upstream/host.js';
+import type { TcpProxy } from './tcp-proxy.js';
+import { UpstreamSocket } from './upstream-socket.js';
+
+export class ProxiedConnection implements ConnectionHandler {
+  readonly proxy: TcpProxy;
+  readonly downstream: DownstreamConnection;
+  readonly info = new StreamInfo();
+  readonly #timer: Timer<ProxiedConnection>;
+  #upstream: UpstreamSocket | undefined;
+  #cluster: Cluster | undefined;
+  #attempts = 0;
+  #activeMs: number;
+  #clientEnded = false;
+  #serverEnded = false;
+  #isOver = false;
+
+  constructor(proxy: TcpProxy, downstream: DownstreamConnection) {
+    const { clock } = proxy.thread;
+    this.proxy = proxy;
+    this.downstream = downstream;
+    this.#activeMs = clock.monotonicMs;
+    this.#timer = new Timer<ProxiedConnection>(this, onTimer);
+    this.info.reset(clock.realtimeMs, clock.monotonicMs);
+    this.info.connectionId = downstream.serial;
+    this.info.downstreamRemoteAddress = this.info.downstreamDirectRemoteAddress = downstream.remoteText;
+    if (proxy.options.accessLogs.length > 0) this.info.downstreamLocalAddress = downstream.localText;
+    proxy.stats.increment(TcpStats.at.downstream_cx_total);
+  }
+
+  /** Chooses a host and connects to it; bytes of the client wait in the kernel until that is done. */
+  start(): void {
+    this.downstream.pause();
+    const { options, stats, thread } = this.proxy;
+    if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
+    this.#cluster = options.pickCluster();
+    if (this.#cluster === undefined) {
+      stats.increment(TcpStats.at.downstream_cx_no_route);
+      return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
+    }
+    this.info.upstreamCluster = this.#cluster.observabilityName;
+    this.#connect();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  // ── The client's side ────────────────────────────────────────────────────────────────────────────────────────────
+
+  onConnected(): void {}
+
+  onData(offset: number, length: number): void {
+    this.#activeMs = this.proxy.thread.clock.monotonicMs;
+    this.info.bytesReceived += length;
+    this.proxy.stats.add(TcpStats.at.downstream_cx_rx_bytes_total, length);
+    this.#upstream?.send(offset, length);
+  }
+
+  onEnd(): void {
+    this.#clientEnded = true;
+    if (this.#upstream === undefined || this.#serverEnded) return this.#finish();
+    this.#upstream.shutdown();
+  }
+
+  onReset(): void {
+    this.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
+    this.#break();
+  }
+
+  onBlocked(): void {
+    this.#upstream?.pause();
+    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_paused_reading_total);
+  }
+
+  onDrained(): void {
+    this.#activeMs = this.proxy.thread.clock.monotonicMs;
+    this.#upstream?.resume();
+    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_resumed_reading_total);
+  }
+
+  onFault(): void {
+    this.#break();
+  }
+
+  // ── The host's side ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  upstreamConnected(): void {
+    this.#activeMs = this.proxy.thread.clock.monotonicMs;
+    this.info.upstreamLocalAddress = this.#upstream!.localText();
+    this.downstream.resume();
+  }
+
+  upstreamConnectFailed(reason: string, isTimeout: boolean): void {
+    this.#upstream = undefined;
+    this.info.upstreamTransportFailureReason = isTimeout ? '' : `delayed connect error: ${reason}`;
+    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connect();
+    this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
+    this.#fail(
+      ResponseFlag.UpstreamConnectionFailure | (this.#attempts > 1 ? ResponseFlag.UpstreamRetryLimitExceeded : 0),
+      '',
+    );
+  }
+
+  upstreamData(offset: number, length: number): void {
+    this.#activeMs = this.proxy.thread.clock.monotonicMs;
+    this.info.bytesSent += length;
+    this.proxy.stats.add(TcpStats.at.downstream_cx_tx_bytes_total, length);
+    this.downstream.send(offset, length);
+  }
+
+  upstreamEnded(): void {
+    this.#serverEnded = true;
+    if (this.#clientEnded) return this.#finish();
+    this.downstream.shutdown();
+  }
+
+  upstreamReset(): void {
+    this.info.responseFlags |= ResponseFlag.UpstreamConnectionTermination;
+    this.#break();
+  }
+
+  // ── Both ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  checkTimeouts(): void {
+    const { options, shortestTimeoutMs, stats, thread } = this.proxy;
+    const now = thread.clock.monotonicMs;
+    let remaining = shortestTimeoutMs;
+    if (options.idleMs > 0) {
+      const left = options.idleMs - (now - this.#activeMs);
+      if (left <= 0) {
+        stats.increment(TcpStats.at.idle_timeout);
+        this.info.responseFlags |= ResponseFlag.StreamIdleTimeout;
+        return this.#finish();
+      }
+      remaining = Math.min(remaining, left);
+    }
+    if (options.maxConnectionMs > 0) {
+      const left = options.maxConnectionMs - (now - this.downstream.startMonotonicMs);
+      if (left <= 0) {
+        stats.increment(TcpStats.at.max_downstream_connection_duration);
+        this.info.responseFlags |= ResponseFlag.DurationTimeout;
+        return this.#finish();
+      }
+      remaining = Math.min(remaining, left);
+    }
+    thread.wheel.reschedule(this.#timer, remaining);
+  }
+
+  #connect(): void {
+    const cluster = this.#cluster!;
+    const host: Host | undefined = cluster.pickHost();
+    if (host === undefined) {
+      return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream');
+    }
+    this.#attempts++;
+    this.info.attemptCount = this.#attempts;
+    this.info.upstreamHost = host.address;
+    this.#upstream = UpstreamSocket.connect(this, cluster, host);
+    if (this.#upstream === undefined) this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow');
+  }
+
+  #fail(flags: number, details: string): void {
+    this.info.responseFlags |= flags;
+    this.info.connectionTerminationDetails = details;
+    this.#finish();
+  }
+
+  /** Ends both sides in order: what is pending on either side is still delivered. */
+  #finish(): void {
+    this.#log();
+    this.#upstream?.close();
+    this.downstream.close(0);
+  }
+
+  /** One side broke: the other one must see that the stream is not whole. */
+  #break(): void {
+    this.#log();
+    this.#upstream?.reset();
+    this.downstream.reset();
+  }
+
+  #log(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { options, thread } = this.proxy;
+    thread.wheel.cancel(this.#timer);
+    this.info.durationMs = thread.clock.monotonicMs - this.info.startMonotonicMs;
+    this.info.lastDownstreamTxMs = thread.clock.monotonicMs;
+    for (const logger of options.accessLogs) logger.log(this.info);
+  }
+}
+
+function onTimer(connection: ProxiedConnection): void {
+  connection.checkTimeouts();
+}

@@ -1,0 +1,62 @@
+// Finds the extension that a typed_config names, by kind. The loader has checked that it exists: a miss here is a defect.
+
+import type { AccessLogger } from '../access-log/access-logger.js';
+import type { AccessLog, Any } from '../config/generated/api.js';
+import type {
+  AccessLoggerExtension,
+  AnyExtension,
+  HttpFilterExtension,
+  NetworkFilterExtension,
+  TerminalHttpFilterExtension,
+} from './factories.js';
+import type { WorkerContext } from './worker-context.js';
+
+export class ExtensionRegistry {
+  readonly #byMessage = new Map<string, AnyExtension>();
+
+  constructor(extensions: readonly AnyExtension[]) {
+    for (const extension of extensions) {
+      for (const url of extension.typeUrls) this.#byMessage.set(messageOf(url), extension);
+    }
+  }
+
+  networkFilter(config: Any): NetworkFilterExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.filters.network') return extension;
+    throw wrongKind(config, 'a network filter');
+  }
+
+  httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.filters.http') return extension;
+    throw wrongKind(config, 'an HTTP filter');
+  }
+
+  accessLogger(config: Any): AccessLoggerExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.access_loggers') return extension;
+    throw wrongKind(config, 'an access logger');
+  }
+
+  #find(config: Any): AnyExtension {
+    const extension = this.#byMessage.get(messageOf(config['@type']));
+    if (extension === undefined) throw wrongKind(config, 'an extension of this build');
+    return extension;
+  }
+}
+
+/** The loggers of an access_log list. */
+export function createAccessLoggers(configs: readonly AccessLog[] | undefined, context: WorkerContext): AccessLogger[] {
+  return (configs ?? []).map((log) => {
+    const config = log.typed_config!;
+    return context.extensions.accessLogger(config).createOnWorker(config, context);
+  });
+}
+
+function messageOf(typeUrl: string): string {
+  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
+}
+
+function wrongKind(config: Any, wanted: string): Error {
+  return new Error(`${config['@type']} is not ${wanted}`);
+}

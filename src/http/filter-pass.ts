@@ -1,0 +1,199 @@
+// The way of one message through the filters of a stream, in one direction: who has seen what, and who holds what back.
+//
+// A filter that stops at the headers still gets the data itself, so that it can collect a body; those behind it see
+// nothing until it continues. The two directions differ only in the callbacks they call and in where the message ends.
+
+import type { Memory } from '../io/memory.js';
+import { BodyBuffer } from './body-buffer.js';
+import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
+import type { HeaderBlock } from './header-block.js';
+
+/** Where a message goes behind the last filter, and who is told of a body that is too large to hold. */
+export interface MessageSink {
+  headers(headers: HeaderBlock, endStream: boolean): void;
+  data(offset: number, length: number, endStream: boolean): void;
+  trailers(trailers: HeaderBlock): void;
+  /** A filter holds back more than its limit. */
+  tooLarge(): void;
+}
+
+/** What one filter holds back. */
+interface Hold {
+  headers: boolean;
+  body: BodyBuffer;
+  trailers: boolean;
+  /** The end of the stream has arrived here. */
+  endStream: boolean;
+}
+
+export abstract class FilterPass {
+  readonly #filters: readonly HttpFilter[];
+  readonly #sink: MessageSink;
+  readonly #memory: Memory;
+  readonly #holds: (Hold | undefined)[] = [];
+  #headers: HeaderBlock | undefined;
+  #trailers: HeaderBlock | undefined;
+  #isOver = false;
+  /** Most bytes that one filter may hold back. */
+  limit: number;
+
+  constructor(filters: readonly HttpFilter[], sink: MessageSink, memory: Memory, limit: number) {
+    this.#filters = filters;
+    this.#sink = sink;
+    this.#memory = memory;
+    this.limit = limit;
+  }
+
+  protected abstract callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus;
+  /** `absent`: the answer for a filter without this callback. */
+  protected abstract callData(
+    filter: HttpFilter,
+    offset: number,
+    length: number,
+    endStream: boolean,
+    absent: DataStatus,
+  ): DataStatus;
+  protected abstract callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus;
+
+  /** Bytes that `filter` holds back. */
+  heldBytes(filter: HttpFilter): number {
+    return this.#holds[this.#filters.indexOf(filter)]?.body.bytes ?? 0;
+  }
+
+  headers(headers: HeaderBlock, endStream: boolean): void {
+    this.#headers = headers;
+    this.#headersFrom(0, endStream);
+  }
+
+  data(offset: number, length: number, endStream: boolean): void {
+    this.#dataFrom(0, offset, length, endStream);
+  }
+
+  trailers(trailers: HeaderBlock): void {
+    this.#trailers = trailers;
+    this.#trailersFrom(0);
+  }
+
+  /** `filter` goes on: what it held back passes to those behind it. Ignored when it holds nothing. */
+  continue(filter: HttpFilter): void {
+    const index = this.#filters.indexOf(filter);
+    if (index >= 0 && this.#holds[index] !== undefined) this.#release(index);
+  }
+
+  /** The stream is over: nothing passes any more, and nothing is held. */
+  end(): void {
+    this.#isOver = true;
+    for (const hold of this.#holds) hold?.body.clear();
+    this.#holds.length = 0;
+    this.#headers = this.#trailers = undefined;
+  }
+
+  #headersFrom(first: number, endStream: boolean): void {
+    const headers = this.#headers!;
+    for (let index = first; index < this.#filters.length; index++) {
+      const status = this.callHeaders(this.#filters[index]!, headers, endStream);
+      if (this.#isOver) return;
+      if (status === HeadersStatus.StopIteration) {
+        const hold = this.#hold(index);
+        hold.headers = true;
+        hold.endStream = endStream;
+        // The head must live until the filter continues, in a later turn perhaps.
+        if (!headers.retain()) this.#sink.tooLarge();
+        return;
+      }
+    }
+    this.#sink.headers(headers, endStream);
+  }
+
+  #dataFrom(first: number, offset: number, length: number, endStream: boolean): void {
+    for (let index = first; index < this.#filters.length; index++) {
+      const absent = this.#holds[index] === undefined ? DataStatus.Continue : DataStatus.StopAndBuffer;
+      const status = this.callData(this.#filters[index]!, offset, length, endStream, absent);
+      if (this.#isOver) return;
+      const isHolding = this.#holds[index] !== undefined;
+      if (status === DataStatus.Continue && !isHolding) continue;
+      const hold = this.#hold(index);
+      hold.endStream = endStream;
+      if (status !== DataStatus.StopNoBuffer && !this.#keep(hold.body, offset, length)) return;
+      if (status === DataStatus.Continue) this.#release(index);
+      return;
+    }
+    this.#sink.data(offset, length, endStream);
+  }
+
+  #trailersFrom(first: number): void {
+    const trailers = this.#trailers!;
+    for (let index = first; index < this.#filters.length; index++) {
+      const status = this.callTrailers(this.#filters[index]!, trailers);
+      if (this.#isOver) return;
+      if (status === HeadersStatus.Continue && this.#holds[index] === undefined) continue;
+      this.#hold(index).trailers = true;
+      if (status === HeadersStatus.Continue) this.#release(index);
+      else if (!trailers.retain()) this.#sink.tooLarge();
+      return;
+    }
+    this.#sink.trailers(trailers);
+  }
+
+  #hold(index: number): Hold {
+    return (this.#holds[index] ??= {
+      headers: false,
+      body: new BodyBuffer(this.#memory),
+      trailers: false,
+      endStream: false,
+    });
+  }
+
+  #keep(body: BodyBuffer, offset: number, length: number): boolean {
+    if (body.bytes + length <= this.limit && body.append(offset, length)) return true;
+    this.#sink.tooLarge();
+    return false;
+  }
+
+  /** Passes what the filter at `index` held to those behind it. */
+  #release(index: number): void {
+    const hold = this.#holds[index]!;
+    this.#holds[index] = undefined;
+    const { body } = hold;
+    const next = index + 1;
+    const endsWithBody = hold.endStream && !hold.trailers;
+    if (hold.headers) this.#headersFrom(next, endsWithBody && body.bytes === 0);
+    if (body.bytes > 0) {
+      let left = body.bytes;
+      body.forEach((offset, length) => {
+        left -= length;
+        if (!this.#isOver) this.#dataFrom(next, offset, length, endsWithBody && left === 0);
+      });
+      body.clear();
+    } else if (endsWithBody && !hold.headers && !this.#isOver) {
+      this.#dataFrom(next, 0, 0, true);
+    }
+    if (hold.trailers && !this.#isOver) this.#trailersFrom(next);
+  }
+}
+
+/** A request on its way in. */
+export class DecodePass extends FilterPass {
+  protected callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    return filter.decodeHeaders?.(headers, endStream) ?? HeadersStatus.Continue;
+  }
+  protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
+    return filter.decodeData?.(offset, length, endStream) ?? absent;
+  }
+  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
+    return filter.decodeTrailers?.(trailers) ?? HeadersStatus.Continue;
+  }
+}
+
+/** A response on its way out; the filters are given in the order of that way. */
+export class EncodePass extends FilterPass {
+  protected callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    return filter.encodeHeaders?.(headers, endStream) ?? HeadersStatus.Continue;
+  }
+  protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
+    return filter.encodeData?.(offset, length, endStream) ?? absent;
+  }
+  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
+    return filter.encodeTrailers?.(trailers) ?? HeadersStatus.Continue;
+  }
+}

@@ -1,0 +1,112 @@
+// What an HTTP filter is: it sees a request on its way in and the response on its way out, and may change, hold or answer it.
+//
+// Filters run in configured order for requests and in the opposite order for responses. The last one, the terminal
+// filter, has no decode callbacks of its own here: it forwards the request (TerminalFilter).
+
+import type { StreamInfo } from '../access-log/stream-info.js';
+import type { Scope } from '../stats/thread-stats.js';
+import type { HeaderBlock } from './header-block.js';
+import type { Route } from './routing/route.js';
+
+export const enum HeadersStatus {
+  /** The next filter sees the headers. */
+  Continue = 0,
+  /** No later filter sees headers or data until continueDecoding() or continueEncoding(). */
+  StopIteration = 1,
+}
+
+export const enum DataStatus {
+  Continue = 0,
+  /** The bytes are kept for this filter (within the stream's buffer limit; above it 413 or 500) until it continues. */
+  StopAndBuffer = 1,
+  /** The bytes are gone: the filter has copied what it wants. */
+  StopNoBuffer = 2,
+}
+
+/** What a filter may do with the stream that it belongs to. */
+export interface StreamControl {
+  readonly info: StreamInfo;
+  /** Goes on behind this filter with the headers, the buffered body and the trailers that it held back. */
+  continueDecoding(filter: HttpFilter): void;
+  continueEncoding(filter: HttpFilter): void;
+  /** Bytes that this filter holds back of the body. */
+  heldRequestBytes(filter: HttpFilter): number;
+  heldResponseBytes(filter: HttpFilter): number;
+  /** Largest body that StopAndBuffer may hold; above it the request is answered with 413. */
+  setRequestBufferLimit(bytes: number): void;
+  /** Answers at once; the request goes no further. `details` as in %RESPONSE_CODE_DETAILS%. */
+  sendLocalReply(reply: LocalReply): void;
+}
+
+export interface LocalReply {
+  status: number;
+  /** Plain text; a string is ASCII. */
+  body: string | Uint8Array;
+  details: string;
+  /** ResponseFlag bits. */
+  flags: number;
+  /** Changes the head of the answer before it is sent. */
+  editHeaders?: (headers: HeaderBlock) => void;
+}
+
+/** One filter of one stream. Callbacks that a filter leaves out cost nothing. */
+export interface HttpFilter {
+  decodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;
+  decodeData?(offset: number, length: number, endStream: boolean): DataStatus;
+  decodeTrailers?(trailers: HeaderBlock): HeadersStatus;
+  encodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;
+  encodeData?(offset: number, length: number, endStream: boolean): DataStatus;
+  encodeTrailers?(trailers: HeaderBlock): HeadersStatus;
+  /** The stream is over, in whatever way: release what is held. */
+  onDestroy?(): void;
+}
+
+/** Makes a filter for each stream. One of these a filter of the chain, made when the chain is built. */
+export interface HttpFilterFactory {
+  /**
+   * The filter for one stream; undefined when it has nothing to do with it.
+   * @param routeConfig what the stream's route says to this filter, as its extension has compiled it
+   */
+  create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined;
+}
+
+/** The end of the chain: takes the request and gives the response to the stream. */
+export interface TerminalFilter {
+  decodeHeaders(headers: HeaderBlock, endStream: boolean): void;
+  decodeData(offset: number, length: number, endStream: boolean): void;
+  decodeTrailers(trailers: HeaderBlock): void;
+  /** The client takes less of the response than comes: more than the limit waits, and again less. */
+  onResponseBlocked(): void;
+  onResponseDrained(): void;
+  /** The stream ended: normally after the whole response, or early. */
+  onDestroy(): void;
+}
+
+/** A stream as its terminal filter sees it: where the request comes from and the response goes to. */
+export interface ResponseStream extends StreamControl {
+  /** The route of the request; undefined: none matches. */
+  readonly route: Route<unknown> | undefined;
+  readonly scheme: 'http' | 'https';
+  /** The request asks for another protocol and may have it: bytes pass raw in both directions after a 101. */
+  readonly isUpgrade: boolean;
+  /** The request comes from an internal client (x-envoy-internal). */
+  readonly isInternal: boolean;
+  /** 100-continue is left to the host. */
+  readonly passes100Continue: boolean;
+  /** http.<stat_prefix>. */
+  readonly httpStats: Scope;
+  encodeInformational(headers: HeaderBlock): void;
+  encodeHeaders(headers: HeaderBlock, endStream: boolean): void;
+  encodeData(offset: number, length: number, endStream: boolean): void;
+  encodeTrailers(trailers: HeaderBlock): void;
+  /** Gives the stream up in a way that the client must notice. */
+  resetResponse(details: string): void;
+  /** Stops and restarts the request body; `who` is a bit of the caller's own. */
+  pauseRequest(who: number): void;
+  resumeRequest(who: number): void;
+}
+
+/** Makes the terminal filter of a stream object; it serves all requests of that object, one after another. */
+export interface TerminalFilterFactory {
+  create(stream: ResponseStream): TerminalFilter;
+}

@@ -1,0 +1,88 @@
+// What all connections and streams of one HTTP connection manager have in common on one worker.
+
+import type { AccessLogger } from '../access-log/access-logger.js';
+import type { Random } from '../common/random.js';
+import type { Clock } from '../io/clock.js';
+import type { Memory } from '../io/memory.js';
+import type { TimingWheel } from '../io/timing-wheel.js';
+import type { Scope } from '../stats/thread-stats.js';
+import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
+import type { ForwardingRules } from './forwarding-headers.js';
+import type { HeadLimits } from './h1/head-parser.js';
+import type { HeaderBlockPool } from './header-block.js';
+import type { PathNormalizer } from './path-normalization.js';
+import type { ResponseHeaders } from './response-headers.js';
+import type { RouteTable } from './routing/route-table.js';
+
+/** The routes that new requests see; a request keeps those that it began with. */
+export interface RouteSource {
+  readonly current: RouteTable<unknown>;
+}
+
+/** A filter in its place in the chain. */
+export interface ChainedFilter {
+  readonly factory: HttpFilterFactory;
+  /** It only runs for routes that speak to it. */
+  readonly isDisabled: boolean;
+}
+
+export interface ConnectionManagerOptions {
+  codec: HeadLimits;
+  routes: RouteSource;
+  filters: readonly ChainedFilter[];
+  terminal: TerminalFilterFactory;
+  forwarding: ForwardingRules;
+  paths: PathNormalizer | undefined;
+  /** What happens to requests with '_' in the name of a field. */
+  underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
+  responseHeaders: ResponseHeaders;
+  /** Responses carry the x-request-id of their request. */
+  returnsRequestId: boolean;
+  accessLogs: readonly AccessLogger[];
+  /** Something reads request headers, or response headers, when the stream is over: they are kept until then. */
+  keepsRequestHeaders: boolean;
+  keepsResponseHeaders: boolean;
+  /** Upgrade types (lower case) that routes may forward. */
+  upgrades: ReadonlySet<string>;
+  /** 100-continue is answered by the upstream, not here. */
+  proxies100Continue: boolean;
+  /** Milliseconds; 0 is none. */
+  streamIdleMs: number;
+  requestMs: number;
+  requestHeadersMs: number;
+  idleMs: number;
+  maxConnectionMs: number;
+  /** How long a peer that is still sending gets to read the last answer. */
+  delayedCloseMs: number;
+  /** 0: no limit. */
+  maxRequestsPerConnection: number;
+  /** Most bytes that a filter may hold back of a message. */
+  bufferLimit: number;
+}
+
+/** What the thread gives to every connection manager. */
+export interface HttpThread {
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly wheel: TimingWheel;
+  readonly random: Random;
+  /** For heads of answers that are made here. */
+  readonly headerBlocks: HeaderBlockPool;
+}
+
+export interface ConnectionManagerStats {
+  /** http.<stat_prefix>. */
+  readonly http: Scope;
+  /** listener.<address>.http.<stat_prefix>. */
+  readonly listener: Scope;
+  /** http1. of downstream codecs. */
+  readonly http1: Scope;
+}
+
+export interface ManagerContext {
+  readonly thread: HttpThread;
+  readonly options: ConnectionManagerOptions;
+  readonly stats: ConnectionManagerStats;
+  /** The shortest of the configured timeouts; 0: there is none. */
+  readonly shortestTimeoutMs: number;
+}

@@ -1,0 +1,531 @@
+// One request and its response, from the decoded head to the access log line.
+//
+//   codec → onHeaders → edge rules → route → filters (decode) → router …
+//   … router → encodeHeaders → filters (encode) → edge rules → codec → counters and log at the end
+//
+// A stream object serves many requests, one after another: start() begins one, #finish() ends it exactly once.
+
+import { ResponseFlag } from '../access-log/response-flags.js';
+import { Protocol, StreamInfo } from '../access-log/stream-info.js';
+import { headerKey, knownHeader } from '../common/header-names.js';
+import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
+import type { Scope } from '../stats/thread-stats.js';
+import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
+import type { HttpFilter, LocalReply, ResponseStream, TerminalFilter } from './filter.js';
+import { DecodePass, EncodePass, type MessageSink } from './filter-pass.js';
+import type { EdgeConnection } from './forwarding-headers.js';
+import { type HeaderBlock, Method } from './header-block.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from './header-underscores.js';
+import { removeHopByHop } from './hop-by-hop.js';
+import type { ManagerContext } from './manager-context.js';
+import type { Route } from './routing/route.js';
+
+const EXPECT = knownHeader('expect');
+const UPGRADE = knownHeader('upgrade');
+const INTERNAL = knownHeader('x-envoy-internal');
+const REQUEST_ID = headerKey('x-request-id');
+const CONTENT_LENGTH = headerKey('content-length');
+const CONTENT_TYPE = headerKey('content-type');
+const LOCAL_BODY_PIECE = 32 * 1024;
+
+/** The connection that a request came on, as its stream sees it. */
+export interface StreamConnection extends EdgeConnection {
+  /** Writes what the connection knows into a stream's record. */
+  describe(info: StreamInfo): void;
+  /** Whether the response that is about to be sent is the last on this connection. */
+  shouldCloseAfterResponse(): boolean;
+  /** A timeout of the stream begins that may end before the connection looks at its timeouts again. */
+  wakeWithin(timeoutMs: number): void;
+  /** The stream is over and may be used again in a later turn. */
+  streamFinished(stream: ServerStream): void;
+}
+
+export class ServerStream implements RequestDecoder, ResponseStream {
+  readonly manager: ManagerContext;
+  readonly info = new StreamInfo();
+  connection!: StreamConnection;
+  /** Valid until the stream is over. */
+  requestHeaders!: HeaderBlock;
+  /** The route of the request, from the table that was current when it came; undefined: none matches. */
+  route: Route<unknown> | undefined;
+  /** The request asks for another protocol, and its route allows that: bytes are passed on raw after a 101. */
+  isUpgrade = false;
+  isInternal = false;
+
+  readonly #terminal: TerminalFilter;
+  #encoder!: ResponseEncoder;
+  #filters: HttpFilter[] = [];
+  #decodePass: DecodePass | undefined;
+  #encodePass: EncodePass | undefined;
+  #isOpen = false;
+  #isRequestComplete = false;
+  #hasResponseHead = false;
+  #isReplyingLocally = false;
+  /** Why the request body is not read now: bits of Pause. */
+  #paused = 0;
+
+  constructor(manager: ManagerContext) {
+    this.manager = manager;
+    this.#terminal = manager.options.terminal.create(this);
+  }
+
+  /** Begins a request on `connection`, answered through `encoder`. */
+  start(connection: StreamConnection, encoder: ResponseEncoder): void {
+    const { stats } = this.manager;
+    this.connection = connection;
+    this.#encoder = encoder;
+    this.#isOpen = true;
+    this.#isRequestComplete = false;
+    this.#hasResponseHead = false;
+    this.#isReplyingLocally = false;
+    this.#paused = 0;
+    this.route = undefined;
+    this.isUpgrade = false;
+    this.isInternal = false;
+    stats.http.increment(HttpStats.at.downstream_rq_total);
+    stats.http.increment(HttpStats.at.downstream_rq_http1_total);
+    stats.http.increment(HttpStats.at.downstream_rq_active);
+    const { clock } = this.manager.thread;
+    this.info.reset(clock.realtimeMs, clock.monotonicMs);
+  }
+
+  /** How long nothing may move; 0: for ever. */
+  get idleMs(): number {
+    return this.route?.idleTimeoutMs ?? this.manager.options.streamIdleMs;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.connection.scheme;
+  }
+
+  get httpStats(): Scope {
+    return this.manager.stats.http;
+  }
+
+  /** The whole request has been received. */
+  get isRequestComplete(): boolean {
+    return this.#isRequestComplete;
+  }
+
+  get passes100Continue(): boolean {
+    return this.manager.options.proxies100Continue;
+  }
+
+  // ── The request, from the codec ──────────────────────────────────────────────────────────────────────────────────
+
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const { options, thread } = this.manager;
+    const { info } = this;
+    this.requestHeaders = headers;
+    this.#isRequestComplete = endStream;
+    info.requestHeaders = headers;
+    info.protocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
+    this.connection.describe(info);
+    if (endStream) info.lastDownstreamRxMs = thread.clock.monotonicMs;
+    if (headers.expectContinue && !options.proxies100Continue) {
+      headers.removeId(EXPECT);
+      this.#encoder.sendContinue();
+    }
+    if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers) && !this.#acceptUnderscores(headers)) return;
+    if (options.paths !== undefined) {
+      const problem = options.paths.apply(headers);
+      if (problem !== undefined) return this.sendLocalReply(problem);
+    }
+    const routes = options.routes.current;
+    const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
+    if (client !== this.connection.remoteIp) info.downstreamRemoteAddress = `${client}:0`;
+    this.isInternal = headers.findId(INTERNAL) >= 0;
+    this.route = routes.match(headers, thread.random.nextUint32());
+    if (this.route !== undefined) {
+      info.routeName = this.route.name;
+      if (this.route.idleTimeoutMs !== undefined) this.connection.wakeWithin(this.route.idleTimeoutMs);
+    }
+    if (headers.upgrade && !this.#acceptUpgrade(headers)) return;
+    removeHopByHop(headers, this.isUpgrade);
+    if (options.keepsRequestHeaders && !headers.retain()) return this.#outOfMemory();
+    if (options.filters.length > 0) this.#buildFilters();
+    if (this.#decodePass === undefined) this.#terminal.decodeHeaders(headers, endStream);
+    else this.#decodePass.headers(headers, endStream);
+  }
+
+  onData(offset: number, length: number, endStream: boolean): void {
+    if (!this.#isOpen) return;
+    this.info.bytesReceived += length;
+    if (endStream) this.#requestCompleted();
+    if (this.#isReplyingLocally) return;
+    if (this.#decodePass === undefined) this.#terminal.decodeData(offset, length, endStream);
+    else this.#decodePass.data(offset, length, endStream);
+  }
+
+  onTrailers(trailers: HeaderBlock): void {
+    if (!this.#isOpen) return;
+    this.#requestCompleted();
+    if (this.#isReplyingLocally) return;
+    if (this.#decodePass === undefined) this.#terminal.decodeTrailers(trailers);
+    else this.#decodePass.trailers(trailers);
+  }
+
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    if (!this.#isOpen) return;
+    const { info, manager } = this;
+    if (reason === ResetReason.ProtocolError) {
+      info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+      info.responseCodeDetails = error?.detail ?? 'codec_error';
+    } else {
+      info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
+      info.responseCodeDetails = 'downstream_remote_disconnect';
+    }
+    manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
+    this.#finish();
+  }
+
+  onWriteBlocked(): void {
+    if (this.#isOpen) this.#terminal.onResponseBlocked();
+  }
+
+  onWriteDrained(): void {
+    if (this.#isOpen) this.#terminal.onResponseDrained();
+  }
+
+  // ── The response, from the terminal filter ───────────────────────────────────────────────────────────────────────
+
+  encodeInformational(headers: HeaderBlock): void {
+    if (this.#isOpen && !this.#hasResponseHead) this.#encoder.informational(headers);
+  }
+
+  encodeHeaders(headers: HeaderBlock, endStream: boolean): void {
+    if (!this.#isOpen) return;
+    if (this.#encodePass === undefined) this.#sendHeaders(headers, endStream);
+    else this.#encodePass.headers(headers, endStream);
+  }
+
+  encodeData(offset: number, length: number, endStream: boolean): void {
+    if (!this.#isOpen) return;
+    if (this.#encodePass === undefined) this.#sendData(offset, length, endStream);
+    else this.#encodePass.data(offset, length, endStream);
+  }
+
+  encodeTrailers(trailers: HeaderBlock): void {
+    if (!this.#isOpen) return;
+    if (this.#encodePass === undefined) this.#sendTrailers(trailers);
+    else this.#encodePass.trailers(trailers);
+  }
+
+  /** Gives the stream up: what the client has of the response is not a whole one, and it must notice. */
+  resetResponse(details: string): void {
+    if (!this.#isOpen) return;
+    this.info.responseCodeDetails = details;
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_tx_reset);
+    const encoder = this.#encoder;
+    this.#finish();
+    encoder.reset(ResetReason.LocalReset);
+  }
+
+  /** `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. */
+  pauseRequest(who: number): void {
+    if (this.#paused === 0 && this.#isOpen) {
+      this.#encoder.pauseReading();
+      this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
+    }
+    this.#paused |= who;
+  }
+
+  resumeRequest(who: number): void {
+    if ((this.#paused & who) === 0) return;
+    this.#paused &= ~who;
+    if (this.#paused !== 0 || !this.#isOpen) return;
+    this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
+    this.#encoder.resumeReading();
+  }
+
+  // ── StreamControl ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  continueDecoding(filter: HttpFilter): void {
+    if (this.#isOpen && !this.#isReplyingLocally) this.#decodePass?.continue(filter);
+  }
+
+  continueEncoding(filter: HttpFilter): void {
+    if (this.#isOpen) this.#encodePass?.continue(filter);
+  }
+
+  heldRequestBytes(filter: HttpFilter): number {
+    return this.#decodePass?.heldBytes(filter) ?? 0;
+  }
+
+  heldResponseBytes(filter: HttpFilter): number {
+    return this.#encodePass?.heldBytes(filter) ?? 0;
+  }
+
+  setRequestBufferLimit(bytes: number): void {
+    if (this.#decodePass !== undefined) this.#decodePass.limit = bytes;
+  }
+
+  sendLocalReply(reply: LocalReply): void {
+    if (!this.#isOpen) return;
+    const { info } = this;
+    info.responseFlags |= reply.flags;
+    if (this.#hasResponseHead) return this.resetResponse(reply.details);
+    info.responseCodeDetails = reply.details;
+    // The request goes no further: filters and the router see nothing more of it.
+    this.#isReplyingLocally = true;
+    this.#decodePass?.end();
+    const headers = this.manager.thread.headerBlocks.take();
+    headers.setStatus(reply.status);
+    const { body } = reply;
+    const { length } = body;
+    if (length > 0) {
+      headers.add(CONTENT_LENGTH, String(length));
+      headers.add(CONTENT_TYPE, 'text/plain');
+    }
+    reply.editHeaders?.(headers);
+    const hasBody = length > 0 && this.requestHeaders.method !== Method.Head;
+    this.encodeHeaders(headers, !hasBody);
+    if (hasBody) this.#sendLocalBody(body);
+    headers.drop();
+  }
+
+  /** In pieces that fit into scratch, whatever the size. */
+  #sendLocalBody(body: string | Uint8Array): void {
+    const { memory } = this.manager.thread;
+    for (let from = 0; from < body.length; from += LOCAL_BODY_PIECE) {
+      const length = Math.min(LOCAL_BODY_PIECE, body.length - from);
+      const start = memory.scratch(length);
+      if (typeof body === 'string') memory.write(start, body.slice(from, from + length));
+      else memory.bytes.set(body.subarray(from, from + length), start);
+      this.encodeData(start, length, from + length === body.length);
+    }
+  }
+
+  /** The response cannot be had for a reason that is Baton's own: the client gets a 500 if it still can. */
+  fail(details: string): void {
+    this.#encodePass?.end();
+    this.#encodePass = undefined;
+    this.sendLocalReply({ status: 500, body: 'Internal Server Error', details, flags: 0 });
+  }
+
+  /** The connection is given up in the middle of the request: nothing more can be answered. */
+  abandon(): void {
+    if (this.#isOpen) this.#finish();
+  }
+
+  /** Nothing has moved for too long. */
+  idleTimeout(): void {
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_idle_timeout);
+    if (this.#hasResponseHead) {
+      this.info.responseFlags |= ResponseFlag.StreamIdleTimeout;
+      return this.resetResponse('stream_idle_timeout');
+    }
+    this.sendLocalReply({
+      status: this.#isRequestComplete ? 504 : 408,
+      body: 'stream timeout',
+      details: 'stream_idle_timeout',
+      flags: ResponseFlag.StreamIdleTimeout,
+    });
+  }
+
+  /** The request has not arrived completely within HttpConnectionManager.request_timeout. */
+  requestTimeout(): void {
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
+    if (this.#hasResponseHead) return this.resetResponse('request_overall_timeout');
+    this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
+  }
+
+  // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────
+
+  #sendHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const { options, stats, thread } = this.manager;
+    const { info } = this;
+    const { status } = headers;
+    this.#hasResponseHead = true;
+    info.responseCode = status;
+    info.responseHeaders = headers;
+    info.firstDownstreamTxMs = thread.clock.monotonicMs;
+    if (status !== 101 || !this.isUpgrade) removeHopByHop(headers, false);
+    options.responseHeaders.apply(headers);
+    if (options.returnsRequestId) this.#returnRequestId(headers);
+    if (this.connection.shouldCloseAfterResponse()) headers.close = true;
+    stats.http.increment(HttpStats.at.downstream_rq_completed);
+    stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);
+    const classOf = (status / 100) | 0;
+    if (classOf >= 1 && classOf <= 5) {
+      stats.http.increment(HttpStats.at.downstream_rq_1xx + classOf - 1);
+      stats.listener.increment(ListenerHttpStats.at.downstream_rq_1xx + classOf - 1);
+    }
+    if (endStream) {
+      const encoder = this.#encoder;
+      this.#finish();
+      encoder.headers(headers, true);
+      return;
+    }
+    if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
+    this.#encoder.headers(headers, false);
+  }
+
+  #sendData(offset: number, length: number, endStream: boolean): void {
+    this.info.bytesSent += length;
+    const encoder = this.#encoder;
+    // Finished first: when the last byte is out, the codec may begin the next request in the same call.
+    if (endStream) this.#finish();
+    encoder.data(offset, length, endStream);
+  }
+
+  #sendTrailers(trailers: HeaderBlock): void {
+    this.info.responseTrailers = trailers;
+    const encoder = this.#encoder;
+    this.#finish();
+    encoder.trailers(trailers);
+  }
+
+  #requestCompleted(): void {
+    this.#isRequestComplete = true;
+    this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+  }
+
+  #acceptUnderscores(headers: HeaderBlock): boolean {
+    const { options, stats } = this.manager;
+    if (options.underscores === 'DROP_HEADER') {
+      stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));
+      return true;
+    }
+    stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
+    this.sendLocalReply({ status: 400, body: '', details: 'http1.unexpected_underscore', flags: 0 });
+    return false;
+  }
+
+  #returnRequestId(headers: HeaderBlock): void {
+    const id = this.requestHeaders.get(REQUEST_ID);
+    if (id !== undefined) headers.set(REQUEST_ID, id);
+  }
+
+  #acceptUpgrade(headers: HeaderBlock): boolean {
+    const index = headers.findId(UPGRADE);
+    const type = index < 0 ? '' : headers.value(index).toLowerCase();
+    if (this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type)) {
+      this.isUpgrade = true;
+      return true;
+    }
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
+    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
+    return false;
+  }
+
+  #buildFilters(): void {
+    const { options, thread } = this.manager;
+    const { route } = this;
+    for (let index = 0; index < options.filters.length; index++) {
+      const { factory, isDisabled } = options.filters[index]!;
+      const routeConfig = route?.filterConfigs[index];
+      if (isDisabled && routeConfig === undefined) continue;
+      const filter = factory.create(this, routeConfig);
+      if (filter !== undefined) this.#filters.push(filter);
+    }
+    if (this.#filters.length === 0) return;
+    this.#decodePass = new DecodePass(
+      this.#filters,
+      new RequestSink(this, this.#terminal),
+      thread.memory,
+      options.bufferLimit,
+    );
+    this.#encodePass = new EncodePass(
+      [...this.#filters].reverse(),
+      new ResponseSink(this),
+      thread.memory,
+      options.bufferLimit,
+    );
+  }
+
+  /** For ResponseSink: what comes out of the last filter. */
+  passHeaders(headers: HeaderBlock, endStream: boolean): void {
+    this.#sendHeaders(headers, endStream);
+  }
+  passData(offset: number, length: number, endStream: boolean): void {
+    this.#sendData(offset, length, endStream);
+  }
+  passTrailers(trailers: HeaderBlock): void {
+    this.#sendTrailers(trailers);
+  }
+
+  #outOfMemory(): void {
+    this.sendLocalReply({
+      status: 503,
+      body: 'out of memory for requests',
+      details: 'overload',
+      flags: ResponseFlag.OverloadManager,
+    });
+  }
+
+  /** The stream is over, in whatever way: counters, log line, and everything that was held is released. */
+  #finish(): void {
+    const { options, stats, thread } = this.manager;
+    const { info } = this;
+    const now = thread.clock.monotonicMs;
+    this.#isOpen = false;
+    info.lastDownstreamTxMs = now;
+    info.durationMs = now - info.startMonotonicMs;
+    this.#terminal.onDestroy();
+    if (this.#filters.length > 0) this.#endFilters();
+    stats.http.decrement(HttpStats.at.downstream_rq_active);
+    stats.http.record(HttpStats.at.downstream_rq_time, info.durationMs);
+    for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
+    this.connection.streamFinished(this);
+  }
+
+  #endFilters(): void {
+    this.#decodePass?.end();
+    this.#encodePass?.end();
+    this.#decodePass = this.#encodePass = undefined;
+    for (const filter of this.#filters) filter.onDestroy?.();
+    this.#filters = [];
+  }
+}
+
+/** Behind the last decode filter stands the router. */
+class RequestSink implements MessageSink {
+  readonly #stream: ServerStream;
+  readonly #terminal: TerminalFilter;
+
+  constructor(stream: ServerStream, terminal: TerminalFilter) {
+    this.#stream = stream;
+    this.#terminal = terminal;
+  }
+  headers(headers: HeaderBlock, endStream: boolean): void {
+    this.#terminal.decodeHeaders(headers, endStream);
+  }
+  data(offset: number, length: number, endStream: boolean): void {
+    this.#terminal.decodeData(offset, length, endStream);
+  }
+  trailers(trailers: HeaderBlock): void {
+    this.#terminal.decodeTrailers(trailers);
+  }
+  tooLarge(): void {
+    this.#stream.manager.stats.http.increment(HttpStats.at.downstream_rq_too_large);
+    this.#stream.sendLocalReply({
+      status: 413,
+      body: 'Payload Too Large',
+      details: 'request_payload_too_large',
+      flags: 0,
+    });
+  }
+}
+
+/** Behind the last encode filter stands the codec. */
+class ResponseSink implements MessageSink {
+  readonly #stream: ServerStream;
+
+  constructor(stream: ServerStream) {
+    this.#stream = stream;
+  }
+  headers(headers: HeaderBlock, endStream: boolean): void {
+    this.#stream.passHeaders(headers, endStream);
+  }
+  data(offset: number, length: number, endStream: boolean): void {
+    this.#stream.passData(offset, length, endStream);
+  }
+  trailers(trailers: HeaderBlock): void {
+    this.#stream.passTrailers(trailers);
+  }
+  tooLarge(): void {
+    this.#stream.manager.stats.http.increment(HttpStats.at.rs_too_large);
+    this.#stream.fail('response_payload_too_large');
+  }
+}

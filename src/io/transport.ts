@@ -1,0 +1,283 @@
+// The thread's transport: hands events of the native shim to connections, and queues what they send until the turn ends.
+//
+// One batch is one turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch
+// are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
+
+import type { Clock } from './clock.js';
+import type { Memory } from './memory.js';
+import {
+  Control,
+  EVENT_STRIDE,
+  Event,
+  ID_SLOT_MASK,
+  type NativeShim,
+  type NativeTransport,
+  Op,
+  SUBMISSION_STRIDE,
+} from './shim.js';
+
+/** What happens to one connection. Byte ranges are valid until the call returns. */
+export interface ConnectionHandler {
+  onConnected(): void;
+  onData(offset: number, length: number): void;
+  /** The peer has ended its direction; sending goes on. */
+  onEnd(): void;
+  /** The connection is dead (errno); before onConnected() the connect failed. The handler still closes the id. */
+  onReset(errno: number): void;
+  /** More than the high watermark waits to be sent; and again less than the low one. */
+  onBlocked(): void;
+  onDrained(): void;
+  /** One of the above threw: the handler ends its connection. Must not throw. */
+  onFault(error: unknown): void;
+}
+
+export interface ListenerHandler {
+  /** A new connection; the peer's sockaddr is memory[offset, offset + length). Returns who handles it, or undefined when it was closed. */
+  onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined;
+  /** accept() failed (errno). When descriptors are exhausted accepting rests and resumes by itself. */
+  onAcceptFailed(errno: number): void;
+}
+
+export interface BufferLimits {
+  /** Pending bytes from which on the handler is told onBlocked(). */
+  highWatermark: number;
+  /** Pending bytes at which the connection is given up (ENOBUFS); 0: no limit. */
+  hardLimit: number;
+}
+
+const MAX_EVENTS = 1024;
+const MAX_SUBMISSIONS = 8192;
+
+export class Transport {
+  readonly memory: Memory;
+  readonly clock: Clock;
+
+  readonly #native: NativeTransport;
+  readonly #events = new Int32Array(MAX_EVENTS * EVENT_STRIDE);
+  readonly #submissions = new Int32Array(MAX_SUBMISSIONS * SUBMISSION_STRIDE);
+  readonly #control = new Int32Array(Control.AcceptedBy + MAX_EVENTS);
+  readonly #connections: (ConnectionHandler | undefined)[] = [];
+  readonly #listeners = new Map<number, ListenerHandler>();
+  readonly #reportFault: (error: unknown) => void;
+  /** Called when a batch begins, after the clock has been read. */
+  onTurn: () => void = () => {};
+  #queued = 0;
+  #inBatch = false;
+  #flushScheduled = false;
+
+  /** `reportFault` is told of every exception that a handler threw, before the connection is ended. */
+  constructor(
+    shim: NativeShim,
+    memory: Memory,
+    clock: Clock,
+    limits: BufferLimits,
+    reportFault: (error: unknown) => void,
+  ) {
+    this.memory = memory;
+    this.clock = clock;
+    this.#reportFault = reportFault;
+    this.#native = shim.createTransport({
+      memory: memory.bytes,
+      receiveBytes: memory.receiveBytes,
+      events: this.#events,
+      submissions: this.#submissions,
+      control: this.#control,
+      clock: clock.words,
+      onBatch: (from, count) => this.#onBatch(from, count),
+      highWatermark: limits.highWatermark,
+      hardLimit: limits.hardLimit,
+    });
+  }
+
+  /** Accepts on a copy of `fd`; `shared`: other threads accept on the same socket. Returns the listener's id. */
+  addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
+    const id = this.#native.addListener(fd, shared);
+    this.#listeners.set(id, handler);
+    return id;
+  }
+
+  /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */
+  removeListener(id: number, acceptRest: boolean): void {
+    this.#native.removeListener(id, acceptRest);
+    if (!acceptRest) this.#listeners.delete(id);
+  }
+
+  /** Connects to a raw sockaddr, from `local` when given. Returns the id; success and failure come as events. */
+  connect(remote: Uint8Array, local: Uint8Array | undefined, limits: BufferLimits, handler: ConnectionHandler): number {
+    const id = this.#native.connect(remote, local, limits.highWatermark, limits.hardLimit);
+    this.#connections[id & ID_SLOT_MASK] = handler;
+    return id;
+  }
+
+  /** Takes over a connected socket. */
+  adopt(fd: number, handler: ConnectionHandler): number {
+    const id = this.#native.adopt(fd);
+    this.#connections[id & ID_SLOT_MASK] = handler;
+    return id;
+  }
+
+  localAddress(id: number): Uint8Array {
+    return this.#native.localAddress(id);
+  }
+
+  /** Another handler takes the connection over. */
+  setHandler(id: number, handler: ConnectionHandler): void {
+    this.#connections[id & ID_SLOT_MASK] = handler;
+  }
+
+  send(id: number, offset: number, length: number): void {
+    this.#submit(Op.Send, id, offset, length);
+  }
+
+  /**
+   * Closes in order: pending bytes may take `flushMs`; with `lingerMs` > 0 the peer then gets that long to end its side,
+   * so that unread bytes of his do not destroy what was sent last. The id is dead at once.
+   */
+  close(id: number, flushMs: number, lingerMs: number): void {
+    this.#connections[id & ID_SLOT_MASK] = undefined;
+    this.#submit(Op.Close, id, flushMs, lingerMs);
+  }
+
+  /** Aborts with RST. The id is dead at once. */
+  reset(id: number): void {
+    this.#connections[id & ID_SLOT_MASK] = undefined;
+    this.#submit(Op.Reset, id, 0, 0);
+  }
+
+  /** Ends the sending direction behind what is pending. */
+  shutdown(id: number): void {
+    this.#submit(Op.Shutdown, id, 0, 0);
+  }
+
+  pause(id: number): void {
+    this.#submit(Op.Pause, id, 0, 0);
+  }
+
+  resume(id: number): void {
+    this.#submit(Op.Resume, id, 0, 0);
+  }
+
+  setLimits(id: number, limits: BufferLimits): void {
+    this.#submit(Op.Watermark, id, limits.highWatermark, limits.hardLimit);
+  }
+
+  counts(): { connections: number; listeners: number; closing: number } {
+    return this.#native.counts();
+  }
+
+  /** Closes every descriptor of this thread, without events. */
+  destroy(): void {
+    this.#native.close();
+    this.#connections.length = 0;
+    this.#listeners.clear();
+  }
+
+  #submit(op: Op, id: number, offset: number, length: number): void {
+    if (this.#queued === MAX_SUBMISSIONS) {
+      this.#native.flush();
+      this.#queued = 0;
+    }
+    const submissions = this.#submissions;
+    const at = this.#queued * SUBMISSION_STRIDE;
+    submissions[at] = op;
+    submissions[at + 1] = id;
+    submissions[at + 2] = offset;
+    submissions[at + 3] = length;
+    this.#queued++;
+    this.#control[Control.Submissions] = this.#queued;
+    if (!this.#inBatch && !this.#flushScheduled) this.#scheduleFlush();
+  }
+
+  #scheduleFlush(): void {
+    this.#flushScheduled = true;
+    queueMicrotask(() => {
+      this.#flushScheduled = false;
+      if (this.#queued === 0) return;
+      this.#native.flush();
+      this.#queued = 0;
+      this.memory.endTurn();
+    });
+  }
+
+  #onBatch(from: number, count: number): void {
+    this.memory.endTurn();
+    this.#inBatch = true;
+    this.onTurn();
+    let cursor = from;
+    // A handler that throws ends its own connection; the rest of the batch goes on behind it.
+    while (cursor < count) {
+      try {
+        cursor = this.#dispatch(cursor, count);
+      } catch (error) {
+        cursor = this.#control[Control.Cursor]!;
+        this.#fault(this.#events[cursor * EVENT_STRIDE]!, error);
+        cursor++;
+      }
+    }
+    this.#inBatch = false;
+    this.#queued = 0;
+  }
+
+  #dispatch(from: number, count: number): number {
+    const events = this.#events;
+    const control = this.#control;
+    const connections = this.#connections;
+    for (let index = from; index < count; index++) {
+      control[Control.Cursor] = index;
+      const at = index * EVENT_STRIDE;
+      const id = events[at]!;
+      const kind = events[at + 1]! as Event;
+      if (kind === Event.Accept) {
+        this.#accept(id, control[Control.AcceptedBy + index]!, events[at + 2]!, events[at + 3]!);
+        continue;
+      }
+      if (kind === Event.AcceptFailed) {
+        this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
+        continue;
+      }
+      const handler = connections[id & ID_SLOT_MASK];
+      if (handler === undefined) continue;
+      switch (kind) {
+        case Event.Data:
+          handler.onData(events[at + 2]!, events[at + 3]!);
+          break;
+        case Event.End:
+          handler.onEnd();
+          break;
+        case Event.Reset:
+          handler.onReset(events[at + 3]!);
+          break;
+        case Event.Connected:
+          handler.onConnected();
+          break;
+        case Event.Blocked:
+          handler.onBlocked();
+          break;
+        case Event.Drained:
+          handler.onDrained();
+          break;
+      }
+    }
+    return count;
+  }
+
+  #accept(id: number, listener: number, offset: number, length: number): void {
+    const handler = this.#listeners.get(listener);
+    if (handler === undefined) {
+      this.reset(id);
+      return;
+    }
+    // Until the handler is known a failure has nobody to end the connection.
+    try {
+      this.#connections[id & ID_SLOT_MASK] = handler.onAccept(id, offset, length);
+    } catch (error) {
+      this.#reportFault(error);
+      this.reset(id);
+    }
+  }
+
+  #fault(id: number, error: unknown): void {
+    this.#reportFault(error);
+    this.#connections[id & ID_SLOT_MASK]?.onFault(error);
+  }
+}

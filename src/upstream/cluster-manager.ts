@@ -1,0 +1,52 @@
+// The clusters of one worker by name, and the references by which routes hold on to a name while clusters come and go.
+
+import { Cluster } from './cluster.js';
+import type { ClusterSnapshot } from './cluster-snapshot.js';
+import type { UpstreamThread } from './upstream-thread.js';
+
+/** A cluster's name, resolved once: `current` follows what the primary says. */
+export class ClusterReference {
+  readonly name: string;
+  current: Cluster | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class ClusterManager {
+  readonly #thread: UpstreamThread;
+  readonly #references = new Map<string, ClusterReference>();
+
+  constructor(thread: UpstreamThread) {
+    this.#thread = thread;
+  }
+
+  /** The reference of a name, whether the cluster exists or not. */
+  reference(name: string): ClusterReference {
+    let reference = this.#references.get(name);
+    if (reference === undefined) {
+      reference = new ClusterReference(name);
+      this.#references.set(name, reference);
+    }
+    return reference;
+  }
+
+  /** Adds a cluster, or takes its new hosts; a changed cluster replaces the old one, which is drained. */
+  apply(snapshot: ClusterSnapshot): void {
+    const reference = this.reference(snapshot.spec.name);
+    const { current } = reference;
+    if (current !== undefined && current.snapshot.specVersion === snapshot.specVersion) {
+      current.updateHosts(snapshot);
+      return;
+    }
+    reference.current = new Cluster(this.#thread, snapshot);
+    current?.drain();
+  }
+
+  remove(name: string): void {
+    const reference = this.#references.get(name);
+    reference?.current?.drain();
+    if (reference !== undefined) reference.current = undefined;
+  }
+}

@@ -1,0 +1,18 @@
+// What the primary sends of a cluster: plain data, replaced as a whole whenever something in it changes.
+
+import type { ScopeRef } from '../stats/thread-stats.js';
+import type { ClusterSpec } from './cluster-config.js';
+import type { HostSetData } from './host-set.js';
+
+export interface ClusterSnapshot {
+  readonly spec: ClusterSpec;
+  /** Differs when the configuration differs; host lists come and go under the same number. */
+  readonly specVersion: number;
+  /** Its block in the shared words. */
+  readonly block: number;
+  /** cluster.<name>. */
+  readonly scope: ScopeRef;
+  /** Any host's scope: all have the same layout, and the host set says where each one's block lies. */
+  readonly hostScope: ScopeRef;
+  readonly hosts: HostSetData;
+}

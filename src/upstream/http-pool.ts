@@ -1,0 +1,172 @@
+// A worker's HTTP/1.1 connections to one host: idle ones are used again, last-in first-out, and requests that find none
+// wait in line for the next connection that becomes free, whichever that is.
+
+import type { RequestEncoder, ResponseDecoder } from '../http/codec.js';
+import { ClusterStats } from '../stats/layouts/cluster.js';
+import type { Cluster } from './cluster.js';
+import type { Host } from './host.js';
+import { LimitKind, type Priority } from './limits.js';
+import { UpstreamConnection } from './upstream-connection.js';
+import type { UpstreamThread } from './upstream-thread.js';
+
+export const enum PoolFailure {
+  /** A circuit breaker is open. */
+  Overflow = 1,
+  ConnectFailed = 2,
+  ConnectTimeout = 3,
+}
+
+/** A request that wants a connection. The links are the pool's. */
+export interface PoolRequest extends ResponseDecoder {
+  /** A connection is there: the request begins on it. May be called from within HttpPool.start(). */
+  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void;
+  /** None can be had. `errno` of the failed connect, or 0. */
+  onPoolFailure(reason: PoolFailure, errno: number): void;
+  pendingPrev: PoolRequest | undefined;
+  pendingNext: PoolRequest | undefined;
+}
+
+export class HttpPool {
+  readonly cluster: Cluster;
+  readonly host: Host;
+  readonly priority: Priority;
+  /** The host is gone: connections end with their request. */
+  isDraining = false;
+  readonly #idle: UpstreamConnection[] = [];
+  #connections = 0;
+  #connecting = 0;
+  #firstPending: PoolRequest | undefined;
+  #lastPending: PoolRequest | undefined;
+  #pending = 0;
+
+  constructor(cluster: Cluster, host: Host, priority: Priority) {
+    this.cluster = cluster;
+    this.host = host;
+    this.priority = priority;
+  }
+
+  get thread(): UpstreamThread {
+    return this.cluster.thread;
+  }
+
+  /** Starts `request` on an idle connection at once, or when one becomes free. */
+  start(request: PoolRequest): void {
+    const connection = this.#idle.pop();
+    if (connection !== undefined) this.#attach(connection, request);
+    else this.#wait(request);
+  }
+
+  /** The request wants no connection any more; it has not got one yet. */
+  cancel(request: PoolRequest): void {
+    this.#unlink(request);
+    this.cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
+  }
+
+  /** The host is no longer used: idle connections end now, busy ones with their request. */
+  drain(): void {
+    this.isDraining = true;
+    while (this.#idle.length > 0) this.#idle[this.#idle.length - 1]!.close();
+  }
+
+  // ── From connections ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Connected, or through with a request. */
+  connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void {
+    if (wasConnecting) this.#connecting--;
+    const next = this.#firstPending;
+    if (next === undefined) {
+      connection.idleIndex = this.#idle.length;
+      this.#idle.push(connection);
+      return;
+    }
+    this.#unlink(next);
+    this.#attach(connection, next);
+  }
+
+  connectFailed(errno: number, isTimeout: boolean): void {
+    this.#connections--;
+    this.#connecting--;
+    this.cluster.limits.release(LimitKind.Connections, this.priority);
+    // Requests for which no connect is under way have nothing left to wait for but other requests' connections; as long as
+    // there are connects, each may serve one.
+    while (this.#pending > this.#connecting && this.#firstPending !== undefined) {
+      const request = this.#firstPending;
+      this.#unlink(request);
+      this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
+      request.onPoolFailure(isTimeout ? PoolFailure.ConnectTimeout : PoolFailure.ConnectFailed, errno);
+    }
+  }
+
+  connectionClosed(connection: UpstreamConnection): void {
+    this.#connections--;
+    this.cluster.limits.release(LimitKind.Connections, this.priority);
+    const idle = this.#idle;
+    if (idle[connection.idleIndex] === connection) {
+      const last = idle.pop()!;
+      if (last !== connection) {
+        idle[connection.idleIndex] = last;
+        last.idleIndex = connection.idleIndex;
+      }
+    }
+    // Somebody may be waiting for the connection that has just gone.
+    if (this.#pending > this.#connecting) this.#connectIfAllowed();
+  }
+
+  #wait(request: PoolRequest): void {
+    const { cluster } = this;
+    if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority)) return this.#overflow(request);
+    if (this.#connecting <= this.#pending && !this.#connectIfAllowed() && this.#connections === 0) {
+      cluster.limits.release(LimitKind.PendingRequests, this.priority);
+      return this.#overflow(request);
+    }
+    request.pendingPrev = this.#lastPending;
+    request.pendingNext = undefined;
+    if (this.#lastPending === undefined) this.#firstPending = request;
+    else this.#lastPending.pendingNext = request;
+    this.#lastPending = request;
+    this.#pending++;
+    cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
+    cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
+  }
+
+  #overflow(request: PoolRequest): void {
+    this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
+    request.onPoolFailure(PoolFailure.Overflow, 0);
+  }
+
+  /** Opens a connection unless the circuit breaker is open. A host without any connection always gets one. */
+  #connectIfAllowed(): boolean {
+    const { limits, stats } = this.cluster;
+    if (this.isDraining && this.#pending === 0) return false;
+    if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
+      stats.increment(ClusterStats.at.upstream_cx_overflow);
+      if (this.#connections > 0) return false;
+      limits.acquire(LimitKind.Connections, this.priority);
+    }
+    this.#connections++;
+    this.#connecting++;
+    new UpstreamConnection(this);
+    return true;
+  }
+
+  #attach(connection: UpstreamConnection, request: PoolRequest): void {
+    if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
+      connection.idleIndex = this.#idle.length;
+      this.#idle.push(connection);
+      return this.#overflow(request);
+    }
+    request.onPoolReady(connection.startRequest(request), connection);
+  }
+
+  #unlink(request: PoolRequest): void {
+    const { pendingPrev, pendingNext } = request;
+    if (pendingPrev === undefined) this.#firstPending = pendingNext;
+    else pendingPrev.pendingNext = pendingNext;
+    if (pendingNext === undefined) this.#lastPending = pendingPrev;
+    else pendingNext.pendingPrev = pendingPrev;
+    request.pendingPrev = request.pendingNext = undefined;
+    this.#pending--;
+    this.cluster.limits.release(LimitKind.PendingRequests, this.priority);
+    this.cluster.stats.decrement(ClusterStats.at.upstream_rq_pending_active);
+  }
+}

@@ -1,0 +1,231 @@
+// One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
+
+import { type ByteSink, type RequestEncoder, ResetReason, type ResponseDecoder } from '../http/codec.js';
+import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
+import { addressText, decodeSockaddr } from '../io/address.js';
+import { Timer } from '../io/timing-wheel.js';
+import type { ConnectionHandler } from '../io/transport.js';
+import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
+import type { HttpPool } from './http-pool.js';
+import { LimitKind } from './limits.js';
+
+const enum State {
+  Connecting = 0,
+  Idle = 1,
+  Busy = 2,
+  Closed = 3,
+}
+
+/** How long bytes that are pending may still take when a connection is closed in order. */
+const FLUSH_MS = 1000;
+
+export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, ByteSink {
+  readonly pool: HttpPool;
+  /** Where it stands in the pool's list of idle connections; meaningless while it is not idle. */
+  idleIndex = -1;
+  readonly #codec: H1ClientCodec;
+  readonly #timer: Timer<UpstreamConnection>;
+  #decoder: ResponseDecoder | undefined;
+  #id = -1;
+  #localText = '';
+  #state: State = State.Connecting;
+  #startMs: number;
+  #idleSinceMs = 0;
+  #requests = 0;
+
+  constructor(pool: HttpPool) {
+    const { thread, cluster } = pool;
+    this.pool = pool;
+    this.#codec = new H1ClientCodec(thread.memory, this, this, cluster.spec.http1);
+    this.#timer = new Timer<UpstreamConnection>(this, onTimer);
+    this.#startMs = thread.clock.monotonicMs;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_total);
+    cluster.stats.increment(ClusterStats.at.upstream_cx_http1_total);
+    cluster.stats.increment(ClusterStats.at.upstream_cx_active);
+    pool.host.stats.increment(HostStats.at.cx_total);
+    pool.host.stats.increment(HostStats.at.cx_active);
+    this.#id = thread.transport.connect(pool.host.sockaddr, cluster.spec.sourceAddress, cluster.bufferLimits, this);
+    thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
+  }
+
+  get isConnecting(): boolean {
+    return this.#state === State.Connecting;
+  }
+
+  /** This end as text with port. Asked of the kernel the first time. */
+  get localText(): string {
+    if (this.#localText === '') {
+      const raw = this.pool.thread.transport.localAddress(this.#id);
+      this.#localText = addressText(decodeSockaddr(raw, 0, raw.length));
+    }
+    return this.#localText;
+  }
+
+  /** Begins a request; the connection is connected and idle. */
+  startRequest(decoder: ResponseDecoder): RequestEncoder {
+    this.#state = State.Busy;
+    this.#requests++;
+    this.#decoder = decoder;
+    return this.#codec.newStream(decoder);
+  }
+
+  /** Gives the connection up, whatever it does: a request on it ends with a reset. */
+  close(): void {
+    if (this.#state === State.Closed) return;
+    this.#countLocalClose();
+    this.#closed();
+    this.pool.thread.transport.close(this.#id, FLUSH_MS, 0);
+    this.pool.connectionClosed(this);
+  }
+
+  // ── ByteSink ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  send(offset: number, length: number): void {
+    this.pool.cluster.stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
+    this.pool.thread.transport.send(this.#id, offset, length);
+  }
+  pause(): void {
+    this.pool.thread.transport.pause(this.#id);
+  }
+  resume(): void {
+    this.pool.thread.transport.resume(this.#id);
+  }
+
+  // ── H1ClientEvents ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  onStreamComplete(reusable: boolean): void {
+    if (this.#state === State.Closed) return;
+    const { cluster, thread } = this.pool;
+    cluster.limits.release(LimitKind.Requests, this.pool.priority);
+    const limit = cluster.spec.maxRequestsPerConnection;
+    const isWornOut = limit > 0 && this.#requests >= limit;
+    if (isWornOut) cluster.stats.increment(ClusterStats.at.upstream_cx_max_requests);
+    this.#state = State.Idle;
+    this.#idleSinceMs = thread.clock.monotonicMs;
+    if (!reusable || isWornOut || this.pool.isDraining) this.close();
+    else this.pool.connectionReady(this, false);
+  }
+
+  onProtocolError(): void {
+    this.pool.cluster.stats.increment(ClusterStats.at.upstream_cx_protocol_error);
+    this.close();
+  }
+
+  // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
+
+  onConnected(): void {
+    const { cluster, thread } = this.pool;
+    const now = thread.clock.monotonicMs;
+    cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, now - this.#startMs);
+    this.#state = State.Idle;
+    this.#idleSinceMs = now;
+    if (cluster.spec.idleTimeoutMs > 0) thread.wheel.reschedule(this.#timer, cluster.spec.idleTimeoutMs);
+    else thread.wheel.cancel(this.#timer);
+    this.pool.connectionReady(this, true);
+  }
+
+  onData(offset: number, length: number): void {
+    this.pool.cluster.stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+    this.#codec.receive(offset, length);
+  }
+
+  onEnd(): void {
+    // Bytes until the end of the connection may be a response's body: the codec knows.
+    this.#codec.end();
+    if (this.#state !== State.Closed) this.#closedByPeer();
+  }
+
+  onReset(errno: number): void {
+    if (this.#state === State.Connecting) return this.#connectFailed(errno, false);
+    const decoder = this.#codec.hasStream ? this.#decoder : undefined;
+    this.#closedByPeer();
+    decoder?.onReset(ResetReason.ConnectionTermination, undefined);
+  }
+
+  onBlocked(): void {
+    this.#codec.blocked();
+  }
+
+  onDrained(): void {
+    this.#codec.drained();
+  }
+
+  onFault(): void {
+    const decoder = this.#codec.hasStream ? this.#decoder : undefined;
+    this.close();
+    decoder?.onReset(ResetReason.LocalReset, undefined);
+  }
+
+  onHalfClose(): void {
+    this.pool.thread.transport.shutdown(this.#id);
+  }
+
+  /** The connect has taken too long, or the connection may have been idle for too long. */
+  onTimer(): void {
+    const { cluster, thread } = this.pool;
+    if (this.#state === State.Connecting) {
+      cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
+      this.#connectFailed(0, true);
+      return;
+    }
+    const idleMs = this.#state === State.Idle ? thread.clock.monotonicMs - this.#idleSinceMs : 0;
+    if (idleMs < cluster.spec.idleTimeoutMs) {
+      thread.wheel.reschedule(this.#timer, cluster.spec.idleTimeoutMs - idleMs);
+      return;
+    }
+    cluster.stats.increment(ClusterStats.at.upstream_cx_idle_timeout);
+    this.close();
+  }
+
+  #connectFailed(errno: number, isTimeout: boolean): void {
+    const { cluster, host, thread } = this.pool;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    host.stats.increment(HostStats.at.cx_connect_fail);
+    this.#closed();
+    thread.transport.close(this.#id, 0, 0);
+    this.pool.connectFailed(errno, isTimeout);
+  }
+
+  #closedByPeer(): void {
+    const { cluster, thread } = this.pool;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
+    if (this.#state === State.Busy) {
+      cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
+      cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote_with_active_rq);
+    }
+    this.#closed();
+    thread.transport.close(this.#id, 0, 0);
+    this.pool.connectionClosed(this);
+  }
+
+  #countLocalClose(): void {
+    const { cluster } = this.pool;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    if (this.#state === State.Busy) {
+      cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
+      cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local_with_active_rq);
+    }
+  }
+
+  /** Everything but the socket and the pool's list. */
+  #closed(): void {
+    const { cluster, host, thread } = this.pool;
+    const wasBusy = this.#state === State.Busy;
+    const wasConnected = this.#state !== State.Connecting;
+    this.#state = State.Closed;
+    thread.wheel.cancel(this.#timer);
+    this.#codec.destroy();
+    if (wasBusy) cluster.limits.release(LimitKind.Requests, this.pool.priority);
+    cluster.stats.increment(ClusterStats.at.upstream_cx_destroy);
+    cluster.stats.decrement(ClusterStats.at.upstream_cx_active);
+    host.stats.decrement(HostStats.at.cx_active);
+    if (wasConnected) {
+      cluster.stats.record(ClusterStats.at.upstream_cx_length_ms, thread.clock.monotonicMs - this.#startMs);
+      cluster.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
+    }
+  }
+}
+
+function onTimer(connection: UpstreamConnection): void {
+  connection.onTimer();
+}

@@ -1,0 +1,20 @@
+// What a thread gives to its clusters: the transport, timers and numbers that their connections work with.
+
+import type { Random } from '../common/random.js';
+import type { Clock } from '../io/clock.js';
+import type { Memory } from '../io/memory.js';
+import type { TimingWheel } from '../io/timing-wheel.js';
+import type { Transport } from '../io/transport.js';
+import type { ThreadStats } from '../stats/thread-stats.js';
+import type { SharedWords } from './shared-words.js';
+
+export interface UpstreamThread {
+  readonly transport: Transport;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly wheel: TimingWheel;
+  readonly random: Random;
+  readonly stats: ThreadStats;
+  /** Counters that all workers share: circuit breakers, active requests of hosts. */
+  readonly words: SharedWords;
+}
