@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packagePath } from '../../src/common/package-root.js';
 import { freePort } from '../../test/e2e/harness/environment.js';
-import { type Cores, chooseCores, spawnPinned } from './processes.js';
+import { type Cores, chooseCores, end, spawnPinned } from './processes.js';
 import { timeToFirstAnswer } from './start-up.js';
 
 export interface Environment {
@@ -15,6 +15,8 @@ export interface Environment {
   upstreamPort: number;
   /** Absolute paths of the compiled programs. */
   programs: { relay: string; idle: string };
+  /** Ends the upstream. */
+  stop(): Promise<void>;
 }
 
 /** Compiles the helpers, starts the upstream, and arranges for everything to go when the process ends. */
@@ -29,7 +31,8 @@ export async function prepareEnvironment(): Promise<Environment> {
     return program;
   };
   const upstreamPort = await freePort();
-  spawnPinned(cores.load, compile('upstream'), [String(upstreamPort)]);
+  const upstream = spawnPinned(cores.load, compile('upstream'), [String(upstreamPort)]);
   await timeToFirstAnswer(upstreamPort);
-  return { cores, directory, upstreamPort, programs: { relay: compile('relay'), idle: compile('idle') } };
+  const programs = { relay: compile('relay'), idle: compile('idle') };
+  return { cores, directory, upstreamPort, programs, stop: () => end(upstream) };
 }

@@ -33,6 +33,7 @@ async function main(argv: string[]): Promise<void> {
     }
   }
   const results = await measureLoad(peers, options, environment);
+  await environment.stop();
   progress('');
 
   const machine = describeMachine(options.peers);
@@ -74,11 +75,8 @@ function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-main(process.argv.slice(2)).then(
-  // The upstream still runs: leaving ends it.
-  () => process.exit(0),
-  (error: unknown) => {
-    process.stderr.write(`\nbench: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  },
-);
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.stderr.write(`\nbench: ${error instanceof Error ? error.message : String(error)}\n`);
+  // Ends every process that still runs.
+  process.exit(1);
+});
