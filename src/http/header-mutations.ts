@@ -27,9 +27,12 @@ const enum Action {
 
 /** Changes to a head, in the order in which they are made. */
 export class HeaderMutations {
+  /** Values are made from the request's head: it must still be there when a response is changed. */
+  readonly needsRequestHeaders: boolean;
   readonly #steps: readonly Step[];
 
   constructor(steps: readonly Step[]) {
+    this.needsRequestHeaders = steps.some((step) => step.needsRequestHeaders);
     this.#steps = steps;
   }
 
@@ -70,6 +73,10 @@ class Step {
     this.#keepsEmpty = keepsEmpty;
     if (typeof value === 'string' && value.includes('%')) this.#format = compileValue(value, where);
     else this.#line = new HeaderLine(key, value);
+  }
+
+  get needsRequestHeaders(): boolean {
+    return this.#format?.needsRequestHeaders ?? false;
   }
 
   get overwrites(): boolean {

@@ -45,7 +45,7 @@ export class WeightedChoice<C> implements RouteChoice<C> {
   }
 }
 
-/** cluster_header: routes are kept for clusters that exist, so clients can't make the list grow. */
+/** cluster_header: routes are kept for names that some cluster has, so clients can't make the list grow. */
 export class ClusterByHeader<C> implements RouteChoice<C> {
   readonly #key: HeaderKey;
   readonly #make: (name: string) => Route<C>;

@@ -32,7 +32,12 @@ export interface RouteFilter {
   compileRouteConfig(configs: readonly Any[], where: string): unknown;
 }
 
-export interface RouteTableOptions {
+export interface RouteTableOptions<C = unknown> {
+  /**
+   * Finds the cluster that a client names (cluster_header). Unlike the table's own resolver it must not keep anything for a
+   * name that is none. Absent: the table's own.
+   */
+  readonly findCluster?: (name: string) => C | undefined;
   /** Reads the file of a direct_response; absent: files are refused. */
   readonly readFile?: (path: string) => Uint8Array;
   /** Filters of the chain, in its order: Route.filterConfigs has the same. */
@@ -50,7 +55,7 @@ export interface BuiltVirtualHost<C> {
 export function buildVirtualHosts<C, V>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
-  options: RouteTableOptions,
+  options: RouteTableOptions<C>,
   domains: DomainTable<V>,
   make: (built: BuiltVirtualHost<C>) => V,
 ): void {
@@ -85,7 +90,7 @@ class VirtualHostBuilder<C> {
   readonly #host: VirtualHost;
   readonly #where: string;
   readonly #resolveCluster: ClusterResolver<C>;
-  readonly #options: RouteTableOptions;
+  readonly #options: RouteTableOptions<C>;
   readonly #retryPolicy: RetryPolicy | undefined;
 
   constructor(
@@ -93,7 +98,7 @@ class VirtualHostBuilder<C> {
     host: VirtualHost,
     where: string,
     resolveCluster: ClusterResolver<C>,
-    options: RouteTableOptions,
+    options: RouteTableOptions<C>,
   ) {
     this.#config = config;
     this.#host = host;
@@ -173,7 +178,9 @@ class VirtualHostBuilder<C> {
     };
     if (action.cluster !== undefined) return this.#toCluster(settings, action.cluster);
     if (action.cluster_header !== undefined) {
-      return new ClusterByHeader(action.cluster_header, (name) => this.#toCluster(settings, name));
+      const find = this.#options.findCluster ?? this.#resolveCluster;
+      const make = (name: string): Route<C> => new Route({ ...settings, clusterName: name, cluster: find(name) });
+      return new ClusterByHeader(action.cluster_header, make);
     }
     if (action.weighted_clusters !== undefined) {
       return new WeightedChoice(action.weighted_clusters, `${at}.weighted_clusters`, (weight, weightWhere) => {

@@ -21,7 +21,7 @@ export type ClusterResolver<C> = (name: string) => C | undefined;
 export function buildRouteTable<C>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
-  options: RouteTableOptions = {},
+  options: RouteTableOptions<C> = {},
 ): RouteTable<C> {
   const domains = new DomainTable<VirtualHost<C>>();
   buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));

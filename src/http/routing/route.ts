@@ -123,12 +123,16 @@ export class Route<C> {
   }
 
   /**
-   * Everything that the route changes in a request, in Envoy's order: header mutations, then host, then path.
+   * Everything that the route changes in a request, in Envoy's order: header mutations, then host, then path. The head is
+   * retained if response headers are made from it.
    * @param keepsOriginals writes x-envoy-original-host and -path (Router.suppress_envoy_headers is off)
    */
   finalizeRequest(headers: HeaderBlock, info: StreamInfo, keepsOriginals = true): void {
     this.requestMutations?.apply(headers, info);
     this.applyRewrites(headers, keepsOriginals);
+    if (this.responseMutations?.needsRequestHeaders === true && !headers.retain()) {
+      throw new RangeError('no room in the arena for a request head that the response is made from');
+    }
   }
 
   /** Host and path rewrites alone. */

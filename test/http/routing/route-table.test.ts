@@ -362,6 +362,17 @@ t.test('cluster_header names the cluster', async (t) => {
   t.equal(match('x-cluster: two'), 'two');
   t.equal(match('x-cluster: three'), undefined);
   t.equal(match(), undefined);
+  known.add('three');
+  t.equal(match('x-cluster: three'), 'three', 'a cluster that comes later is found');
+  const asked: string[] = [];
+  const careful = buildRouteTable(config, (name) => name, {
+    findCluster: (name) => {
+      asked.push(name);
+      return undefined;
+    },
+  });
+  t.equal(careful.match(requestHead('GET /', 'x-cluster: any'), 0)!.cluster, undefined);
+  t.same(asked, ['any'], 'what a client names is looked up, not registered');
 });
 
 t.test('require_tls sends clients to https', async (t) => {

@@ -22,7 +22,7 @@ function routeOf(
   routes: VirtualHost['routes'],
   host: VirtualHost = {},
   config: RouteConfiguration = {},
-  options: RouteTableOptions = {},
+  options: RouteTableOptions<string> = {},
   random = 0,
 ): Route<string> {
   const virtual_hosts = [{ name: 'host', domains: ['*'], routes, ...host }];
@@ -247,6 +247,22 @@ t.test('header mutations: the most general wins, or the most specific if asked f
   };
   t.same(result(false), [['config'], ['cluster', 'route', 'host', 'config']]);
   t.same(result(true), [['cluster'], ['config', 'host', 'route', 'cluster']]);
+});
+
+t.test('response headers may be made from the request, though it came in an earlier turn', async (t) => {
+  const head = requestHead('GET /', 'x-id: 42');
+  const info = new StreamInfo();
+  info.requestHeaders = head;
+  const response_headers_to_add = [{ header: { key: 'x-was', value: '%REQ(x-id)%' } }];
+  const route = routeOf(head, [{ match: { prefix: '/' }, route: { cluster: 'a' }, response_headers_to_add }]);
+  route.finalizeRequest(head, info);
+  head.memory.endTurn();
+  head.memory.bytes.fill(0, 0, head.memory.receiveBytes);
+  head.memory.bytes.fill(0, head.memory.scratch(1024), head.memory.scratch(1024));
+  const response = responseHead(200);
+  route.finalizeResponse(response, info);
+  t.same(valuesOf(response, 'x-was'), ['42']);
+  head.clear();
 });
 
 t.test('a weighted cluster rewrites the host in its own way', async (t) => {
