@@ -5,13 +5,14 @@ import type { AccessLog, Any } from '../config/generated/api.js';
 import type {
   AccessLoggerExtension,
   AnyExtension,
+  ExtensionFinder,
   HttpFilterExtension,
   NetworkFilterExtension,
   TerminalHttpFilterExtension,
+  WorkerContext,
 } from './factories.js';
-import type { WorkerContext } from './worker-context.js';
 
-export class ExtensionRegistry {
+export class ExtensionRegistry implements ExtensionFinder {
   readonly #byMessage = new Map<string, AnyExtension>();
 
   constructor(extensions: readonly AnyExtension[]) {

@@ -4,7 +4,7 @@ import type { BufferLimits, ConnectionHandler, ListenerHandler, Transport } from
 import type { Logger } from '../log/logger.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
-import { DownstreamConnection } from './downstream-connection.js';
+import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { FilterChain } from './network-filter.js';
 
 export interface ActiveListenerOptions {
@@ -18,7 +18,7 @@ export interface ActiveListenerOptions {
   nextSerial(): number;
 }
 
-export class ActiveListener implements ListenerHandler {
+export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly name: string;
   readonly stats: Scope;
   readonly workerStats: Scope;

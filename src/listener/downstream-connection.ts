@@ -3,15 +3,24 @@
 import { type Address, addressText, decodeSockaddr } from '../io/address.js';
 import type { Transport } from '../io/transport.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
-import type { ActiveListener } from './active-listener.js';
+import type { Scope } from '../stats/thread-stats.js';
 
 /** How long a peer may take for bytes that are pending when its connection is closed in order. */
 const FLUSH_MS = 5000;
 
+/** The listener that accepted a connection, as the connection sees it. */
+export interface ConnectionOwner {
+  /** listener.<address>. */
+  readonly stats: Scope;
+  /** listener.<address>.worker_<n>. */
+  readonly workerStats: Scope;
+  connectionEnded(connection: DownstreamConnection): void;
+}
+
 export class DownstreamConnection {
   readonly transport: Transport;
   readonly id: number;
-  readonly listener: ActiveListener;
+  readonly listener: ConnectionOwner;
   /** Unique in the process, as in %CONNECTION_ID%. */
   readonly serial: number;
   readonly remote: Address;
@@ -23,7 +32,7 @@ export class DownstreamConnection {
   constructor(
     transport: Transport,
     id: number,
-    listener: ActiveListener,
+    listener: ConnectionOwner,
     serial: number,
     addressOffset: number,
     addressLength: number,

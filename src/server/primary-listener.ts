@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Any, Listener } from '../config/generated/api.js';
+import type { ScopeRequest } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
-import type { ScopeRequest } from '../extensions/worker-context.js';
 import { type Address, addressStatToken } from '../io/address.js';
 import type { NativeShim } from '../io/shim.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';

@@ -11,9 +11,10 @@ import { HttpPool } from './http-pool.js';
 import { ClusterLimits, type Priority } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { ResponseStats } from './response-stats.js';
+import type { ConnectingCluster } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
-export class Cluster {
+export class Cluster implements ConnectingCluster {
   readonly thread: UpstreamThread;
   readonly name: string;
   readonly stats: Scope;

@@ -3,10 +3,9 @@
 
 import type { RequestEncoder, ResponseDecoder } from '../http/codec.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
-import type { Cluster } from './cluster.js';
 import type { Host } from './host.js';
 import { LimitKind, type Priority } from './limits.js';
-import { UpstreamConnection } from './upstream-connection.js';
+import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 export const enum PoolFailure {
@@ -26,8 +25,8 @@ export interface PoolRequest extends ResponseDecoder {
   pendingNext: PoolRequest | undefined;
 }
 
-export class HttpPool {
-  readonly cluster: Cluster;
+export class HttpPool implements ConnectionPool {
+  readonly cluster: ConnectingCluster;
   readonly host: Host;
   readonly priority: Priority;
   /** The host is gone: connections end with their request. */
@@ -39,7 +38,7 @@ export class HttpPool {
   #lastPending: PoolRequest | undefined;
   #pending = 0;
 
-  constructor(cluster: Cluster, host: Host, priority: Priority) {
+  constructor(cluster: ConnectingCluster, host: Host, priority: Priority) {
     this.cluster = cluster;
     this.host = host;
     this.priority = priority;

@@ -4,10 +4,37 @@ import { type ByteSink, type RequestEncoder, ResetReason, type ResponseDecoder }
 import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import { Timer } from '../io/timing-wheel.js';
-import type { ConnectionHandler } from '../io/transport.js';
+import type { BufferLimits, ConnectionHandler } from '../io/transport.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
-import type { HttpPool } from './http-pool.js';
-import { LimitKind } from './limits.js';
+import type { Scope } from '../stats/thread-stats.js';
+import type { ClusterSpec } from './cluster-config.js';
+import type { Host } from './host.js';
+import { type ClusterLimits, LimitKind, type Priority } from './limits.js';
+import type { UpstreamThread } from './upstream-thread.js';
+
+/** A cluster, as its connections see it. */
+export interface ConnectingCluster {
+  readonly thread: UpstreamThread;
+  readonly spec: ClusterSpec;
+  /** cluster.<name>. */
+  readonly stats: Scope;
+  readonly limits: ClusterLimits;
+  readonly bufferLimits: BufferLimits;
+}
+
+/** The pool that a connection belongs to, as the connection sees it. */
+export interface ConnectionPool {
+  readonly thread: UpstreamThread;
+  readonly cluster: ConnectingCluster;
+  readonly host: Host;
+  readonly priority: Priority;
+  /** The host is gone: connections end with their request. */
+  readonly isDraining: boolean;
+  /** Connected, or through with a request. */
+  connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void;
+  connectFailed(errno: number, isTimeout: boolean): void;
+  connectionClosed(connection: UpstreamConnection): void;
+}
 
 const enum State {
   Connecting = 0,
@@ -20,7 +47,7 @@ const enum State {
 const FLUSH_MS = 1000;
 
 export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, ByteSink {
-  readonly pool: HttpPool;
+  readonly pool: ConnectionPool;
   /** Where it stands in the pool's list of idle connections; meaningless while it is not idle. */
   idleIndex = -1;
   readonly #codec: H1ClientCodec;
@@ -33,7 +60,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   #idleSinceMs = 0;
   #requests = 0;
 
-  constructor(pool: HttpPool) {
+  constructor(pool: ConnectionPool) {
     const { thread, cluster } = pool;
     this.pool = pool;
     this.#codec = new H1ClientCodec(thread.memory, this, this, cluster.spec.http1);

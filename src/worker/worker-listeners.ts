@@ -1,7 +1,7 @@
 // The listeners of one worker: built from snapshots, kept by name.
 
 import type { Any } from '../config/generated/api.js';
-import type { ListenerIdentity, WorkerContext } from '../extensions/worker-context.js';
+import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
 import { ActiveListener } from '../listener/active-listener.js';
 import type { FilterChain } from '../listener/network-filter.js';
 import { getLogger } from '../log/logger.js';

@@ -3,9 +3,9 @@
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
 import { Random } from '../common/random.js';
+import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
-import type { WorkerContext } from '../extensions/worker-context.js';
 import { HeaderBlockPool } from '../http/header-block.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';

@@ -3,8 +3,7 @@
 import type { HttpConnectionManager } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
-import type { NetworkFilterExtension } from '../../../factories.js';
-import type { ListenerIdentity } from '../../../worker-context.js';
+import type { ListenerIdentity, NetworkFilterExtension } from '../../../factories.js';
 import { connectionManagerOptions } from './options.js';
 
 export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager> = {

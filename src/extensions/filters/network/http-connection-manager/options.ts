@@ -8,8 +8,8 @@ import type { ChainedFilter, ConnectionManagerOptions } from '../../../../http/m
 import { PathNormalizer } from '../../../../http/path-normalization.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/response-headers.js';
 import { buildRouteTable, type RouteFilter } from '../../../../http/routing/route-table.js';
+import type { HttpChainContext, ListenerIdentity, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
-import type { HttpChainContext, ListenerIdentity, WorkerContext } from '../../../worker-context.js';
 
 /** Defaults of the API where zero would mean something else. */
 const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;

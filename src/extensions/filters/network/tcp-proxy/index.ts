@@ -4,9 +4,8 @@ import { durationMs } from '../../../../common/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
-import type { NetworkFilterExtension } from '../../../factories.js';
+import type { NetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
-import type { WorkerContext } from '../../../worker-context.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const DEFAULT_IDLE_MS = 60 * 60_000;

@@ -12,11 +12,11 @@ import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { Host } from '../../../../upstream/host.js';
-import type { TcpProxy } from './tcp-proxy.js';
-import { UpstreamSocket } from './upstream-socket.js';
+import type { ProxyContext } from './proxy-context.js';
+import { type UpstreamEvents, UpstreamSocket } from './upstream-socket.js';
 
-export class ProxiedConnection implements ConnectionHandler {
-  readonly proxy: TcpProxy;
+export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
+  readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
   readonly #timer: Timer<ProxiedConnection>;
@@ -28,7 +28,7 @@ export class ProxiedConnection implements ConnectionHandler {
   #serverEnded = false;
   #isOver = false;
 
-  constructor(proxy: TcpProxy, downstream: DownstreamConnection) {
+  constructor(proxy: ProxyContext, downstream: DownstreamConnection) {
     const { clock } = proxy.thread;
     this.proxy = proxy;
     this.downstream = downstream;
@@ -94,6 +94,18 @@ export class ProxiedConnection implements ConnectionHandler {
 
   onFault(): void {
     this.#break();
+  }
+
+  upstreamFault(): void {
+    this.#break();
+  }
+
+  upstreamBlocked(): void {
+    this.downstream.pause();
+  }
+
+  upstreamDrained(): void {
+    this.downstream.resume();
   }
 
   // ── The host's side ──────────────────────────────────────────────────────────────────────────────────────────────

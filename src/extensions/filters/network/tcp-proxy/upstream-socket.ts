@@ -8,13 +8,26 @@ import { ClusterStats, HostStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { Host } from '../../../../upstream/host.js';
 import { LimitKind, Priority } from '../../../../upstream/limits.js';
-import type { ProxiedConnection } from './proxied-connection.js';
 
 /** How long bytes that are pending may still take when the pair is over. */
 const FLUSH_MS = 5000;
 
+/** Who gets what comes from the host. */
+export interface UpstreamEvents {
+  upstreamConnected(): void;
+  /** `reason` is empty when the connect timed out. */
+  upstreamConnectFailed(reason: string, isTimeout: boolean): void;
+  upstreamData(offset: number, length: number): void;
+  upstreamEnded(): void;
+  upstreamReset(): void;
+  /** The host takes less than comes, and again more. */
+  upstreamBlocked(): void;
+  upstreamDrained(): void;
+  upstreamFault(): void;
+}
+
 export class UpstreamSocket implements ConnectionHandler {
-  readonly #pair: ProxiedConnection;
+  readonly #pair: UpstreamEvents;
   readonly #cluster: Cluster;
   readonly #host: Host;
   readonly #timer: Timer<UpstreamSocket>;
@@ -24,7 +37,7 @@ export class UpstreamSocket implements ConnectionHandler {
   #isClosed = false;
 
   /** Begins to connect; undefined when the cluster's circuit breaker for connections is open. */
-  static connect(pair: ProxiedConnection, cluster: Cluster, host: Host): UpstreamSocket | undefined {
+  static connect(pair: UpstreamEvents, cluster: Cluster, host: Host): UpstreamSocket | undefined {
     if (!cluster.limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;
@@ -32,7 +45,7 @@ export class UpstreamSocket implements ConnectionHandler {
     return new UpstreamSocket(pair, cluster, host);
   }
 
-  private constructor(pair: ProxiedConnection, cluster: Cluster, host: Host) {
+  private constructor(pair: UpstreamEvents, cluster: Cluster, host: Host) {
     const { thread } = cluster;
     this.#pair = pair;
     this.#cluster = cluster;
@@ -108,17 +121,17 @@ export class UpstreamSocket implements ConnectionHandler {
   }
 
   onBlocked(): void {
-    this.#pair.downstream.pause();
+    this.#pair.upstreamBlocked();
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
   }
 
   onDrained(): void {
-    this.#pair.downstream.resume();
+    this.#pair.upstreamDrained();
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
   }
 
   onFault(): void {
-    this.#pair.onFault();
+    this.#pair.upstreamFault();
   }
 
   connectTimeout(): void {

@@ -1,0 +1,25 @@
+// What all connections of one TCP proxy have in common on one worker.
+
+import type { AccessLogger } from '../../../../access-log/access-logger.js';
+import type { Scope } from '../../../../stats/thread-stats.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
+import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+
+export interface TcpProxyOptions {
+  /** The cluster for a new connection; undefined when it does not exist. */
+  pickCluster(): Cluster | undefined;
+  /** Milliseconds; 0: for ever. */
+  idleMs: number;
+  maxConnectionMs: number;
+  maxConnectAttempts: number;
+  accessLogs: readonly AccessLogger[];
+}
+
+export interface ProxyContext {
+  readonly thread: UpstreamThread;
+  readonly options: TcpProxyOptions;
+  /** tcp.<stat_prefix>. */
+  readonly stats: Scope;
+  /** The shortest of the timeouts; 0: there is none. */
+  readonly shortestTimeoutMs: number;
+}
