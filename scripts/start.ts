@@ -1,0 +1,47 @@
+// `npm start`: Baton with the arguments that are given, or, without any, the quick start with an upstream of its own.
+
+import { spawn } from 'node:child_process';
+import { createServer, type Server } from 'node:http';
+import { packagePath } from '../src/common/package-root.js';
+
+const QUICKSTART = 'examples/quickstart.yaml';
+/** As in the quick start's cluster. */
+const UPSTREAM_PORT = 8081;
+
+const given = process.argv.slice(2);
+const upstream = given.length === 0 ? await startUpstream() : undefined;
+const main = new URL('../src/main.js', import.meta.url).pathname;
+const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : ['-c', packagePath(QUICKSTART)])], {
+  stdio: 'inherit',
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGHUP'] as const) process.on(signal, () => baton.kill(signal));
+baton.on('exit', (code) => {
+  upstream?.close();
+  upstream?.closeAllConnections();
+  process.exitCode = code ?? 1;
+});
+
+/** Answers every request with what it has received: what a proxy adds can be seen. */
+function startUpstream(): Promise<Server> {
+  const server = createServer((request, response) => {
+    const head = [`${request.method} ${request.url}`];
+    for (const [name, value] of Object.entries(request.headers)) head.push(`${name}: ${String(value)}`);
+    request.resume();
+    request.on('end', () => {
+      response.setHeader('content-type', 'text/plain');
+      response.end(`The upstream has received:\n\n${head.join('\n')}\n`);
+    });
+  });
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(error.code === 'EADDRINUSE' ? new Error(`port ${UPSTREAM_PORT} is taken: end what uses it`) : error);
+    });
+    server.listen(UPSTREAM_PORT, '127.0.0.1', () => {
+      process.stdout.write(
+        'Open http://127.0.0.1:8080/ (through Baton to an upstream), http://127.0.0.1:8080/hello (Baton itself), ' +
+          'http://127.0.0.1:9901/help (admin). Ctrl+C ends it.\n',
+      );
+      resolve(server);
+    });
+  });
+}
