@@ -1,4 +1,4 @@
-// Times one access log line: `node build/scripts/bench/access-log.js`. Prints nanoseconds a line for a few formats.
+// Times one access log line: `npm run build && node dist/scripts/bench/access-log.js`. Prints nanoseconds a line for a few formats.
 
 import { compileFormat, DEFAULT_FORMAT, type Format } from '../../src/access-log/format.js';
 import { compileJsonFormat } from '../../src/access-log/json-format.js';

@@ -38,6 +38,8 @@ export class AccessLogFiles {
   };
   readonly #options: Required<FileLogOptions>;
   readonly #files = new Map<string, AccessLogFile>();
+  /** Files without users that still have lines to write. */
+  readonly #closing = new Set<AccessLogFile>();
 
   constructor(options: FileLogOptions = {}) {
     this.#options = {
@@ -53,8 +55,8 @@ export class AccessLogFiles {
     if (file === undefined) {
       const interval = this.#options.flushIntervalMs;
       const flushIntervalMs = isStandardStream(path) ? Math.min(interval, STANDARD_STREAM_INTERVAL_MS) : interval;
-      file = new AccessLogFile(path, { ...this.#options, flushIntervalMs }, this.counters, () =>
-        this.#files.delete(path),
+      file = new AccessLogFile(path, { ...this.#options, flushIntervalMs }, this.counters, (unused) =>
+        this.#end(unused),
       );
       this.#files.set(path, file);
     }
@@ -65,7 +67,7 @@ export class AccessLogFiles {
   /** Bytes in buffers and waiting to be written (filesystem.write_total_buffered). */
   get bufferedBytes(): number {
     let sum = 0;
-    for (const file of this.#files.values()) sum += file.bufferedBytes;
+    for (const file of this.#all()) sum += file.bufferedBytes;
     return sum;
   }
 
@@ -76,7 +78,7 @@ export class AccessLogFiles {
 
   /** Writes all that is buffered; resolves when it is written, or cannot be. The caller sets the time limit. */
   async flush(): Promise<void> {
-    await Promise.all([...this.#files.values()].map((file) => file.flush()));
+    await Promise.all(this.#all().map((file) => file.flush()));
   }
 
   /**
@@ -84,7 +86,17 @@ export class AccessLogFiles {
    * way. A pipe that nobody reads delays it by `timeoutMs` at most.
    */
   flushSync(timeoutMs = 1000): void {
-    for (const file of this.#files.values()) file.flushSync(timeoutMs);
+    for (const file of this.#all()) file.flushSync(timeoutMs);
+  }
+
+  #all(): AccessLogFile[] {
+    return [...this.#files.values(), ...this.#closing];
+  }
+
+  #end(file: AccessLogFile): void {
+    this.#files.delete(file.path);
+    this.#closing.add(file);
+    void file.close().then(() => this.#closing.delete(file));
   }
 }
 
@@ -99,7 +111,7 @@ export class AccessLogFile {
   readonly #flushMinBytes: number;
   readonly #flushIntervalMs: number;
   readonly #counters: FileCounters;
-  readonly #onClosed: () => void;
+  readonly #onUnused: (file: AccessLogFile) => void;
   /** With room for the line that goes over the mark. */
   readonly #capacity: number;
   /** Lines in the buffer. */
@@ -109,12 +121,17 @@ export class AccessLogFile {
   #timer: NodeJS.Timeout | undefined;
   #isTimerSet = false;
 
-  constructor(path: string, options: Required<FileLogOptions>, counters: FileCounters, onClosed: () => void) {
+  constructor(
+    path: string,
+    options: Required<FileLogOptions>,
+    counters: FileCounters,
+    onUnused: (file: AccessLogFile) => void,
+  ) {
     this.path = path;
     this.#flushMinBytes = options.flushMinBytes;
     this.#flushIntervalMs = options.flushIntervalMs;
     this.#counters = counters;
-    this.#onClosed = onClosed;
+    this.#onUnused = onUnused;
     this.#capacity = options.flushMinBytes + 4096;
     this.buffer = new LogBuffer(this.#capacity);
     this.#writer = new FileWriter({
@@ -156,12 +173,16 @@ export class AccessLogFile {
     this.#writer.flushSync(timeoutMs);
   }
 
-  /** One user less; the last one closes the file, once all is written or cannot be. */
+  /** One user less; without any the file is closed. */
   release(): void {
-    if (--this.users > 0) return;
-    this.#onClosed();
+    if (--this.users === 0) this.#onUnused(this);
+  }
+
+  /** Closes the file once all is written or cannot be, which resolves the promise. */
+  async close(): Promise<void> {
     clearTimeout(this.#timer);
-    void this.flush().then(() => this.#writer.close());
+    await this.flush();
+    this.#writer.close();
   }
 
   #handOver(): void {

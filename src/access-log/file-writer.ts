@@ -37,7 +37,7 @@ export interface FileWriterOptions {
   maxPendingBytes: number;
   /** Bytes that write() took are the caller's again. */
   onWritten(bytes: Uint8Array): void;
-  /** Called when writing or reopening fails, once until it works again. */
+  /** Called when something fails; for writing once until it works again. */
   onProblem(message: string): void;
 }
 
@@ -58,7 +58,7 @@ export class FileWriter {
   /** Length of the write that another thread does now; 0 when there is none. */
   #writing = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** The last write, or reopening, failed; the last chunk was dropped: each is told once. */
+  /** The last write failed; the last chunk was dropped: each is told once. */
   #isFailing = false;
   #isDropping = false;
   #isClosed = false;
@@ -148,9 +148,9 @@ export class FileWriter {
       this.#options.counters.reopenFailed++;
       this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}`);
     } else if (this.#isClosed) {
-      close(fd);
+      this.#closeFd(fd);
     } else {
-      if (this.#nextFd >= 0) close(this.#nextFd);
+      if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
       this.#nextFd = fd;
       this.#next();
     }
@@ -277,7 +277,7 @@ export class FileWriter {
     const chunk = this.#queue[0];
     const isInsideLine = chunk !== undefined && chunk.start > 0 && chunk.bytes[chunk.start - 1] !== NEWLINE;
     if (isInsideLine && !this.#isFailing) return;
-    close(this.#fd);
+    this.#closeFd(this.#fd);
     this.#fd = this.#nextFd;
     this.#nextFd = -1;
     clearTimeout(this.#retry);
@@ -289,9 +289,16 @@ export class FileWriter {
   }
 
   #closeFds(): void {
-    if (!this.#target.isInherited) close(this.#fd);
-    if (this.#nextFd >= 0) close(this.#nextFd);
+    if (!this.#target.isInherited) this.#closeFd(this.#fd);
+    if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
     this.#signal();
+  }
+
+  /** Network file systems tell some failed writes only here. */
+  #closeFd(fd: number): void {
+    close(fd, (error) => {
+      if (error) this.#options.onProblem(`cannot close '${this.#options.path}': ${error.message}`);
+    });
   }
 }
 

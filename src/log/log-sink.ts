@@ -6,7 +6,8 @@ import { BatonError, messageOf } from '../common/errors.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
 const MAX_KEPT_BYTES = 1024 * 1024;
-const RETRY_MS = 50;
+const BUSY_RETRY_MS = 50;
+const FAILED_RETRY_MS = 1000;
 /** How long the end of the process waits for a reader that is behind. */
 const DRAIN_MS = 1000;
 
@@ -41,14 +42,21 @@ export function openLogSink(path: string | undefined): LogSink {
   let dropped = 0;
   /** A write failed, and what it left over is tried again later. */
   let retrying = false;
+  /** It failed because the reader is behind. */
+  let isBusy = false;
   boom.on('drop', () => dropped++);
-  boom.on('error', () => {
+  boom.on('error', (error: NodeJS.ErrnoException) => {
+    isBusy = error.code === 'EAGAIN';
     if (retrying) return;
     retrying = true;
-    setTimeout(() => {
-      retrying = false;
-      boom.flush();
-    }, RETRY_MS).unref();
+    setTimeout(
+      () => {
+        retrying = false;
+        isBusy = false;
+        boom.flush();
+      },
+      isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS,
+    ).unref();
   });
   return {
     write(lines) {
@@ -62,11 +70,11 @@ export function openLogSink(path: string | undefined): LogSink {
     },
     drain() {
       const deadline = performance.now() + DRAIN_MS;
-      while (retrying && performance.now() < deadline) {
-        // flush() fails in the listener above, which sets this again.
-        retrying = false;
+      while (isBusy && performance.now() < deadline) {
+        // When it fails, the listener above sets this again.
+        isBusy = false;
         boom.flush();
-        if (retrying) Atomics.wait(sleeper, 0, 0, 5);
+        if (isBusy) Atomics.wait(sleeper, 0, 0, 5);
       }
     },
     get dropped() {

@@ -6,7 +6,7 @@
 import { type Bindings, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { BatonError, messageOf } from '../common/errors.js';
 import { COMPONENTS, type Component, isComponent } from './components.js';
-import { LEVEL_NAMES, Level, parseLevel } from './levels.js';
+import { Level, parseLevel } from './levels.js';
 import {
   compileLogFormat,
   DEFAULT_LOG_FORMAT,
@@ -292,6 +292,3 @@ function matchesGlob(text: string, pattern: string): boolean {
   while (pattern[next] === '*') next++;
   return next === pattern.length;
 }
-
-/** The names of all levels, for usage texts. */
-export const LEVELS: readonly string[] = LEVEL_NAMES;

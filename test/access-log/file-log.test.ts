@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   renameSync,
@@ -115,6 +116,23 @@ t.test('after a rotation nothing is lost, and what comes later is in the new fil
   t.equal(readFileSync(`${path}.1`, 'utf8'), 'before\nmeanwhile\n');
   t.equal(text(), 'during\nafter\n');
   logger.close();
+});
+
+t.test('rotations and loggers that come and go leave no descriptor behind', async (t) => {
+  const descriptors = () => readdirSync('/proc/self/fd').length;
+  const keeper = setUp();
+  const before = descriptors();
+  for (let round = 0; round < 50; round++) {
+    const { logger, log } = setUp();
+    keeper.log('x');
+    log('y');
+    await keeper.files.reopenAll();
+    logger.close();
+  }
+  await until(() => descriptors() === before, 'all descriptors are closed');
+  await keeper.files.flush();
+  t.equal(keeper.text(), 'x\n'.repeat(50));
+  keeper.logger.close();
 });
 
 t.test('a rotation that fails leaves the old file in use and is told', async (t) => {
