@@ -1,12 +1,14 @@
 // What the connection manager does to the headers of a request at the door: who the client is, what it may say about
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
-import { equalsFolded, FOLD, type HeaderKey, headerKey, OTHER_HEADER } from '../common/header-names.js';
+import { type HeaderKey, headerKey } from '../common/header-names.js';
 import type { Random } from '../common/random.js';
 import type { HttpConnectionManager } from '../config/generated/api.js';
 import { ipAddress } from '../io/address.js';
+import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
+import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import type { HeaderBlock } from './header-block.js';
-import { beginLine, endLine, HeaderLine } from './header-line.js';
+import { beginLine, endLine, HeaderLine, writeLatin1 } from './header-line.js';
 import { InternalAddresses } from './internal-addresses.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
 
@@ -98,8 +100,7 @@ export class ForwardingRules {
     const edgeLines = this.#edgeLines;
     if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
       this.isInternal = false;
-      removeControlHeaders(headers, true, internalOnly);
-      if (headers.mayHave(OTHER_HEADER)) removeUnknownControlHeaders(headers, false, true);
+      sanitizeExternal(headers, true, internalOnly);
       edgeLines.addTo(headers, peer, connection.scheme, random);
       if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
       if (this.#via !== '') appendVia(headers, this.#via);
@@ -133,9 +134,10 @@ export class ForwardingRules {
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;
-    if (isInternal) INTERNAL_LINE.addTo(headers);
-    else removeControlHeaders(headers, isEdge, internalOnly);
-    if (headers.mayHave(OTHER_HEADER)) removeUnknownControlHeaders(headers, isInternal, isEdge);
+    if (isInternal) {
+      sanitizeInternal(headers);
+      INTERNAL_LINE.addTo(headers);
+    } else sanitizeExternal(headers, isEdge, internalOnly);
     if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
     if (this.#via !== '') appendVia(headers, this.#via);
     if (isEdge && client !== '') {
@@ -172,8 +174,8 @@ export class ForwardingRules {
       bytes[at++] = COMMA;
       bytes[at++] = SPACE;
     }
-    at = writeText(bytes, at, prefix);
-    endLine(headers, FORWARDED_FOR, start, writeText(bytes, at, ip));
+    at = writeLatin1(bytes, at, prefix);
+    endLine(headers, FORWARDED_FOR, start, writeLatin1(bytes, at, ip));
   }
 
   #addUserAgent(headers: HeaderBlock, line: HeaderLine): void {
@@ -194,83 +196,6 @@ export class ForwardingRules {
   }
 }
 
-/**
- * The lines that the usual request gets at the edge, written in one go: address, scheme and id. They are kept for one
- * client at a time, since the requests of a connection come one after another.
- */
-class EdgeLines {
-  readonly #localIp: string;
-  readonly #ip4Prefix: string;
-  readonly #buffer = new Uint8Array(512);
-  #lines = this.#buffer;
-  #peer = '';
-  #scheme = '';
-  #addressLength = 0;
-  #protoStart = 0;
-  #protoLength = 0;
-  #externalStart = 0;
-  #externalLength = 0;
-  #requestIdStart = 0;
-
-  constructor(localIp: string, ip4Prefix: string) {
-    this.#localIp = localIp;
-    this.#ip4Prefix = ip4Prefix;
-  }
-
-  addTo(headers: HeaderBlock, peer: string, scheme: string, random: Random): void {
-    if (peer !== this.#peer || scheme !== this.#scheme) this.#build(peer, scheme);
-    headers.removeId(FORWARDED_PROTO.id);
-    headers.removeId(EXTERNAL_ADDRESS.id);
-    headers.removeId(REQUEST_ID.id);
-    const lines = this.#lines;
-    const start = headers.room(lines.length);
-    const { bytes } = headers.memory;
-    bytes.set(lines, start);
-    addWritten(headers, FORWARDED_FOR, start, this.#addressLength);
-    addWritten(headers, FORWARDED_PROTO, start + this.#protoStart, this.#protoLength);
-    addWritten(headers, EXTERNAL_ADDRESS, start + this.#externalStart, this.#externalLength);
-    const idStart = start + this.#requestIdStart;
-    writeRequestId(bytes, idStart + REQUEST_ID.bytes.length + 2, random);
-    addWritten(headers, REQUEST_ID, idStart, REQUEST_ID_BYTES);
-  }
-
-  #build(peer: string, scheme: string): void {
-    const ip = isLoopback(peer) ? this.#localIp : peer;
-    const address = mappedPrefix(this.#ip4Prefix, ip) + ip;
-    const external = mappedPrefix(this.#ip4Prefix, peer) + peer;
-    const buffer = this.#buffer;
-    let at = writeText(buffer, 0, `${FORWARDED_FOR.name}: ${address}\r\n`);
-    this.#protoStart = at;
-    at = writeText(buffer, at, `${FORWARDED_PROTO.name}: ${scheme}\r\n`);
-    this.#externalStart = at;
-    at = writeText(buffer, at, `${EXTERNAL_ADDRESS.name}: ${external}\r\n`);
-    this.#requestIdStart = at;
-    at = writeText(buffer, at, `${REQUEST_ID.name}: ${' '.repeat(REQUEST_ID_BYTES)}\r\n`);
-    this.#lines = buffer.subarray(0, at);
-    this.#peer = peer;
-    this.#scheme = scheme;
-    this.#addressLength = address.length;
-    this.#protoLength = scheme.length;
-    this.#externalLength = external.length;
-  }
-}
-
-/** Adds a field whose line is already written. */
-function addWritten(headers: HeaderBlock, key: HeaderKey, start: number, valueLength: number): void {
-  const nameEnd = start + key.bytes.length;
-  const valueEnd = nameEnd + 2 + valueLength;
-  headers.addField(key.id, start, nameEnd, nameEnd + 2, valueEnd, valueEnd + 2);
-}
-
-function isLoopback(ip: string): boolean {
-  return ip === '127.0.0.1' || ip === '::1';
-}
-
-/** What makes an IPv4 address an IPv6 one, if that is asked for. */
-function mappedPrefix(prefix: string, ip: string): string {
-  return prefix !== '' && !ip.includes(':') ? prefix : '';
-}
-
 const FORWARDED_FOR = headerKey('x-forwarded-for');
 const FORWARDED_PROTO = headerKey('x-forwarded-proto');
 const EXTERNAL_ADDRESS = headerKey('x-envoy-external-address');
@@ -285,101 +210,15 @@ const HTTP_LINE = new HeaderLine(FORWARDED_PROTO, 'http');
 const HTTPS_LINE = new HeaderLine(FORWARDED_PROTO, 'https');
 const INTERNAL_LINE = new HeaderLine(INTERNAL, 'true');
 
-/** Requests from outside must not steer retries, timeouts and traces. */
-const EXTERNAL_LOSES = [
-  'x-envoy-retriable-status-codes',
-  'x-envoy-retriable-header-names',
-  'x-envoy-retry-on',
-  'x-envoy-retry-grpc-on',
-  'x-envoy-max-retries',
-  'x-envoy-upstream-alt-stat-name',
-  'x-envoy-upstream-rq-timeout-ms',
-  'x-envoy-upstream-rq-per-try-timeout-ms',
-  'x-envoy-upstream-rq-timeout-alt-response',
-  'x-envoy-expected-rq-timeout-ms',
-  'x-envoy-force-trace',
-  'x-envoy-ip-tags',
-  'x-envoy-original-url',
-  'x-envoy-hedge-on-per-try-timeout',
-  'x-envoy-is-timeout-retry',
-].map(headerKey);
-/** … and at the first proxy they lose what only a proxy may say. */
-const EDGE_LOSES = [
-  'x-envoy-decorator-operation',
-  'x-envoy-original-path',
-  SERVICE_CLUSTER.name,
-  SERVICE_NODE.name,
-].map(headerKey);
-
-const EXTERNAL_IDS = knownIds(EXTERNAL_LOSES);
-const EDGE_IDS = knownIds(EDGE_LOSES);
-const EXTERNAL_NAMES = unknownNames(EXTERNAL_LOSES);
-const EDGE_NAMES = unknownNames(EDGE_LOSES);
-/** Client certificates are not forwarded (forward_client_cert_details SANITIZE): what a client claims of one is a lie. */
-const ALWAYS_NAMES = unknownNames([headerKey('x-forwarded-client-cert')]);
-
 const NO_KEYS: readonly HeaderKey[] = [];
 const COMMA = 44;
 const SPACE = 32;
-const DASH = 45;
-const LETTER_E = 101;
-const LETTER_F = 102;
-const LETTER_X = 120;
-
-function knownIds(keys: readonly HeaderKey[]): readonly number[] {
-  return keys.map((key) => key.id).filter((id) => id !== OTHER_HEADER);
-}
-
-function unknownNames(keys: readonly HeaderKey[]): readonly Uint8Array[] {
-  return keys.filter((key) => key.id === OTHER_HEADER).map((key) => key.bytes);
-}
-
-function removeControlHeaders(headers: HeaderBlock, isEdge: boolean, internalOnly: readonly HeaderKey[]): void {
-  for (let i = 0; i < EXTERNAL_IDS.length; i++) {
-    if (headers.mayHave(EXTERNAL_IDS[i]!)) headers.removeId(EXTERNAL_IDS[i]!);
-  }
-  if (isEdge) {
-    for (let i = 0; i < EDGE_IDS.length; i++) if (headers.mayHave(EDGE_IDS[i]!)) headers.removeId(EDGE_IDS[i]!);
-  }
-  for (let i = 0; i < internalOnly.length; i++) headers.remove(internalOnly[i]!);
-}
-
-/** Control headers without a number: one look at the first bytes sorts out all other fields. */
-function removeUnknownControlHeaders(headers: HeaderBlock, isInternal: boolean, isEdge: boolean): void {
-  const { bytes } = headers.memory;
-  for (let index = 0, size = headers.size; index < size; index++) {
-    if (headers.id(index) !== OTHER_HEADER) continue;
-    const start = headers.nameStart(index);
-    if (FOLD[bytes[start]!] !== LETTER_X || bytes[start + 1] !== DASH) continue;
-    const third = FOLD[bytes[start + 2]!];
-    if (third === LETTER_F) {
-      if (isOneOf(headers, index, ALWAYS_NAMES)) headers.removeAt(index);
-    } else if (third === LETTER_E && !isInternal) {
-      if (isOneOf(headers, index, EXTERNAL_NAMES) || (isEdge && isOneOf(headers, index, EDGE_NAMES))) {
-        headers.removeAt(index);
-      }
-    }
-  }
-}
-
-function isOneOf(headers: HeaderBlock, index: number, names: readonly Uint8Array[]): boolean {
-  const { bytes } = headers.memory;
-  for (const name of names) {
-    if (equalsFolded(bytes, headers.nameStart(index), headers.nameEnd(index), name)) return true;
-  }
-  return false;
-}
 
 function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: string): void {
   const start = beginLine(headers, key, prefix.length + ip.length);
   const { bytes } = headers.memory;
-  const at = prefix === '' ? start : writeText(bytes, start, prefix);
-  endLine(headers, key, start, writeText(bytes, at, ip));
-}
-
-function writeText(bytes: Uint8Array, at: number, text: string): number {
-  for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
-  return at;
+  const at = prefix === '' ? start : writeLatin1(bytes, start, prefix);
+  endLine(headers, key, start, writeLatin1(bytes, at, ip));
 }
 
 function appendVia(headers: HeaderBlock, via: string): void {

@@ -62,3 +62,9 @@ export function copyBytes(bytes: Uint8Array, to: number, from: number, end: numb
   if (end - from > 64) bytes.copyWithin(to, from, end);
   else while (from < end) bytes[to++] = bytes[from++]!;
 }
+
+/** Writes Latin-1 text at `at`; returns where it ends. */
+export function writeLatin1(bytes: Uint8Array, at: number, text: string): number {
+  for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
+  return at;
+}

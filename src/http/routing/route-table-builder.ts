@@ -3,7 +3,6 @@
 import { durationMs } from '../../common/duration.js';
 import { BatonError } from '../../common/errors.js';
 import type {
-  Any,
   RouteAction,
   Route as RouteConfig,
   RouteConfiguration,
@@ -11,7 +10,6 @@ import type {
   VirtualHost_TlsRequirementType,
 } from '../../config/generated/api.js';
 import { Priority } from '../../upstream/limits.js';
-import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../header-mutations.js';
 import { ClusterByHeader, WeightedChoice } from './cluster-choice.js';
 import { directBody } from './direct-body.js';
 import type { DomainTable } from './domain-table.js';
@@ -22,15 +20,10 @@ import { Redirect } from './redirect.js';
 import { RetryPolicy } from './retry-policy.js';
 import { Route, RouteKind, type RouteSettings } from './route.js';
 import { type RouteChoice, RouteConditions, RouteEntry } from './route-entry.js';
-import type { ClusterResolver } from './route-table.js';
+import { type LevelSettings, type Place, type RouteFilter, settingsOfLevels } from './route-levels.js';
 
-/** A filter that typed_per_filter_config can speak to. */
-export interface RouteFilter {
-  /** As in the filter chain. */
-  readonly name: string;
-  /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
-  compileRouteConfig(configs: readonly Any[], where: string): unknown;
-}
+/** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
+export type ClusterResolver<C> = (name: string) => C | undefined;
 
 export interface RouteTableOptions<C = unknown> {
   /**
@@ -69,20 +62,6 @@ export function buildVirtualHosts<C, V>(
       });
     });
   });
-}
-
-/** Lists and names that header changes, filter configurations and clusters share. */
-interface Level {
-  readonly request_headers_to_add?: HeaderChanges['toAdd'];
-  readonly request_headers_to_remove?: HeaderChanges['toRemove'];
-  readonly response_headers_to_add?: HeaderChanges['toAdd'];
-  readonly response_headers_to_remove?: HeaderChanges['toRemove'];
-  readonly typed_per_filter_config?: { readonly [name: string]: Any };
-}
-
-interface Place {
-  readonly level: Level;
-  readonly where: string;
 }
 
 class VirtualHostBuilder<C> {
@@ -192,7 +171,7 @@ class VirtualHostBuilder<C> {
         return this.#toCluster(
           {
             ...settings,
-            ...this.#levelSettings(places),
+            ...this.#levels(places),
             hostRewrite: literal
               ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
               : settings.hostRewrite,
@@ -236,32 +215,15 @@ class VirtualHostBuilder<C> {
       redirectsToHttps: false,
       directStatus: 0,
       directBody: NO_BYTES,
-      ...this.#levelSettings(places),
+      ...this.#levels(places),
     };
   }
 
-  /** What the places say together with virtual host and route configuration; `places` has the most specific first. */
-  #levelSettings(
-    places: readonly Place[],
-  ): Pick<RouteSettings<C>, 'requestMutations' | 'responseMutations' | 'filterConfigs'> {
-    const all: Place[] = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
-    // The last one wins: by default that is the most general.
-    const inOrder = this.#config.most_specific_header_mutations_wins ? [...all].reverse() : all;
-    return {
-      requestMutations: mutationsOf(inOrder, 'request'),
-      responseMutations: mutationsOf(inOrder, 'response'),
-      filterConfigs: this.#filterConfigs([...all].reverse()),
-    };
-  }
-
-  #filterConfigs(places: readonly Place[]): readonly unknown[] {
-    return (this.#options.filters ?? []).map((filter) => {
-      const configured = places.filter(({ level }) => level.typed_per_filter_config?.[filter.name] !== undefined);
-      if (configured.length === 0) return undefined;
-      const configs = configured.map(({ level }) => level.typed_per_filter_config![filter.name]!);
-      const where = within(configured.at(-1)!.where, `typed_per_filter_config.${filter.name}`);
-      return filter.compileRouteConfig(configs, where);
-    });
+  /** What `places` (the most specific first) say together with virtual host and route configuration. */
+  #levels(places: readonly Place[]): LevelSettings {
+    const all = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
+    const specificWins = this.#config.most_specific_header_mutations_wins ?? false;
+    return settingsOfLevels(all, specificWins, this.#options.filters ?? []);
   }
 }
 
@@ -277,20 +239,6 @@ const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
 
 function optionalMs(duration: string | undefined): number | undefined {
   return duration === undefined ? undefined : durationMs(duration);
-}
-
-function within(where: string, field: string): string {
-  return where === '' ? field : `${where}.${field}`;
-}
-
-function mutationsOf(places: readonly Place[], direction: 'request' | 'response'): HeaderMutations | undefined {
-  return compileHeaderMutations(
-    places.map(({ level, where }) => ({
-      toRemove: level[`${direction}_headers_to_remove`],
-      toAdd: level[`${direction}_headers_to_add`],
-      where: within(where, `${direction}_headers`),
-    })),
-  );
 }
 
 function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {

@@ -7,12 +7,15 @@ import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../c
 import { type HeaderBlock, Method } from '../header-block.js';
 import { DomainTable } from './domain-table.js';
 import type { Route } from './route.js';
-import { type BuiltVirtualHost, buildVirtualHosts, type RouteTableOptions } from './route-table-builder.js';
+import {
+  type BuiltVirtualHost,
+  buildVirtualHosts,
+  type ClusterResolver,
+  type RouteTableOptions,
+} from './route-table-builder.js';
 
-export type { RouteFilter, RouteTableOptions } from './route-table-builder.js';
-
-/** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
-export type ClusterResolver<C> = (name: string) => C | undefined;
+export type { RouteFilter } from './route-levels.js';
+export type { ClusterResolver, RouteTableOptions } from './route-table-builder.js';
 
 /**
  * Makes the table of a RouteConfiguration.
