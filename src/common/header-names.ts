@@ -104,7 +104,8 @@ export const enum ConnectionHeader {
 export const LAST_CONNECTION_HEADER = ConnectionHeader.Expect;
 
 /**
- * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known.
+ * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known. The
+ * bytes must be valid in a name: among those only letters differ from known names in the bit of the case.
  * Length, first, middle and last byte choose a slot; it holds one candidate at most times, which is compared.
  */
 export function headerIdOf(bytes: Uint8Array, start: number, end: number): number {
@@ -115,7 +116,7 @@ export function headerIdOf(bytes: Uint8Array, start: number, end: number): numbe
     let known = NAME_START[id]!;
     if (NAME_START[id + 1]! - known !== length) continue;
     let at = start;
-    while (at < end && FOLD[bytes[at]!] === NAME_BYTES[known]) {
+    while (at < end && (bytes[at]! | 32) === NAME_BYTES[known]) {
       at++;
       known++;
     }

@@ -28,8 +28,6 @@ t.test('every known name is found in any case, and nothing that looks like it', 
       const other = `${name.slice(0, i)}_${name.slice(i + 1)}`;
       t.equal(idOf(other), OTHER_HEADER, other);
     }
-    // Bytes that differ from a hyphen or letter in the bit of the case only are no match.
-    t.equal(idOf(name.replace('-', '\r')), name.includes('-') ? OTHER_HEADER : id);
   }
   t.equal(idOf(''), OTHER_HEADER);
   t.equal(idOf('x'.repeat(200)), OTHER_HEADER);

@@ -1,6 +1,6 @@
 // Whether bytes are a valid "host[:port]": a Host field, the authority of an absolute target, or that of a CONNECT.
 
-import { Char, HOST, IP_LITERAL } from './characters.js';
+import { Char, HOST, IP_LITERAL, spanEnd } from './characters.js';
 
 /** What isAuthority() demands of the port. */
 export const enum Port {
@@ -16,11 +16,11 @@ export function isAuthority(bytes: Uint8Array, start: number, end: number, port:
   let at = start;
   if (at < end && bytes[at] === Char.OpenBracket) {
     at++;
-    while (at < end && IP_LITERAL[bytes[at]!] !== 0) at++;
+    at = spanEnd(IP_LITERAL, bytes, at, end);
     if (at === end || bytes[at] !== Char.CloseBracket || at === start + 1) return false;
     at++;
   } else {
-    while (at < end && HOST[bytes[at]!] !== 0) at++;
+    at = spanEnd(HOST, bytes, at, end);
     if (at === start) return false;
   }
   if (at === end) return port === Port.Optional;

@@ -44,6 +44,18 @@ export const enum Char {
   CloseBracket = 93,
 }
 
+/** Offset of the first byte at or behind `at` that is not in `table`, or `end`. */
+export function spanEnd(table: Uint8Array, bytes: Uint8Array, at: number, end: number): number {
+  for (; at + 4 <= end; at += 4) {
+    if (table[bytes[at]!] === 0) return at;
+    if (table[bytes[at + 1]!] === 0) return at + 1;
+    if (table[bytes[at + 2]!] === 0) return at + 2;
+    if (table[bytes[at + 3]!] === 0) return at + 3;
+  }
+  while (at < end && table[bytes[at]!] !== 0) at++;
+  return at;
+}
+
 /**
  * Offset of the first byte at or behind `at` that is no TEXT, or `end`. `words` are the same bytes, four at a time: for the
  * values of a browser that takes a third of the time that single bytes take.

@@ -14,7 +14,7 @@ import {
 import type { Memory } from '../../io/memory.js';
 import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
 import { isAuthority, Port } from './authority.js';
-import { Char, TARGET, TOKEN, textEnd } from './characters.js';
+import { Char, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { codingError, parseContentLength } from './framing.js';
 
@@ -132,7 +132,7 @@ export class HeadParser {
       this.#stage = Stage.Method;
     }
     if (this.#stage === Stage.Method) {
-      while (at < end && TOKEN[bytes[at]!] !== 0) at++;
+      at = spanEnd(TOKEN, bytes, at, end);
       if (at >= end) return this.#waitAt(at);
       if (bytes[at] !== Char.Space || at === this.#lineStart) return -H1Error.RequestLine;
       head.methodStart = this.#lineStart;
@@ -143,7 +143,7 @@ export class HeadParser {
       this.#stage = Stage.Target;
     }
     if (this.#stage === Stage.Target) {
-      while (at < end && TARGET[bytes[at]!] !== 0) at++;
+      at = spanEnd(TARGET, bytes, at, end);
       if (at >= end) return this.#waitAt(at);
       if (bytes[at] !== Char.Space) return -(bytes[at] === Char.Cr ? H1Error.RequestLine : H1Error.Target);
       if (at === head.pathStart) return -H1Error.RequestLine;
@@ -237,7 +237,7 @@ export class HeadParser {
     let nameEnd = this.#nameEnd;
     for (;;) {
       if (nameEnd === 0) {
-        while (at < end && TOKEN[bytes[at]!] !== 0) at++;
+        at = spanEnd(TOKEN, bytes, at, end);
         if (at >= end) break;
         if (bytes[at] !== Char.Colon || at === lineStart) {
           if (at !== lineStart || bytes[at] !== Char.Cr) {
