@@ -1,0 +1,44 @@
+// JSON as admin endpoints print it: proto field names, one space of indentation, lists of any length made as they go out.
+
+import { type Address, AddressKind } from '../io/address.js';
+
+export const JSON_TYPE = 'application/json';
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject | undefined;
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+/** A value whose first line stands `depth` spaces to the right. */
+export function prettyJson(value: JsonValue, depth = 0): string {
+  return JSON.stringify(value, null, 1).replaceAll('\n', `\n${' '.repeat(depth)}`);
+}
+
+/**
+ * A message with `fields` and then a list, whose elements are texts with `depth` + 2 spaces. A list without elements is
+ * left out, as every field with its default value is.
+ */
+export function* prettyList(
+  fields: JsonObject,
+  list: string,
+  elements: Iterable<Iterable<string>>,
+  depth = 0,
+): Generator<string, void> {
+  const indent = ' '.repeat(depth);
+  const head = prettyJson(fields, depth);
+  let isOpen = false;
+  for (const element of elements) {
+    if (isOpen) yield ',\n';
+    else yield `${head === '{}' ? '{' : `${head.slice(0, -`\n${indent}}`.length)},`}\n${indent} "${list}": [\n`;
+    isOpen = true;
+    yield `${indent}  `;
+    yield* element;
+  }
+  yield isOpen ? `\n${indent} ]\n${indent}}` : head;
+}
+
+/** envoy.config.core.v3.Address */
+export function addressJson(address: Address): JsonObject {
+  if (address.kind === AddressKind.Unix) return { pipe: { path: address.path } };
+  return { socket_address: { address: address.ip, port_value: address.port } };
+}

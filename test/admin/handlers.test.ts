@@ -1,0 +1,350 @@
+import t from 'tap';
+import { parseAddress } from '../../src/io/address.js';
+import { defineLayout } from '../../src/stats/layout.js';
+import { HostStats } from '../../src/stats/layouts/cluster.js';
+import { HealthFlag } from '../../src/upstream/health-flags.js';
+import { httpRequest } from '../e2e/harness/http-client.js';
+import { decodesAs } from './admin-messages.js';
+import { type FakeServices, startAdmin } from './fixture.js';
+
+const Counts = defineLayout({ hits: 'counter', active: 'gauge', build: 'text', took_ms: 'histogram' });
+
+function addTwoClusters(services: FakeServices): void {
+  const web = services.addCluster({
+    name: 'web',
+    alt_stat_name: 'front_web',
+    circuit_breakers: {
+      thresholds: [
+        { max_connections: 5, max_retries: 7 },
+        { priority: 'HIGH', max_requests: 9 },
+      ],
+    },
+    load_assignment: {
+      cluster_name: 'web',
+      endpoints: [
+        {
+          priority: 1,
+          lb_endpoints: [{ endpoint: { address: { socket_address: { address: '::1', port_value: 81 } } } }],
+        },
+        {
+          locality: { region: 'eu', zone: 'eu-1', sub_zone: 'a' },
+          lb_endpoints: [
+            {
+              endpoint: {
+                address: { socket_address: { address: '10.0.0.1', port_value: 80 } },
+                hostname: 'one.example',
+              },
+              load_balancing_weight: 3,
+            },
+            { endpoint: { address: { pipe: { path: '/run/web.sock' } } }, health_status: 'UNHEALTHY' },
+          ],
+        },
+      ],
+    },
+  });
+  services.addCluster({ name: 'empty' });
+  const stats = web.statsOf('10.0.0.1:80');
+  stats.add(HostStats.at.rq_total, 12);
+  stats.add(HostStats.at.rq_success, 11);
+  stats.increment(HostStats.at.cx_active);
+  web.flags.set('[::1]:81', HealthFlag.FailedActiveHealthCheck | HealthFlag.FailedOutlierCheck);
+}
+
+t.test('/ready says whether the server takes traffic', async (t) => {
+  const { services, port } = await startAdmin(t);
+  const live = await httpRequest(port, '/ready');
+  t.match(live, { status: 200, body: /^LIVE\n$/ });
+  t.match(live.headers, {
+    'content-type': 'text/plain; charset=UTF-8',
+    'cache-control': 'no-cache, max-age=0',
+    'x-content-type-options': 'nosniff',
+    'transfer-encoding': 'chunked',
+    server: 'baton',
+    date: /GMT$/,
+  });
+  services.currentState = 'PRE_INITIALIZING';
+  t.match(await httpRequest(port, '/ready'), { status: 503, body: /^PRE_INITIALIZING\n$/ });
+});
+
+t.test('/server_info decodes as ServerInfo and prints defaults', async (t) => {
+  const { services, port } = await startAdmin(t);
+  services.commandLineOptions = { base_id: '0', concurrency: 2, mode: 'Serve', drain_time: '600s', stats_tag: [] };
+  const answer = await httpRequest(port, '/server_info');
+  t.equal(answer.headers['content-type'], 'application/json');
+  const info = JSON.parse(answer.body);
+  t.match(info, {
+    version: services.version,
+    state: 'LIVE',
+    hot_restart_version: 'disabled',
+    uptime_current_epoch: '6s',
+    uptime_all_epochs: '3600s',
+    command_line_options: { base_id: '0', concurrency: 2 },
+    node: {
+      id: 'node-1',
+      cluster: 'front',
+      locality: { zone: 'z1' },
+      user_agent_name: 'baton',
+      metadata: {},
+      extensions: [],
+    },
+  });
+  decodesAs(t, 'ServerInfo', info);
+});
+
+t.test('/listeners lists where each listener really listens', async (t) => {
+  const { services, port } = await startAdmin(t);
+  t.equal((await httpRequest(port, '/listeners')).body, '');
+  t.equal((await httpRequest(port, '/listeners?format=json')).body, '{}\n');
+  services.listenerViews = [
+    { name: 'ingress', addresses: [parseAddress('127.0.0.1:10000')!, parseAddress('[::1]:10000')!] },
+    { name: 'local', addresses: [parseAddress('/run/in.sock')!] },
+  ];
+  const lines = 'ingress::127.0.0.1:10000\ningress::[::1]:10000\nlocal::/run/in.sock\n';
+  t.equal((await httpRequest(port, '/listeners')).body, lines);
+  t.equal((await httpRequest(port, '/listeners?format=unheard-of')).body, lines);
+  const answer = await httpRequest(port, '/listeners?format=json');
+  t.equal(answer.headers['content-type'], 'application/json');
+  const listeners = JSON.parse(answer.body);
+  t.same(listeners, {
+    listener_statuses: [
+      {
+        name: 'ingress',
+        local_address: { socket_address: { address: '127.0.0.1', port_value: 10000 } },
+        additional_local_addresses: [{ socket_address: { address: '::1', port_value: 10000 } }],
+      },
+      { name: 'local', local_address: { pipe: { path: '/run/in.sock' } } },
+    ],
+  });
+  t.equal(answer.body, `${JSON.stringify(listeners, null, 1)}\n`, 'pretty, with one space');
+  decodesAs(t, 'Listeners', listeners);
+});
+
+t.test('/clusters as text', async (t) => {
+  const { services, port } = await startAdmin(t);
+  addTwoClusters(services);
+  const { body } = await httpRequest(port, '/clusters');
+  const host = (address: string, lines: string[]) => lines.map((line) => `web::${address}::${line}`);
+  const counts = (cxActive: number, rqSuccess: number, rqTotal: number) => [
+    `cx_active::${cxActive}`,
+    'cx_connect_fail::0',
+    'cx_total::0',
+    'rq_active::0',
+    'rq_error::0',
+    `rq_success::${rqSuccess}`,
+    'rq_timeout::0',
+    `rq_total::${rqTotal}`,
+  ];
+  const place = (region: string, zone: string, subZone: string) => [
+    `region::${region}`,
+    `zone::${zone}`,
+    `sub_zone::${subZone}`,
+    'canary::false',
+  ];
+  const rates = ['success_rate::-1', 'local_origin_success_rate::-1'];
+  const thresholds = (cluster: string, priority: string, values: number[]) =>
+    ['max_connections', 'max_pending_requests', 'max_requests', 'max_retries'].map(
+      (name, index) => `${cluster}::${priority}::${name}::${values[index]}`,
+    );
+  t.same(body.split('\n'), [
+    'version_info::static',
+    'web::observability_name::front_web',
+    ...thresholds('web', 'default_priority', [5, 1024, 1024, 7]),
+    ...thresholds('web', 'high_priority', [1024, 1024, 9, 3]),
+    'web::added_via_api::false',
+    ...host('10.0.0.1:80', [
+      ...counts(1, 11, 12),
+      'hostname::one.example',
+      'healthy::healthy',
+      'health_flags::healthy',
+      'weight::3',
+      ...place('eu', 'eu-1', 'a'),
+      'priority::0',
+      ...rates,
+    ]),
+    ...host('/run/web.sock', [
+      ...counts(0, 0, 0),
+      'hostname::',
+      'healthy::/failed_eds_health',
+      'health_flags::/failed_eds_health',
+      'weight::1',
+      ...place('eu', 'eu-1', 'a'),
+      'priority::0',
+      ...rates,
+    ]),
+    ...host('[::1]:81', [
+      ...counts(0, 0, 0),
+      'hostname::',
+      'healthy::/failed_active_hc/failed_outlier_check',
+      'health_flags::/failed_active_hc/failed_outlier_check',
+      'weight::1',
+      ...place('', '', ''),
+      'priority::1',
+      ...rates,
+    ]),
+    'empty::observability_name::empty',
+    ...thresholds('empty', 'default_priority', [1024, 1024, 1024, 3]),
+    ...thresholds('empty', 'high_priority', [1024, 1024, 1024, 3]),
+    'empty::added_via_api::false',
+    '',
+  ]);
+});
+
+t.test('/clusters as JSON decodes as Clusters and leaves out defaults', async (t) => {
+  const { services, port } = await startAdmin(t);
+  t.equal((await httpRequest(port, '/clusters?format=json')).body, '{}\n');
+  addTwoClusters(services);
+  services.clusterViews[1]!.isAddedViaApi = true;
+  services.clusterViews[1]!.edsServiceName = 'eds';
+  const { body } = await httpRequest(port, '/clusters?format=json');
+  const clusters = JSON.parse(body);
+  t.equal(body, `${JSON.stringify(clusters, null, 1)}\n`, 'pretty, with one space');
+  decodesAs(t, 'Clusters', clusters);
+  const [web, empty] = clusters.cluster_statuses;
+  t.same(empty, {
+    name: 'empty',
+    observability_name: 'empty',
+    eds_service_name: 'eds',
+    added_via_api: true,
+    circuit_breakers: {
+      thresholds: [
+        { max_connections: 1024, max_pending_requests: 1024, max_requests: 1024, max_retries: 3 },
+        { priority: 'HIGH', max_connections: 1024, max_pending_requests: 1024, max_requests: 1024, max_retries: 3 },
+      ],
+    },
+  });
+  t.notOk('added_via_api' in web || 'eds_service_name' in web);
+  t.same(web.host_statuses[0], {
+    address: { socket_address: { address: '10.0.0.1', port_value: 80 } },
+    stats: [
+      { name: 'cx_connect_fail' },
+      { name: 'cx_total' },
+      { name: 'rq_error' },
+      { name: 'rq_success', value: '11' },
+      { name: 'rq_timeout' },
+      { name: 'rq_total', value: '12' },
+      { type: 'GAUGE', name: 'cx_active', value: '1' },
+      { type: 'GAUGE', name: 'rq_active' },
+    ],
+    health_status: { eds_health_status: 'HEALTHY' },
+    weight: 3,
+    hostname: 'one.example',
+    locality: { region: 'eu', zone: 'eu-1', sub_zone: 'a' },
+  });
+  t.match(web.host_statuses[1], { address: { pipe: { path: '/run/web.sock' } }, locality: { region: 'eu' } });
+  t.same(web.host_statuses[1].health_status, { eds_health_status: 'UNHEALTHY' });
+  t.match(web.host_statuses[2], { priority: 1, locality: {} });
+  t.same(web.host_statuses[2].health_status, {
+    failed_active_health_check: true,
+    failed_outlier_check: true,
+    eds_health_status: 'HEALTHY',
+  });
+});
+
+t.test('/clusters?filter= picks clusters by a part of their name, in both forms', async (t) => {
+  const { services, port } = await startAdmin(t);
+  addTwoClusters(services);
+  const names = async (query: string) =>
+    new Set((await httpRequest(port, `/clusters?${query}`)).body.match(/^\w+(?=::observ)|(?<="name": ")(web|empty)/gm));
+  t.same(await names('filter=mpt'), new Set(['empty']));
+  t.same(await names('filter=^w&format=json'), new Set(['web']));
+  t.same(await names('filter='), new Set(['web', 'empty']));
+  t.match(await httpRequest(port, '/clusters?filter=['), { status: 400, body: /^Invalid re2 regex$/ });
+});
+
+t.test('/stats in text, with its selections', async (t) => {
+  const { services, port } = await startAdmin(t);
+  const ref = services.stats.addScope('web.', Counts);
+  services.stats.addScope('web.host.a.', Counts, { hidden: true });
+  const scope = services.stats.scope(ref);
+  scope.add(Counts.at.hits, 4);
+  services.stats.setText(ref, Counts.at.build, 'abc');
+  scope.record(Counts.at.took_ms, 7);
+  services.stats.flush();
+  const stats = async (query: string) => (await httpRequest(port, `/stats${query}`)).body;
+  t.match(await stats(''), /^web\.build: "abc"\nweb\.active: 0\nweb\.hits: 4\nweb\.took_ms: P0\(7,7\) P25\(7\.025,/);
+  t.match(await stats('?usedonly=false&format=text'), /^web\.build: "abc"\nweb\.hits: 4\nweb\.took_ms: P0/);
+  t.equal(await stats('?filter=^web.h%69ts$'), 'web.hits: 4\n');
+  t.equal(await stats('?filter=it+s'), 'web.hits: 4\n', 'a plus sign belongs to the expression');
+  t.match(await stats('?filter=hits&invert_filter&type=Gauges'), /^web.active: 0\n$/);
+  t.equal(await stats('?type=Counters'), 'web.hits: 4\n');
+  t.equal(await stats('?type=Counters&hidden=include'), 'web.hits: 4\nweb.host.a.hits: 0\n');
+  t.equal(await stats('?type=Counters&hidden=only'), 'web.host.a.hits: 0\n');
+  t.equal(await stats('?type=Counters&hidden=whatever'), 'web.hits: 4\n');
+  t.match(await stats('?type=Histograms&histogram_buckets=cumulative'), /^web\.took_ms: B0\.5\(0,0\) .*B10\(1,1\)/);
+  t.match(await stats('?type=Histograms&histogram_buckets=none'), /^web\.took_ms: P0/);
+  t.equal(await stats('?filter=nothing-like-it'), '');
+});
+
+t.test('/stats refuses values that mean nothing', async (t) => {
+  const { port } = await startAdmin(t);
+  const refusals = {
+    'filter=(': 'Invalid re2 regex',
+    'type=Counter': 'invalid &type= param',
+    'format=yaml': 'usage: /stats?format=(text)\n\n',
+    'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
+    invert_filter: 'invert_filter needs a filter\n',
+  };
+  for (const [query, body] of Object.entries(refusals)) {
+    const answer = await httpRequest(port, `/stats?${query}`);
+    t.same([answer.status, answer.body], [400, body], query);
+    t.equal(answer.headers['content-type'], 'text/plain; charset=UTF-8');
+  }
+});
+
+t.test('with stats_flush_on_admin a sample shows at once', async (t) => {
+  const { services, port } = await startAdmin(t);
+  const scope = services.stats.scope(services.stats.addScope('web.', Counts));
+  scope.record(Counts.at.took_ms, 7);
+  const query = '/stats?type=Histograms';
+  t.equal((await httpRequest(port, query)).body, 'web.took_ms: No recorded values\n');
+  services.flushesStatsOnAdmin = true;
+  t.match((await httpRequest(port, query)).body, /^web.took_ms: P0\(7,7\)/);
+  t.same(services.calls, ['flushStats']);
+});
+
+t.test('/help lists every endpoint in the order of paths', async (t) => {
+  const { port } = await startAdmin(t);
+  t.equal(
+    (await httpRequest(port, '/help')).body,
+    [
+      'admin commands are:',
+      '  /clusters: upstream cluster status',
+      '      filter: Regular expression (Google re2) for filtering clusters by name',
+      '      format: File format to use; One of (text, json)',
+      '  /help: print out list of admin commands',
+      '  /listeners: print listener info',
+      '      format: File format to use; One of (text, json)',
+      '  /quitquitquit (POST): exit the server',
+      '  /ready: print server state, return 200 if LIVE, otherwise return 503',
+      '  /reopen_logs (POST): reopen access logs',
+      '  /server_info: print server version/status information',
+      '  /stats: print server stats',
+      '      usedonly: Only include stats that have been written by system since restart',
+      '      filter: Regular expression (Google re2) for filtering stats',
+      '      format: Format to use; One of (text)',
+      '      invert_filter: Only include stats that the filter does not match',
+      '      hidden: Whether to include hidden stats; One of (exclude, include, only)',
+      '      type: Stat types to include.; One of (All, Counters, Histograms, Gauges, TextReadouts)',
+      '      histogram_buckets: Histogram bucket display mode; One of (cumulative, disjoint, detailed, summary)',
+      '',
+    ].join('\n'),
+  );
+});
+
+t.test('endpoints that change something obey POST only', async (t) => {
+  const { services, port } = await startAdmin(t);
+  for (const [path, call] of [
+    ['/quitquitquit', 'quit'],
+    ['/reopen_logs', 'reopenLogs'],
+  ] as const) {
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const refused = await httpRequest(port, path, { method });
+      t.same([refused.status, refused.body], [400, `Method ${method} not allowed, POST required.`]);
+    }
+    t.equal((await httpRequest(port, path, { method: 'HEAD' })).status, 400);
+    t.same(services.calls, [], 'nothing has happened yet');
+    const done = await httpRequest(port, path, { method: 'POST' });
+    t.same([done.status, done.body], [200, 'OK\n']);
+    t.same(services.calls.splice(0), [call]);
+  }
+});
