@@ -154,6 +154,9 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   }
 
   protected override onWriteBroken(): void {
+    const { decoder } = this;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.LocalReset, undefined);
     this.#finish(false);
   }
 

@@ -94,7 +94,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected abstract onIdleInput(): void;
   /** The sent message is complete; writing is Complete. */
   protected abstract onWriteComplete(): void;
-  /** What was sent is not what its head promised: only breaking the connection tells the peer. */
+  /** What was sent is not what its head promised: the stream is reset, and only a broken connection tells the peer. */
   protected abstract onWriteBroken(): void;
   /** The peer has ended its direction, and everything before that was handled. */
   protected abstract onEnd(): void;

@@ -196,6 +196,9 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   protected override onWriteBroken(): void {
+    const { decoder } = this;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.LocalReset, undefined);
     this.#close(true);
   }
 

@@ -210,6 +210,7 @@ playClient(
   !! open POST /a host=x content-length=4
   !! last ab
   << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\nab
+  .. reset local
   .. used up
   `,
 );

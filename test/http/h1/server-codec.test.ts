@@ -349,6 +349,7 @@ playServer(
   !! body 01234
   !! finish
   << HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n01234
+  .. reset local
   .. abort
   !! last 56789
   `,
@@ -364,6 +365,7 @@ playServer(
   !! begin 200 content-length=3
   !! last 01234
   << HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n012
+  .. reset local
   .. abort
   `,
 );

@@ -1,0 +1,109 @@
+// What a proxy between the two codecs passes on, and in how many ranges.
+
+import t from 'tap';
+import { headerKey } from '../../../src/common/header-names.js';
+import { HeadKind } from '../../../src/http/h1/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head-reader.js';
+import { sendRequestHead, sendResponseHead } from '../../../src/http/h1/serializer.js';
+import { h1Shared } from '../../../src/http/h1/shared.js';
+import type { HeaderBlock } from '../../../src/http/header-block.js';
+import { removeHopByHop } from '../../../src/http/hop-by-hop.js';
+import { Wire } from './wire.js';
+
+const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: true };
+
+/** Reads a head that comes in `pieces`, changes it and sends it on: the bytes and the number of ranges. */
+function pass(kind: HeadKind, pieces: string[], change: (head: HeaderBlock) => void): [text: string, ranges: number] {
+  const wire = new Wire();
+  const shared = h1Shared(wire.memory);
+  const reader = new HeadReader(wire.memory);
+  const head = shared.blocks.take();
+  let ranges = 0;
+  for (const [index, piece] of pieces.entries()) {
+    wire.turn(piece, (offset, length) => {
+      const result = reader.read(kind, head, offset, offset + length, LIMITS);
+      if (index < pieces.length - 1) return;
+      if (result <= 0) throw new Error(`not complete: ${result}`);
+      change(head);
+      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, 0);
+      else sendResponseHead(wire, shared, head, 1, 0, 0);
+      ranges = wire.sends;
+    });
+  }
+  head.drop();
+  return [wire.take(), ranges];
+}
+
+const REQUEST = 'GET /a?b HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nAccept:text/html \r\nX-A: 1\r\n\r\n';
+
+t.test('a head that nobody changes is one range, byte for byte', (t) => {
+  t.same(
+    pass(HeadKind.Request, [REQUEST], () => {}),
+    [REQUEST, 1],
+  );
+  t.same(
+    pass(HeadKind.Request, [...REQUEST], () => {}),
+    [REQUEST, 1],
+  );
+  const response = 'HTTP/1.1 200 Fine\r\nServer: x\r\n\r\n';
+  t.same(
+    pass(HeadKind.Response, [response], () => {}),
+    [response, 1],
+  );
+  t.same(
+    pass(HeadKind.Response, ['HTTP/1.1 200 Fine\r\n\r\n'], () => {}),
+    ['HTTP/1.1 200 Fine\r\n\r\n', 1],
+  );
+  t.end();
+});
+
+t.test('each removal and each run of additions costs one more', (t) => {
+  t.same(
+    pass(HeadKind.Request, [REQUEST], (head) => removeHopByHop(head, false)),
+    [REQUEST.replace('Connection: keep-alive\r\n', ''), 2],
+  );
+  const add = (head: HeaderBlock) => {
+    head.add(headerKey('X-B'), '2');
+    head.add(headerKey('x-c'), '3');
+  };
+  t.same(pass(HeadKind.Request, [REQUEST], add), [REQUEST.replace(/\r\n$/, 'x-b: 2\r\nx-c: 3\r\n\r\n'), 3]);
+  t.end();
+});
+
+t.test('additions are the same for a head that came in pieces or was kept', (t) => {
+  const expected = REQUEST.replace(/\r\n$/, 'x-b: 2\r\nx-c: 3\r\n\r\n').replace('/a?b', '/new');
+  const add = (head: HeaderBlock) => {
+    head.add(headerKey('x-b'), '2');
+    head.setPath('/new');
+    head.add(headerKey('x-c'), '3');
+  };
+  for (let at = 1; at < REQUEST.length; at++) {
+    t.equal(pass(HeadKind.Request, [REQUEST.slice(0, at), REQUEST.slice(at)], add)[0], expected);
+  }
+  t.equal(
+    pass(HeadKind.Request, [REQUEST], (head) => {
+      head.retain();
+      add(head);
+    })[0],
+    expected,
+  );
+  t.end();
+});
+
+t.test('start lines are written anew when they cannot be sent on', (t) => {
+  const absolute = 'GET http://y:1/a HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n';
+  t.equal(pass(HeadKind.Request, [absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');
+  t.equal(pass(HeadKind.Request, [...absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');
+  const old = 'POST /a HTTP/1.0\r\nA: b\r\n\r\n';
+  t.equal(pass(HeadKind.Request, [old], () => {})[0], 'POST /a HTTP/1.1\r\nA: b\r\n\r\n');
+  t.equal(
+    pass(HeadKind.Response, ['HTTP/1.0 404 Gone Fishing\r\n\r\n'], () => {})[0],
+    'HTTP/1.1 404 Not Found\r\n\r\n',
+  );
+  t.equal(pass(HeadKind.Response, ['HTTP/1.1 200\r\n\r\n'], () => {})[0], 'HTTP/1.1 200 OK\r\n\r\n');
+  t.equal(
+    pass(HeadKind.Response, ['HTTP/1.1 299 X\r\n\r\n'], (head) => head.setStatus(298))[0],
+    'HTTP/1.1 298 Unknown\r\n\r\n',
+  );
+  t.end();
+});

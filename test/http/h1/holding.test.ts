@@ -1,0 +1,104 @@
+// Bytes that have to wait: they are bounded, they keep their order, and when there is no room for them the stream ends.
+
+import t from 'tap';
+import { NO_BLOCK } from '../../../src/io/memory.js';
+import { ClientPeer, ServerPeer } from './peers.js';
+import { newMemory, Wire } from './wire.js';
+
+const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+
+t.test('thousands of pipelined requests, each answered in a turn of its own', (t) => {
+  const peer = new ServerPeer();
+  const count = 2400;
+  peer.receive(GET.repeat(count));
+  t.equal(peer.wire.isPaused, true, 'the client is not read meanwhile');
+  for (let i = 0; i < count; i++) peer.turn(() => peer.answer({ start: '204', fields: [] }, undefined));
+  t.equal(peer.journal.take().filter((event) => event === 'idle').length, count);
+  t.equal(peer.wire.take(), 'HTTP/1.1 204 No Content\r\n\r\n'.repeat(count));
+  t.equal(peer.wire.isPaused, false);
+  t.equal(peer.codec.bufferedBytes, 0);
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('thousands of pipelined requests that are answered at once need no deeper stack', (t) => {
+  const peer = new ServerPeer();
+  peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
+  peer.turn(() => peer.codec.blocked());
+  peer.receive(GET.repeat(6000));
+  peer.turn(() => peer.codec.drained());
+  t.equal(peer.wire.take(), 'HTTP/1.1 204 No Content\r\n\r\n'.repeat(6000));
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('a whole receive window that arrives while the stream is paused is delivered later, in order', (t) => {
+  const peer = new ServerPeer();
+  const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');
+  peer.receive(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
+  peer.turn(() => peer.codec.pauseReading());
+  t.equal(peer.wire.isPaused, true);
+  peer.receive(body);
+  t.equal(peer.codec.bufferedBytes, body.length);
+  t.equal(peer.journal.take().length, 1);
+  peer.turn(() => peer.codec.resumeReading());
+  t.same(peer.journal.take(), [`data ${body}`, 'end']);
+  t.equal(peer.wire.isPaused, false);
+  peer.codec.destroy();
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('a stream may pause in the middle of what was held', (t) => {
+  const peer = new ServerPeer();
+  peer.receive('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n');
+  peer.journal.take();
+  const { onData } = ServerPeer.prototype;
+  peer.onData = (offset, length, endStream) => {
+    peer.codec.pauseReading();
+    onData.call(peer, offset, length, endStream);
+  };
+  const seen = [];
+  for (let i = 0; i < 3; i++) {
+    peer.turn(() => peer.codec.resumeReading());
+    seen.push(...peer.journal.take());
+  }
+  t.same(seen, ['data a', 'data b', 'data c', 'end']);
+  peer.codec.destroy();
+  t.end();
+});
+
+t.test('an end behind held bytes is told after them', (t) => {
+  const peer = new ServerPeer();
+  peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('abc');
+  peer.turn(() => peer.codec.end());
+  t.same(peer.journal.take().length, 1);
+  peer.turn(() => peer.codec.resumeReading());
+  t.same(peer.journal.take(), ['data abc', 'reset termination', 'close']);
+  peer.codec.destroy();
+  t.end();
+});
+
+t.test('without room in the arena a head is answered with 503, a body is reset, and a response too', (t) => {
+  const memory = newMemory();
+  const server = new ServerPeer({}, new Wire(memory));
+  const second = new ServerPeer({}, new Wire(memory));
+  const client = new ClientPeer({}, new Wire(memory));
+  second.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+  second.turn(() => second.codec.pauseReading());
+  client.turn(() => client.request({ start: 'GET /', fields: [] }, undefined, true));
+  while (memory.retain(1) !== NO_BLOCK);
+
+  server.receive('GET / HTTP');
+  t.same(server.journal.take(), ['invalid 503 overload']);
+  t.match(server.wire.take(), /^HTTP\/1.1 503 Service Unavailable\r\n/);
+  second.receive('abc');
+  t.same(second.journal.take().slice(1), ['reset protocol 503 overload', 'close']);
+  client.receive('HTTP/1.1 200');
+  t.same(client.journal.take(), ['reset protocol 503 overload', 'protocol error overload']);
+  t.end();
+});
