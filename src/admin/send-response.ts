@@ -26,7 +26,8 @@ async function sendPieces(response: ServerResponse, body: Pieces): Promise<void>
     for (;;) {
       const { done, value } = await pieces.next();
       if (done === true || response.destroyed) break;
-      if (!response.write(value)) await drained(response);
+      // An empty piece only says that making the next one takes long.
+      if (value.length > 0 && !response.write(value)) await drained(response);
       // The kernel often takes a piece at once; without this turn a fast reader would keep the thread to itself.
       await nextTurn();
     }

@@ -14,6 +14,7 @@ export class Pieces {
   /** What was put since the last piece; the caller may transfer it. */
   take(): Uint8Array {
     const piece = this.#piece.subarray(0, this.#length);
+    if (piece.length === 0) return piece;
     this.#piece = Buffer.allocUnsafe(PIECE_BYTES);
     this.#length = 0;
     return piece;

@@ -24,16 +24,27 @@ const SUMMARY_QUANTILES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.9
 const NEWLINE = 10;
 const COLON = Buffer.from(': ');
 
-/** The answer in pieces of some 32 KiB, made as they are asked for. Call reader.refresh() before, to see what is new. */
+/**
+ * The answer in pieces of some 32 KiB, made as they are asked for; a piece is smaller, or empty, where a long way to the next
+ * selected stat is broken off to let others have the thread. Call reader.refresh() before, to see what is new.
+ */
 export function* renderText(reader: StatsReader, options: TextOptions = {}): Generator<Uint8Array, void> {
   const pieces = new Pieces();
   for (const texts = new Selection(reader, options, Pass.Texts); texts.next(); ) {
+    if (texts.isResting) {
+      yield pieces.take();
+      continue;
+    }
     pieces.putText(`${texts.name}: "${reader.text(texts.section, texts.table, texts.index)}"\n`);
     if (pieces.isFull) yield pieces.take();
   }
   let section: Section | undefined;
   let prefix: Uint8Array = new Uint8Array();
   for (const values = new Selection(reader, options, Pass.Values); values.next(); ) {
+    if (values.isResting) {
+      yield pieces.take();
+      continue;
+    }
     if (values.section !== section) {
       section = values.section;
       prefix = Buffer.from(section.prefix);
@@ -46,6 +57,10 @@ export function* renderText(reader: StatsReader, options: TextOptions = {}): Gen
     if (pieces.isFull) yield pieces.take();
   }
   for (const histograms = new Selection(reader, options, Pass.Histograms); histograms.next(); ) {
+    if (histograms.isResting) {
+      yield pieces.take();
+      continue;
+    }
     const { name, table, index } = histograms;
     const value = reader.histogram(histograms.section, table, index);
     const scale = table.units[index] === 'percent' ? PERCENT_SCALE : 1;

@@ -18,12 +18,17 @@ export interface StatsQuery {
   readonly hidden?: 'exclude' | 'include' | 'only';
 }
 
+/** How many stats in a row may be passed over before the walk rests: some 3 ms of a costly filter. */
+const REST_AFTER = 1000;
+
 /** The selected stats of one pass, in the order of their names. */
 export class Selection {
   /** Where the selection stands, after next() said true. */
   section!: Section;
   table!: StatTable;
   index = -1;
+  /** After next() said true: it stands nowhere, because many stats were passed over and others may want the thread. */
+  isResting = false;
   readonly #reader: StatsReader;
   readonly #query: StatsQuery;
   readonly #walk: SortedWalk;
@@ -44,14 +49,18 @@ export class Selection {
     return this.section.prefix + this.table.names[this.index]!;
   }
 
-  /** Goes on to the next selected stat; false at the end. */
+  /** Goes on to the next selected stat, or rests on the way; false at the end. */
   next(): boolean {
+    this.isResting = false;
     if (this.#isEmpty) return false;
-    while (this.#walk.next()) {
+    for (let passed = 0; this.#walk.next(); ) {
       this.section = this.#walk.section;
       this.table = this.#walk.table;
       this.index = this.#walk.index;
       if (this.#isWanted()) return true;
+      if (++passed < REST_AFTER) continue;
+      this.isResting = true;
+      return true;
     }
     return false;
   }

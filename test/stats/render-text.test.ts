@@ -139,3 +139,11 @@ t.test('a long answer comes in pieces of bounded size', async (t) => {
   t.ok(largest < 64 * 1024, `${largest} bytes`);
   t.ok(bytes > 10 * largest, `${bytes} bytes in all`);
 });
+
+t.test('a long way between two selected stats is broken off, so that it does not hold the thread', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  for (let i = 0; i < 1500; i++) store.addScope(`cluster.c${i}.`, Breakers);
+  const pieces = [...renderText(store.reader(), { filter: (name) => name === 'cluster.c999.rq_open' })];
+  t.equal(Buffer.concat(pieces).toString(), 'cluster.c999.rq_open: 0\n');
+  t.ok(pieces.length > 2, 'others had the thread between the pieces');
+});
