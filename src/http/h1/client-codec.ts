@@ -160,7 +160,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.#finish(false);
   }
 
-  protected override onIdleInput(): void {
+  protected override onHandled(): void {
     this.#settle();
   }
 
@@ -170,7 +170,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.forgetStream();
     decoder?.onReset(ResetReason.ProtocolError, error);
     this.dropHead();
-    this.#events.onProtocolError(error);
+    if (!this.isDestroyed) this.#events.onProtocolError(error);
   }
 
   protected override onEnd(): void {
@@ -230,7 +230,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.forgetStream();
     if (!reusable) this.dropInput();
     this.dropHead();
-    this.#events.onStreamComplete(reusable);
+    if (!this.isDestroyed) this.#events.onStreamComplete(reusable);
   }
 }
 

@@ -60,6 +60,10 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** The peer has ended its direction. */
   protected ended = false;
   protected held: HeldInput | undefined;
+  /** The peer takes nothing more for now. */
+  protected isBlocked = false;
+  /** Its owner wants to hear nothing more. */
+  protected isDestroyed = false;
 
   #readLeft = 0;
   #writeLeft = 0;
@@ -69,8 +73,6 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #isRunning = false;
   #isPaused = false;
   #isSinkPaused = false;
-  /** The peer takes nothing more for now. */
-  protected isBlocked = false;
 
   /** `kind`: what is received, requests or responses. */
   constructor(memory: Memory, sink: ByteSink, limits: HeadLimits, kind: HeadKind, reading: Reading) {
@@ -90,8 +92,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected abstract onReadComplete(): void;
   /** Bytes stand behind a complete message: tells whether they are to be held until the exchange is over. */
   protected abstract onSurplus(): boolean;
-  /** Everything that could be handled was. */
-  protected abstract onIdleInput(): void;
+  /** What was received is handled, as far as it can be now. */
+  protected abstract onHandled(): void;
   /** The sent message is complete; writing is Complete. */
   protected abstract onWriteComplete(): void;
   /** What was sent is not what its head promised: the stream is reset, and only a broken connection tells the peer. */
@@ -99,11 +101,11 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** The peer has ended its direction, and everything before that was handled. */
   protected abstract onEnd(): void;
 
-  /** Received bytes: memory[offset, offset + length), valid until the call returns. */
+  /** Received bytes: memory[offset, offset + length), valid until the call returns. Never called by what it calls. */
   receive(offset: number, length: number): void {
     if (this.reading === Reading.Closed || length === 0) return;
     const end = offset + length;
-    if (this.held !== undefined || this.#isRunning) {
+    if (this.held !== undefined) {
       this.#hold(offset, end);
       return;
     }
@@ -113,7 +115,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#isRunning = false;
     if (at < end && !this.isClosed) this.#hold(at, end);
     else if (this.#isSinkPaused) this.#syncSink();
-    this.onIdleInput();
+    this.onHandled();
   }
 
   /** The peer has ended its direction (FIN). */
@@ -190,6 +192,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** The connection is gone: releases everything. A stream that is not over learns it from onReset(); nothing else follows. */
   destroy(): void {
+    this.isDestroyed = true;
     this.reading = Reading.Closed;
     this.writing = Writing.Complete;
     const { decoder } = this;
@@ -249,7 +252,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       if (held.isEmpty) this.held = undefined;
       if (this.isClosed) return;
       if (this.held === undefined && this.ended) this.onEnd();
-      this.onIdleInput();
+      this.onHandled();
     }
     this.#syncSink();
   }

@@ -7,7 +7,6 @@ import {
   ConnectionHeader,
   equalsFolded,
   headerIdOf,
-  headerKey,
   LAST_CONNECTION_HEADER,
   OTHER_HEADER,
 } from '../../common/header-names.js';
@@ -17,6 +16,8 @@ import { isAuthority, Port } from './authority.js';
 import { Char, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { codingError, parseContentLength } from './framing.js';
+import { methodOf } from './method.js';
+import { readTarget, Target } from './target.js';
 
 export const enum HeadKind {
   Request = 0,
@@ -60,7 +61,6 @@ export class HeadParser {
   /** A complete head has bytes in scratch: an absolute target was taken apart. */
   usedScratch = false;
 
-  readonly #memory: Memory;
   readonly #bytes: Uint8Array;
   readonly #words: Int32Array;
 
@@ -79,7 +79,6 @@ export class HeadParser {
   #upgradeField = false;
 
   constructor(memory: Memory) {
-    this.#memory = memory;
     this.#bytes = memory.bytes;
     this.#words = new Int32Array(memory.bytes.buffer, 0, memory.bytes.byteLength >> 2);
   }
@@ -351,7 +350,9 @@ export class HeadParser {
     const error = this.#requestBody(head);
     if (error !== 0) return error;
     if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
-    return this.#otherTarget(head);
+    const target = readTarget(head, this.#hostIndex);
+    this.usedScratch = target === Target.Absolute;
+    return target === Target.Invalid ? H1Error.Target : 0;
   }
 
   #requestBody(head: HeaderBlock): number {
@@ -368,47 +369,6 @@ export class HeadParser {
     // With a body the bytes behind it would have two meanings until the answer is known: such an upgrade is ignored.
     head.upgrade = isUpgrade && !this.#chunked && this.#contentLength <= 0 && head.method !== Method.Connect;
     return 0;
-  }
-
-  /** Targets other than an absolute path (RFC 9112 section 3.2). */
-  #otherTarget(head: HeaderBlock): number {
-    const bytes = this.#bytes;
-    if (head.method === Method.Connect) {
-      return isAuthority(bytes, head.pathStart, head.pathEnd, Port.Required) ? 0 : H1Error.Target;
-    }
-    if (bytes[head.pathStart] === Char.Asterisk) {
-      return head.method === Method.Options && head.pathEnd - head.pathStart === 1 ? 0 : H1Error.Target;
-    }
-    return this.#absoluteTarget(head);
-  }
-
-  /** http://host/path: the authority takes the place of Host, the rest becomes the path. */
-  #absoluteTarget(head: HeaderBlock): number {
-    const bytes = this.#bytes;
-    const end = head.pathEnd;
-    const start = behindScheme(bytes, head.pathStart, end);
-    if (start < 0) return H1Error.Target;
-    let at = start;
-    while (at < end && bytes[at] !== Char.Slash && bytes[at] !== Char.Question) at++;
-    if (!isAuthority(bytes, start, at, Port.Optional)) return H1Error.Target;
-    this.usedScratch = true;
-    head.startLineEnd = head.startLineStart;
-    if (at < end && bytes[at] === Char.Slash) head.pathStart = at;
-    else if (at === end && head.method === Method.Options) this.#setPath(head, Char.Asterisk, at, end);
-    else this.#setPath(head, Char.Slash, at, end);
-    if (this.#hostIndex >= 0) head.removeAt(this.#hostIndex);
-    head.add(HOST_KEY, this.#memory.text(start, at));
-    head.headEnd = 0;
-    return 0;
-  }
-
-  /** The path is `first` and then bytes[from, to). */
-  #setPath(head: HeaderBlock, first: number, from: number, to: number): void {
-    const start = this.#memory.scratch(1 + to - from);
-    this.#bytes[start] = first;
-    this.#bytes.copyWithin(start + 1, from, to);
-    head.pathStart = start;
-    head.pathEnd = start + 1 + to - from;
   }
 
   #finishResponse(head: HeaderBlock): number {
@@ -430,56 +390,15 @@ export class HeadParser {
   }
 }
 
-function methodOf(bytes: Uint8Array, start: number, end: number): Method {
-  const candidate = METHOD_BY_FIRST[bytes[start]!]!;
-  for (let i = 0; i < candidate.length; i++) {
-    const { name, method } = candidate[i]!;
-    if (name.length !== end - start) continue;
-    let at = 0;
-    while (at < name.length && bytes[start + at] === name[at]) at++;
-    if (at === name.length) return method;
-  }
-  return Method.Other;
-}
-
-/** Offset behind "http://" or "https://", or -1. */
-function behindScheme(bytes: Uint8Array, start: number, end: number): number {
-  for (const scheme of SCHEMES) {
-    if (end - start > scheme.length && equalsFolded(bytes, start, start + scheme.length, scheme)) {
-      return start + scheme.length;
-    }
-  }
-  return -1;
-}
-
 /** The byte that ended a value too early. */
 function valueError(byte: number): H1Error {
   return byte === Char.Lf ? H1Error.LineEnd : H1Error.FieldValue;
 }
 
 const encoder = new TextEncoder();
-const HOST_KEY = headerKey('host');
 const VERSION_PREFIX = encoder.encode('HTTP/');
 const KEEP_ALIVE = encoder.encode('keep-alive');
 const CLOSE = encoder.encode('close');
 const UPGRADE = encoder.encode('upgrade');
 const CONTINUE = encoder.encode('100-continue');
 const H2C = encoder.encode('h2c');
-const SCHEMES = [encoder.encode('http://'), encoder.encode('https://')];
-const METHODS: readonly (readonly [string, Method])[] = [
-  ['GET', Method.Get],
-  ['HEAD', Method.Head],
-  ['POST', Method.Post],
-  ['PUT', Method.Put],
-  ['DELETE', Method.Delete],
-  ['CONNECT', Method.Connect],
-  ['OPTIONS', Method.Options],
-  ['TRACE', Method.Trace],
-  ['PATCH', Method.Patch],
-];
-const METHOD_BY_FIRST = Array.from({ length: 256 }, (_, byte) =>
-  METHODS.filter(([name]) => name.charCodeAt(0) === byte).map(([name, method]) => ({
-    name: encoder.encode(name),
-    method,
-  })),
-);

@@ -160,7 +160,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.#isConnect = head.method === Method.Connect;
     this.#isUpgrade = head.upgrade;
     this.#minorVersion = head.minorVersion;
-    this.#isLast = head.close;
+    // Behind a CONNECT that is refused may stand bytes for the tunnel: they are no requests.
+    this.#isLast = head.close || this.#isConnect;
     this.writing = Writing.Head;
     if (head.bodyKind === BodyKind.Chunked) this.readChunked();
     else if (head.bodyKind === BodyKind.Length && head.contentLength > 0) this.readLength(head.contentLength);
@@ -176,7 +177,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     // The response ends the exchange; had it been complete before, nothing would have been read.
   }
 
-  protected override onIdleInput(): void {
+  protected override onHandled(): void {
     // Nothing waits for that here.
   }
 
@@ -257,6 +258,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.writing = Writing.Complete;
     this.forgetStream();
     this.dropInput();
-    this.#events.onClose(abort);
+    if (!this.isDestroyed) this.#events.onClose(abort);
   }
 }

@@ -465,6 +465,18 @@ playServer(
 
 playServer(
   t,
+  'what stands behind a refused CONNECT is not taken for a request',
+  String.raw`
+  >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers CONNECT db:1 host=db:1
+  !! answer 403
+  << HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  `,
+);
+
+playServer(
+  t,
   'a client that ends its side still gets its answers',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n

@@ -1,0 +1,36 @@
+// Methods by their bytes, which are case-sensitive (RFC 9110 section 9.1).
+
+import { Method } from '../header-block.js';
+
+/** The method in bytes[start, end), which is not empty. */
+export function methodOf(bytes: Uint8Array, start: number, end: number): Method {
+  const candidates = BY_FIRST_BYTE[bytes[start]!]!;
+  for (let i = 0; i < candidates.length; i++) {
+    const { name, method } = candidates[i]!;
+    if (name.length !== end - start) continue;
+    let at = 0;
+    while (at < name.length && bytes[start + at] === name[at]) at++;
+    if (at === name.length) return method;
+  }
+  return Method.Other;
+}
+
+const METHODS: readonly (readonly [string, Method])[] = [
+  ['GET', Method.Get],
+  ['HEAD', Method.Head],
+  ['POST', Method.Post],
+  ['PUT', Method.Put],
+  ['DELETE', Method.Delete],
+  ['CONNECT', Method.Connect],
+  ['OPTIONS', Method.Options],
+  ['TRACE', Method.Trace],
+  ['PATCH', Method.Patch],
+];
+
+const encoder = new TextEncoder();
+const BY_FIRST_BYTE = Array.from({ length: 256 }, (_, byte) =>
+  METHODS.filter(([name]) => name.charCodeAt(0) === byte).map(([name, method]) => ({
+    name: encoder.encode(name),
+    method,
+  })),
+);

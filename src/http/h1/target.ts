@@ -1,0 +1,69 @@
+// Request targets other than an absolute path (RFC 9112 section 3.2).
+
+import { equalsFolded, headerKey } from '../../common/header-names.js';
+import { type HeaderBlock, Method } from '../header-block.js';
+import { isAuthority, Port } from './authority.js';
+import { Char } from './characters.js';
+
+export const enum Target {
+  Invalid = 0,
+  /** The authority of a CONNECT, or "*": the path of the head as it was received. */
+  AsReceived = 1,
+  /** A URL that was taken apart: some bytes of the head are in scratch now. */
+  Absolute = 2,
+}
+
+/**
+ * Checks the target in the head's path. That of CONNECT is an authority with a port, "*" is for OPTIONS, everything else is
+ * http://host/path: then the authority takes the place of the Host field (at `hostIndex`, or -1), and the rest is the path.
+ */
+export function readTarget(head: HeaderBlock, hostIndex: number): Target {
+  const { bytes } = head.memory;
+  const { pathStart, pathEnd } = head;
+  if (head.method === Method.Connect) {
+    return isAuthority(bytes, pathStart, pathEnd, Port.Required) ? Target.AsReceived : Target.Invalid;
+  }
+  if (bytes[pathStart] === Char.Asterisk) {
+    return head.method === Method.Options && pathEnd - pathStart === 1 ? Target.AsReceived : Target.Invalid;
+  }
+  return readUrl(head, hostIndex);
+}
+
+function readUrl(head: HeaderBlock, hostIndex: number): Target {
+  const { memory, pathEnd: end } = head;
+  const { bytes } = memory;
+  const start = behindScheme(bytes, head.pathStart, end);
+  if (start < 0) return Target.Invalid;
+  let at = start;
+  while (at < end && bytes[at] !== Char.Slash && bytes[at] !== Char.Question) at++;
+  if (!isAuthority(bytes, start, at, Port.Optional)) return Target.Invalid;
+  if (at < end && bytes[at] === Char.Slash) head.pathStart = at;
+  else if (at === end && head.method === Method.Options) setPath(head, Char.Asterisk, at, end);
+  else setPath(head, Char.Slash, at, end);
+  head.startLineEnd = head.startLineStart;
+  if (hostIndex >= 0) head.removeAt(hostIndex);
+  head.add(HOST, memory.text(start, at));
+  return Target.Absolute;
+}
+
+/** Offset behind "http://" or "https://", or -1. */
+function behindScheme(bytes: Uint8Array, start: number, end: number): number {
+  for (const scheme of SCHEMES) {
+    const behind = start + scheme.length;
+    if (end > behind && equalsFolded(bytes, start, behind, scheme)) return behind;
+  }
+  return -1;
+}
+
+/** The path is `first` and then bytes[from, to). */
+function setPath(head: HeaderBlock, first: number, from: number, to: number): void {
+  const { bytes } = head.memory;
+  const start = head.room(1 + to - from);
+  bytes[start] = first;
+  bytes.copyWithin(start + 1, from, to);
+  head.pathStart = start;
+  head.pathEnd = start + 1 + to - from;
+}
+
+const HOST = headerKey('host');
+const SCHEMES = ['http://', 'https://'].map((scheme) => new TextEncoder().encode(scheme));
