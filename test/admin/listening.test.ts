@@ -1,0 +1,178 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { request } from 'node:http';
+
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { writeAddressFile } from '../../src/admin/address-file.js';
+import { AdminServer } from '../../src/admin/admin-server.js';
+import type { ListenTarget } from '../../src/admin/listen.js';
+import { addressText, decodeSockaddr, encodeAddress, parseAddress } from '../../src/io/address.js';
+import { loadShim } from '../../src/io/shim.js';
+import { tempDir } from '../e2e/harness/environment.js';
+import { httpRequest } from '../e2e/harness/http-client.js';
+import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+import { captureLog } from './capture-log.js';
+import { FakeServices, LOOPBACK, startAdmin } from './fixture.js';
+
+async function started(t: Test, target: ListenTarget): Promise<AdminServer> {
+  const server = new AdminServer(new FakeServices());
+  t.teardown(() => server.close(0));
+  await server.listen(target);
+  return server;
+}
+
+/** The state that a Unix socket answers. */
+function readyOf(socketPath: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request({ socketPath, path: '/ready', agent: false }, (answer) => {
+      answer.setEncoding('utf8').on('data', resolve);
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+t.test('port 0 becomes a port, which the address file names', async (t) => {
+  const path = join(tempDir(t), 'admin');
+  const { address } = await started(t, { address: LOOPBACK });
+  writeAddressFile(path, address!);
+  t.match(readFileSync(path, 'utf8'), /^127\.0\.0\.1:[1-9]\d*$/);
+  t.equal((await httpRequest(address!.port, '/ready')).status, 200);
+});
+
+t.test('an address file that cannot be written is logged, no more', async (t) => {
+  const log = captureLog(t);
+  const path = join(tempDir(t), 'nowhere', 'admin');
+  writeAddressFile(path, LOOPBACK);
+  t.match(log.text(), `cannot open admin address output file ${path} for writing.`);
+});
+
+t.test('IPv6', async (t) => {
+  const { address } = await started(t, { address: parseAddress('[::1]:0')! });
+  t.match(addressText(address!), /^\[::1\]:[1-9]\d*$/);
+  t.equal((await httpRequest(address!.port, '/ready', { host: '::1' })).status, 200);
+});
+
+t.test('an address that is taken is refused by name', async (t) => {
+  const { port } = await startAdmin(t);
+  const second = new AdminServer(new FakeServices());
+  await t.rejects(second.listen({ address: parseAddress(`127.0.0.1:${port}`)! }), {
+    code: 'CONFIG_INVALID',
+    where: 'admin.address',
+    message: new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${port}: .*address already in use`),
+  });
+  await second.close();
+  t.equal((await httpRequest(port, '/ready')).status, 200);
+});
+
+t.test('a Unix socket with its permissions, which goes away with the server', async (t) => {
+  const path = join(tempDir(t), 'admin.sock');
+  const server = await started(t, { address: parseAddress(path)!, mode: 0o600 });
+  t.equal(addressText(server.address!), path);
+  t.equal(statSync(path).mode & 0o777, 0o600);
+  t.equal(await readyOf(path), 'LIVE\n');
+  await server.close();
+  t.notOk(existsSync(path));
+});
+
+t.test('a socket file that a killed process left is replaced, one that is served is not', async (t) => {
+  const path = join(tempDir(t), 'admin.sock');
+  const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
+  t.throws(() => execFileSync(process.execPath, ['-e', leave]));
+  t.ok(statSync(path).isSocket());
+  const first = await started(t, { address: parseAddress(path)! });
+  const second = new AdminServer(new FakeServices());
+  await t.rejects(second.listen({ address: parseAddress(path)! }), { message: /address already in use/ });
+  t.equal(await readyOf(path), 'LIVE\n');
+  await first.close();
+  mkdirSync(path);
+  await t.rejects(second.listen({ address: parseAddress(path)! }), { code: 'CONFIG_INVALID' });
+});
+
+t.test('an abstract Unix socket', async (t) => {
+  const name = `@baton-admin-test-${process.pid}`;
+  const server = await started(t, { address: parseAddress(name)! });
+  t.equal(addressText(server.address!), name);
+  t.equal(await readyOf(`\0${name.slice(1)}`), 'LIVE\n');
+});
+
+t.test('a socket is taken over and handed on, and no connection is lost', async (t) => {
+  const shim = loadShim();
+  const fd = shim.openListenSocket(encodeAddress(LOOPBACK), {
+    reusePort: false,
+    freebind: false,
+    transparent: false,
+    v6Only: true,
+  });
+  shim.listen(fd, 64);
+  const raw = shim.boundAddress(fd);
+  const address = decodeSockaddr(raw, 0, raw.length);
+  const handedOn = shim.duplicate(fd);
+  const parent = await started(t, { address, fd });
+  t.same(parent.address, address);
+  t.equal((await httpRequest(address.port, '/ready')).status, 200);
+  await parent.close();
+  const waiting = httpRequest(address.port, '/ready');
+  const child = await started(t, { address, fd: handedOn });
+  t.equal((await waiting).status, 200, 'asked while nobody accepted');
+  await child.close();
+  await t.rejects(httpRequest(address.port, '/ready'), { code: 'ECONNREFUSED' });
+});
+
+t.test('a Unix socket that was taken over keeps its file for the next process', async (t) => {
+  const shim = loadShim();
+  const address = parseAddress(join(tempDir(t), 'admin.sock'))!;
+  const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
+  const fd = shim.openListenSocket(encodeAddress(address), options);
+  shim.listen(fd, 64);
+  const handedOn = shim.duplicate(fd);
+  const parent = await started(t, { address, fd });
+  t.same(parent.address, address);
+  await parent.close();
+  await started(t, { address, fd: handedOn });
+  t.equal(await readyOf(address.path), 'LIVE\n');
+});
+
+t.test('closing lets an answer in flight go out and ends connections that idle', async (t) => {
+  const { services, server, port } = await startAdmin(t);
+  for (let i = 0; i < 20_000; i++) services.addCluster({ name: `c${i}` });
+  const idle = await connectRaw(t, port);
+  idle.write('GET /ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  await idle.readUntil('LIVE');
+  const busy = await connectRaw(t, port);
+  busy.socket.pause();
+  busy.write('GET /clusters HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor(() => busy.socket.readableLength > 0);
+  const closed = server.close(60_000);
+  await idle.readToEnd();
+  t.equal(idle.closed, 'end');
+  await t.rejects(httpRequest(port, '/ready'), { code: 'ECONNREFUSED' });
+  busy.socket.resume();
+  t.match(await busy.readToEnd(), { text: /c19999::added_via_api::false\n\r\n0\r\n\r\n$/, closed: 'end' });
+  await closed;
+});
+
+t.test('closing cuts what is still there after the grace time, and may be asked for twice', async (t) => {
+  const { server, port } = await startAdmin(t);
+  const half = await connectRaw(t, port);
+  half.write('POST /quitquitquit HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n');
+  await httpRequest(port, '/ready');
+  await Promise.all([server.close(1), server.close(1)]);
+  await half.readToEnd();
+  t.not(half.closed, 'open');
+  await server.close();
+  await new AdminServer(new FakeServices()).close();
+});
+
+t.test('the answer to /quitquitquit arrives though the server closes at once', async (t) => {
+  const { services, server, port } = await startAdmin(t);
+  let closed: Promise<void> | undefined;
+  services.quit = () => {
+    closed = server.close(60_000);
+  };
+  const answer = await rawExchange(port, 'POST /quitquitquit HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.match(answer, { text: /^HTTP\/1\.1 200 OK\r\n[\s\S]*connection: close\r\n[\s\S]*OK\n/i, closed: 'end' });
+  await closed;
+});

@@ -1,0 +1,172 @@
+import t from 'tap';
+import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
+import { HANDLERS } from '../../src/admin/handlers/index.js';
+import { ClusterStats } from '../../src/stats/layouts/cluster.js';
+import { httpRequest } from '../e2e/harness/http-client.js';
+import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+import { captureLog } from './capture-log.js';
+import { startAdmin } from './fixture.js';
+
+const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+const PIECE = Buffer.alloc(64 * 1024, 'x');
+
+/** An endpoint at /stream with a body that the test makes. */
+function streaming(body: () => Pieces): readonly AdminHandler[] {
+  const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
+  return [...HANDLERS, handler];
+}
+
+t.test('/ready is answered while many stats go out, and all of them arrive', async (t) => {
+  const { services, port } = await startAdmin(t);
+  const clusters = 4000;
+  for (let i = 0; i < clusters; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
+  let isDone = false;
+  const all = httpRequest(port, '/stats', { deadlineMs: 60_000 }).then((answer) => {
+    isDone = true;
+    return answer;
+  });
+  const filtered = httpRequest(port, '/stats?filter=^nothing', { deadlineMs: 60_000 });
+  for (let i = 0; i < 5; i++) {
+    t.match(await httpRequest(port, '/ready'), { status: 200, body: /^LIVE\n$/ });
+    t.notOk(isDone, 'the stats are still on their way');
+  }
+  const { body } = await all;
+  t.equal(body.split('\n').length - 1, clusters * ClusterStats.entries.length);
+  t.ok(body.endsWith('cluster.c999.upstream_rq_per_cx: No recorded values\n'));
+  t.equal((await filtered).body, '');
+});
+
+t.test('a slow reader holds back the source, and leaving ends it', async (t) => {
+  let made = 0;
+  let isEnded = false;
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      try {
+        for (;;) {
+          made++;
+          yield PIECE;
+        }
+      } finally {
+        isEnded = true;
+      }
+    }),
+  });
+  const connection = await connectRaw(t, port);
+  connection.socket.pause();
+  connection.write(GET('/stream'));
+  let before = -1;
+  await waitFor(async () => {
+    await httpRequest(port, '/ready');
+    const isStill = made > 0 && made === before;
+    before = made;
+    return isStill;
+  });
+  // The kernel's buffers take a few megabytes.
+  t.ok(made < 400, `${made} pieces of 64 KiB were made`);
+  t.notOk(isEnded);
+  connection.socket.destroy();
+  await waitFor(() => isEnded);
+  t.pass('the source was told');
+});
+
+t.test('HEAD makes no body', async (t) => {
+  let made = 0;
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      made++;
+      yield PIECE;
+    }),
+  });
+  t.match(await httpRequest(port, '/stream', { method: 'HEAD' }), { status: 200, body: /^$/ });
+  t.equal(made, 0);
+});
+
+t.test('a client that takes nothing of what waits for it is cut after a while', async (t) => {
+  let isEnded = false;
+  const { port } = await startAdmin(t, {
+    stallTimeoutMs: 50,
+    handlers: streaming(function* () {
+      try {
+        for (;;) yield PIECE;
+      } finally {
+        isEnded = true;
+      }
+    }),
+  });
+  const connection = await connectRaw(t, port);
+  connection.socket.pause();
+  connection.write(GET('/stream'));
+  await waitFor(() => isEnded);
+  t.pass('it was cut');
+});
+
+t.test('an answer that is made elsewhere, with silence in between, is not cut', async (t) => {
+  const stallTimeoutMs = 20;
+  let release = () => {};
+  const waited = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { port } = await startAdmin(t, {
+    stallTimeoutMs,
+    handlers: streaming(async function* () {
+      yield Buffer.from('first');
+      await waited;
+      yield Buffer.from('second');
+    }),
+  });
+  const connection = await connectRaw(t, port);
+  connection.write(GET('/stream'));
+  await connection.readUntil('first');
+  // The stall timeout of another connection, which begins later, has passed.
+  const { services: _, port: other } = await startAdmin(t, { stallTimeoutMs, handlers: streaming(forever) });
+  const stalled = await connectRaw(t, other);
+  stalled.socket.pause();
+  stalled.write(GET('/stream'));
+  await waitFor(() => endedForever > 0);
+  t.equal(connection.closed, 'open');
+  release();
+  t.match(await connection.readUntil('second'), /second/);
+});
+
+let endedForever = 0;
+function* forever(): Generator<Uint8Array> {
+  try {
+    for (;;) yield PIECE;
+  } finally {
+    endedForever++;
+  }
+}
+
+t.test('leaving ends a source that is waiting for its next piece', async (t) => {
+  const ended: string[] = [];
+  const source: AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => source,
+    next: () => new Promise(() => {}),
+    return: async () => {
+      ended.push('return');
+      return { done: true, value: undefined };
+    },
+  };
+  const { port } = await startAdmin(t, { handlers: streaming(() => source) });
+  const connection = await connectRaw(t, port);
+  connection.write(GET('/stream'));
+  await waitFor(async () => (await httpRequest(port, '/ready')).status === 200);
+  connection.socket.resetAndDestroy();
+  await waitFor(() => ended.length === 1);
+  t.same(ended, ['return']);
+});
+
+t.test('a body whose source fails does not look complete', async (t) => {
+  const log = captureLog(t);
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      yield Buffer.from('the beginning');
+      throw new Error('the source ran dry');
+    }),
+  });
+  const { text } = await rawExchange(port, GET('/stream'));
+  t.notMatch(text, /\r\n0\r\n/, 'the last chunk is missing');
+  t.match(log.text(), /\[error\].*the answer to "\/stream" was cut short: Error: the source ran dry/);
+  t.equal((await httpRequest(port, '/ready')).status, 200);
+});
