@@ -1,5 +1,6 @@
 // HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
 
+import { readFileSync } from 'node:fs';
 import { durationMs } from '../../../../common/duration.js';
 import type { Any, HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
@@ -36,6 +37,7 @@ export function connectionManagerOptions(
     },
     routes: {
       current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
+        readFile: (path) => readFileSync(path),
         filters: filters.map(({ routeFilter }) => routeFilter),
       }),
     },
