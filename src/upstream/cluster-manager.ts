@@ -32,6 +32,11 @@ export class ClusterManager {
     return reference;
   }
 
+  /** The reference of a name that a route or a cluster has; names that clients make up leave nothing behind. */
+  find(name: string): ClusterReference | undefined {
+    return this.#references.get(name);
+  }
+
   /** Adds a cluster, or takes its new hosts; a changed cluster replaces the old one, which is drained. */
   apply(snapshot: ClusterSnapshot): void {
     const reference = this.reference(snapshot.spec.name);

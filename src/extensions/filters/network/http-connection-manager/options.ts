@@ -37,6 +37,7 @@ export function connectionManagerOptions(
     },
     routes: {
       current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
+        findCluster: (name) => context.clusters.find(name),
         readFile: (path) => readFileSync(path),
         filters: filters.map(({ routeFilter }) => routeFilter),
       }),
