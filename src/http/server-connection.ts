@@ -77,6 +77,7 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
   // ── ByteSink: what the codec sends ───────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
     this.manager.stats.http.add(HttpStats.at.downstream_cx_tx_bytes_total, length);
     this.socket.send(offset, length);
   }
