@@ -9,6 +9,7 @@ import type { AdminHandler } from './admin-handler.js';
 import type { AdminServices } from './admin-services.js';
 import { allowedPaths, type PathRule } from './allowed-paths.js';
 import { answer } from './answer.js';
+import { Connections } from './connections.js';
 import { HandlerTable } from './handler-table.js';
 import { HANDLERS } from './handlers/index.js';
 import { type ListenTarget, listen } from './listen.js';
@@ -42,8 +43,9 @@ export class AdminServer {
   readonly #isAllowed: PathRule;
   readonly #stallTimeoutMs: number;
   readonly #server: Server;
+  readonly #connections: Connections;
   #address: Address | undefined;
-  #isClosing = false;
+  #closed: Promise<void> | undefined;
 
   /** Throws BatonError for matchers of allowPaths that say nothing. */
   constructor(services: AdminServices, options: AdminServerOptions = {}) {
@@ -55,6 +57,11 @@ export class AdminServer {
       maxHeaderSize: MAX_HEADER_BYTES,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
+    });
+    this.#connections = new Connections(this.#server);
+    this.#server.on('error', (error) => {
+      // Before it listens, listen() rejects. Afterwards a connection could not be accepted: others will be.
+      if (this.#server.listening) logger.error(`cannot accept an admin connection: ${error.message}`);
     });
     this.#server.on('request', (request, response) => void this.#serve(request, response));
   }
@@ -73,12 +80,16 @@ export class AdminServer {
     return this.#address;
   }
 
-  /** Stops listening, lets answers in flight go out for `graceMs`, then cuts what is left. */
-  async close(graceMs = CLOSE_GRACE_MS): Promise<void> {
-    this.#isClosing = true;
+  /** Stops listening, lets answers in flight go out for `graceMs`, then cuts what is left. May be called again. */
+  close(graceMs = CLOSE_GRACE_MS): Promise<void> {
+    this.#closed ??= this.#close(graceMs);
+    return this.#closed;
+  }
+
+  async #close(graceMs: number): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
+    this.#connections.closeWhenIdle();
     const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
     await closed;
     clearTimeout(timer);
@@ -98,24 +109,24 @@ export class AdminServer {
       body === undefined
         ? { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` }
         : await answer({ method, target, headers, body }, this.#handlers, this.#isAllowed, this.#services);
-    if (this.#isClosing) response.setHeader('connection', 'close');
+    if (this.#closed !== undefined) response.setHeader('connection', 'close');
     try {
       await sendResponse(response, answered, method === 'HEAD');
     } catch (error) {
+      // A body that was cut short must not look complete.
+      response.destroy();
       logger.exception(Level.Error, `the answer to "${target.slice(0, 200)}" was cut short`, error);
     }
   }
 
-  /** Cuts a client that takes nothing of what waits for it, and closes its connection when the server is closing. */
+  /** Cuts a client that takes nothing of what waits for it. */
   #guard(response: ServerResponse): void {
-    const { socket } = response;
     response.setTimeout(this.#stallTimeoutMs, () => {
+      const { socket } = response;
       // Without bytes to take, the client is waiting too: a stream that is silent for a while.
       if (socket !== null && socket.writableLength > 0) socket.destroy();
     });
+    // The client has left; sendResponse() learns it from 'close'.
     response.on('error', () => {});
-    response.on('close', () => {
-      if (this.#isClosing) this.#server.closeIdleConnections();
-    });
   }
 }

@@ -25,15 +25,15 @@ export async function answer(
   services: AdminServices,
 ): Promise<AdminResponse> {
   const target = originForm(raw.target);
-  if (!isAllowed(target)) return { status: 403, body: `request to path ${target} not allowed` };
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
-  const handler = handlers.find(path);
-  if (handler === undefined) return { status: 404, body: `invalid path. ${helpText(handlers.sorted)}` };
-  if (handler.mutates && raw.method !== 'POST') return refuseMethod(handler, raw.method);
-  const { method, headers, body } = raw;
-  const query = question < 0 && isForm(raw) ? parseForm(body.toString()) : parseQuery(target.slice(path.length + 1));
   try {
+    if (!isAllowed(target)) throw new Refusal(403, `request to path ${target} not allowed`);
+    const handler = handlers.find(path);
+    if (handler === undefined) throw new Refusal(404, `invalid path. ${helpText(handlers.sorted)}`);
+    if (handler.mutates && raw.method !== 'POST') throw refusedMethod(handler, raw.method);
+    const { method, headers, body } = raw;
+    const query = question < 0 && isForm(raw) ? parseForm(body.toString()) : parseQuery(target.slice(path.length + 1));
     return await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
   } catch (error) {
     if (error instanceof Refusal) return { status: error.status, body: error.message };
@@ -42,9 +42,9 @@ export async function answer(
   }
 }
 
-function refuseMethod({ path }: AdminHandler, method: string): AdminResponse {
+function refusedMethod({ path }: AdminHandler, method: string): Refusal {
   logger.error(`admin path "${path}" mutates state, method=${method} rather than POST`);
-  return { status: 400, body: `Method ${method} not allowed, POST required.` };
+  return new Refusal(400, `Method ${method} not allowed, POST required.`);
 }
 
 function isForm({ headers }: RawRequest): boolean {

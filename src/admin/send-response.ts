@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import type { AdminResponse, Pieces } from './admin-handler.js';
 
-/** Resolves when all is sent or the client is gone. Rejects when the body's source throws; the connection is then cut. */
+/** Resolves when all is sent or the client is gone. Rejects when the body's source throws. */
 export async function sendResponse(response: ServerResponse, answer: AdminResponse, isHead: boolean): Promise<void> {
   const { status = 200, contentType = 'text/plain; charset=UTF-8', headers, body } = answer;
   response.writeHead(status, {
@@ -22,21 +22,15 @@ async function sendPieces(response: ServerResponse, body: Pieces): Promise<void>
   const pieces = Symbol.asyncIterator in body ? body[Symbol.asyncIterator]() : body[Symbol.iterator]();
   // At once, not when the next piece is there: an event stream may be silent for long.
   response.once('close', () => void pieces.return?.());
-  try {
-    for (;;) {
-      const { done, value } = await pieces.next();
-      if (done === true || response.destroyed) break;
-      // An empty piece only says that making the next one takes long.
-      if (value.length > 0 && !response.write(value)) await drained(response);
-      // The kernel often takes a piece at once; without this turn a fast reader would keep the thread to itself.
-      await nextTurn();
-    }
-    response.end();
-  } catch (error) {
-    // A body that was cut short must not look complete.
-    response.destroy();
-    throw error;
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done === true || response.destroyed) break;
+    // An empty piece only says that making the next one takes long.
+    if (value.length > 0 && !response.write(value)) await drained(response);
+    // The kernel often takes a piece at once; without this turn a fast reader would keep the thread to itself.
+    await nextTurn();
   }
+  response.end();
 }
 
 function drained(response: ServerResponse): Promise<void> {
