@@ -197,7 +197,7 @@ export class Decoder {
     }
     const held = raw as Record<string, unknown>;
     const url = held['@type'];
-    if (url === undefined && Object.keys(held).length === 0) return {};
+    if (url === undefined && Object.keys(held).length === 0) return undefined;
     if (typeof url !== 'string' || url === '') {
       return this.#refuse(`'@type' is missing: a type URL such as type.googleapis.com/package.Message`);
     }

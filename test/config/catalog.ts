@@ -51,6 +51,11 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     typeUrls: [`${EXTENSIONS}.access_loggers.stream.v3.StdoutAccessLog`],
   },
   {
+    category: 'envoy.access_loggers',
+    name: 'envoy.access_loggers.stderr',
+    typeUrls: [`${EXTENSIONS}.access_loggers.stream.v3.StderrAccessLog`],
+  },
+  {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
     typeUrls: [`${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`],

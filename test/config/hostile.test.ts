@@ -47,7 +47,7 @@ t.test('a good configuration with any damage is either loaded or refused with pl
   const random = seeded(20_240_607);
   const json = JSON.stringify(bootstrapOf(GOOD), null, 1);
   let refused = 0;
-  for (let round = 0; round < 600; round++) {
+  for (let round = 0; round < 300; round++) {
     const [file, text] = round % 2 === 0 ? (['a.yaml', GOOD] as const) : (['a.json', json] as const);
     const damaged = damage(text, random);
     const result = loadText(damaged, { file });
@@ -57,7 +57,7 @@ t.test('a good configuration with any damage is either loaded or refused with pl
     t.ok(shown.length > 0);
     t.notMatch(shown, /\.js:\d+|\bat \w+ \(|undefined|\[object/, `round ${round}`, { damaged });
   }
-  t.ok(refused > 100, `${refused} of 600 were refused`);
+  t.ok(refused > 50, `${refused} of 300 were refused`);
 });
 
 /** Changes a text in one of the ways in which editors, templates and attackers do. */

@@ -9,7 +9,6 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Locality': ALL,
   'envoy.config.core.v3.Metadata': { filter_metadata: true },
   'envoy.config.core.v3.TcpKeepalive': ALL,
-  'envoy.config.core.v3.BackoffStrategy': ALL,
   'envoy.config.core.v3.DataSource': {
     filename: true,
     inline_bytes: true,
@@ -29,7 +28,6 @@ export const COMMON: ImplementedTable = {
   'envoy.type.v3.FractionalPercent': ALL,
   'envoy.type.v3.Percent': ALL,
   'envoy.type.v3.Int64Range': ALL,
-  'envoy.type.v3.Int32Range': ALL,
   'envoy.type.matcher.v3.StringMatcher': {
     exact: true,
     prefix: true,
