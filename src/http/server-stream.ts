@@ -344,6 +344,11 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse()) headers.close = true;
+    if (!this.#isRequestComplete && status !== 101) {
+      // Nobody waits for the rest of a request that has its answer.
+      headers.close = true;
+      stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
+    }
     stats.http.increment(HttpStats.at.downstream_rq_completed);
     stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);
     const classOf = (status / 100) | 0;
