@@ -1,6 +1,7 @@
 // The text form of /stats: text readouts, then counters and gauges in one list, then histograms, each in the order of names.
 
 import { lowerEdge, widthOf } from './bins.js';
+import { bucketCounts } from './bucket-counts.js';
 import { DEFAULT_BOUNDS, type Distribution, QUANTILES } from './distribution.js';
 import { PERCENT_SCALE } from './layout.js';
 import type { HistogramValue } from './merged-histogram.js';
@@ -84,9 +85,7 @@ function histogramText(name: string, value: HistogramValue, scale: number, optio
   }
   const bounds = options.boundsOf?.(name) ?? DEFAULT_BOUNDS;
   const scaled = bounds.map((bound) => bound * scale);
-  let interval = value.interval.countsBelow(scaled);
-  let cumulative = value.cumulative.countsBelow(scaled);
-  if (mode === 'disjoint') [interval, cumulative] = [differences(interval), differences(cumulative)];
+  const { interval, cumulative } = bucketCounts(value, scaled, mode);
   return bounds.map((bound, i) => ` B${formatGeneral(bound, 6)}(${interval[i]},${cumulative[i]})`).join('');
 }
 
@@ -109,8 +108,4 @@ function binsText(distribution: Distribution, scale: number): string {
     })
     .join(',')
     .trimStart();
-}
-
-function differences(counts: readonly number[]): number[] {
-  return counts.map((count, i) => count - (i === 0 ? 0 : counts[i - 1]!));
 }

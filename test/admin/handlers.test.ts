@@ -275,12 +275,21 @@ t.test('/stats in text, with its selections', async (t) => {
   t.equal(await stats('?filter=nothing-like-it'), '');
 });
 
+t.test('/stats as JSON, with the same selections', async (t) => {
+  const { services, port } = await startAdmin(t);
+  services.stats.scope(services.stats.addScope('web.', Counts)).add(Counts.at.hits, 4);
+  const answer = await httpRequest(port, '/stats?format=json&usedonly');
+  t.equal(answer.headers['content-type'], 'application/json');
+  t.equal(answer.body, '{"stats":[{"name":"web.hits","value":4}]}');
+  t.equal((await httpRequest(port, '/stats?format=json&filter=nothing')).body, '{"stats":[]}');
+});
+
 t.test('/stats refuses values that mean nothing', async (t) => {
   const { port } = await startAdmin(t);
   const refusals = {
     'filter=(': 'Invalid re2 regex',
     'type=Counter': 'invalid &type= param',
-    'format=yaml': 'usage: /stats?format=(text)\n\n',
+    'format=yaml': 'usage: /stats?format=(text|json)\n\n',
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
     invert_filter: 'invert_filter needs a filter\n',
   };
@@ -321,7 +330,7 @@ t.test('/help lists every endpoint in the order of paths', async (t) => {
       '  /stats: print server stats',
       '      usedonly: Only include stats that have been written by system since restart',
       '      filter: Regular expression (Google re2) for filtering stats',
-      '      format: Format to use; One of (text)',
+      '      format: Format to use; One of (text, json)',
       '      invert_filter: Only include stats that the filter does not match',
       '      hidden: Whether to include hidden stats; One of (exclude, include, only)',
       '      type: Stat types to include.; One of (All, Counters, Histograms, Gauges, TextReadouts)',

@@ -1,13 +1,16 @@
 // GET /stats: everything that is counted, in several formats.
 
 import type { StatsReader } from '../../stats/reader.js';
+import { renderJson } from '../../stats/render-json.js';
 import { renderText } from '../../stats/render-text.js';
 import { type AdminHandler, type AdminResponse, Refusal } from '../admin-handler.js';
+import { JSON_TYPE } from '../json.js';
 import { FILTER, SELECTION_PARAMETERS, type StatsParameters, statsParameters, USED_ONLY } from '../stats-parameters.js';
 
 /** The formats by the name that asks for them; without one it is text. */
 const FORMATS: { readonly [format: string]: (reader: StatsReader, parameters: StatsParameters) => AdminResponse } = {
   text: (reader, parameters) => ({ body: renderText(reader, parameters) }),
+  json: (reader, parameters) => ({ contentType: JSON_TYPE, body: renderJson(reader, parameters) }),
 };
 
 export const stats: AdminHandler = {
