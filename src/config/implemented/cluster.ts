@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { ALL, type ImplementedTable } from './table.js';
+import { ALL, type ImplementedTable, refused } from './table.js';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -24,6 +24,7 @@ export const CLUSTER: ImplementedTable = {
     common_lb_config: true,
     metadata: true,
     upstream_connection_options: true,
+    http2_protocol_options: refused('upstreams are spoken to in HTTP/1.1'),
   },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },

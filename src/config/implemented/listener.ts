@@ -1,6 +1,6 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { atMost, type ImplementedTable } from './table.js';
+import { atMost, type ImplementedTable, refused } from './table.js';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -18,7 +18,12 @@ export const LISTENER: ImplementedTable = {
     bind_to_port: true,
     metadata: true,
   },
-  'envoy.config.listener.v3.FilterChain': { name: true, filters: true, metadata: true },
+  'envoy.config.listener.v3.FilterChain': {
+    name: true,
+    filters: true,
+    metadata: true,
+    filter_chain_match: refused('the only filter chain takes every connection'),
+  },
   'envoy.config.listener.v3.Filter': { name: true, typed_config: true },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': {
     stat_prefix: true,
