@@ -27,7 +27,7 @@ import { DEGRADED_FLAGS, UNHEALTHY_FLAGS } from '../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../upstream/host.js';
 import { HostDirectory, type HostResources, type KnownHost } from '../upstream/host-directory.js';
 import { LIMIT_KINDS, LimitKind, limitWord, Priority } from '../upstream/limits.js';
-import type { SharedWordsOwner } from '../upstream/shared-words.js';
+import { HostWord, type SharedWordsOwner } from '../upstream/shared-words.js';
 
 export interface PrimaryClusterHost {
   readonly store: StatsStore;
@@ -97,9 +97,9 @@ export class PrimaryCluster {
     return this.#directory.hosts;
   }
 
-  /** Where the stats of a host lie. */
-  hostScope(host: KnownHost): ScopeRef {
-    return this.#hostScopes.get(host.block)!;
+  /** HealthFlag bits of a host: what discovery says and what was found out since. */
+  healthFlags(host: KnownHost): number {
+    return host.endpoint.healthFlags | this.#host.words.read(host.block + HostWord.Health);
   }
 
   snapshot(): ClusterSnapshot {

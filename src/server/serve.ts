@@ -1,9 +1,14 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
 import { networkInterfaces } from 'node:os';
+import { writeAddressFile } from '../admin/address-file.js';
+import { AdminServer } from '../admin/admin-server.js';
 import { messageOf } from '../common/errors.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import { getLogger, type LoggingOptions } from '../log/logger.js';
+import { addressText } from '../io/address.js';
+import { adminServices } from './admin-view.js';
+import { listenAddress } from './listen-sockets.js';
 import { Server } from './server.js';
 import type { Signals } from './signals.js';
 
@@ -43,7 +48,7 @@ export async function serve(options: ServeOptions, signals: Signals): Promise<nu
       if (isEnding) return;
       isEnding = true;
       logger.info('shutting down server instance');
-      void server.shutDown().then(() => {
+      void Promise.all([server.shutDown(), admin?.close()]).then(() => {
         logger.info('main dispatch loop exited');
         logger.info('exiting');
         resolve(status);
@@ -64,12 +69,36 @@ export async function serve(options: ServeOptions, signals: Signals): Promise<nu
           logger.warning('caught and eating SIGHUP. See documentation for how to hot restart.');
       }
     });
-    logger.info('starting main dispatch loop');
-    server.start().catch((error: unknown) => {
-      logger.critical(`error initializing configuration: ${messageOf(error)}`);
-      end(1);
-    });
+    const admin = createAdmin(options, server, () => end(0));
+    startAdmin(admin, options)
+      .then(() => {
+        logger.info('starting main dispatch loop');
+        return server.start();
+      })
+      .catch((error: unknown) => {
+        if (isEnding) return;
+        logger.critical(`error initializing configuration: ${messageOf(error)}`);
+        end(1);
+      });
   });
+}
+
+/** Undefined when the bootstrap has no admin interface. */
+function createAdmin(options: ServeOptions, server: Server, quit: () => void): AdminServer | undefined {
+  const config = options.bootstrap.admin;
+  if (config?.address === undefined) return undefined;
+  const { version, commandLineOptions } = options;
+  const facts = { version, commandLineOptions, node: options.bootstrap.node ?? {}, quit };
+  return new AdminServer(adminServices(server, facts), { allowPaths: config.allow_paths });
+}
+
+/** It answers before the server is live: /ready says how far it is. */
+async function startAdmin(admin: AdminServer | undefined, options: ServeOptions): Promise<void> {
+  if (admin === undefined) return;
+  const config = options.bootstrap.admin!.address;
+  const address = await admin.listen({ address: listenAddress(config), mode: config?.pipe?.mode });
+  logger.info(`admin address: ${addressText(address)}`);
+  if (options.adminAddressPath !== '') writeAddressFile(options.adminAddressPath, address);
 }
 
 /** The first address of this machine that others could use; the loopback address when there is none. */

@@ -93,8 +93,12 @@ export class Server {
     return this.#listeners;
   }
 
-  /** Resolves when the server is live. Rejects, with everything closed, when a listener's address cannot be had. */
+  /**
+   * Resolves when the server is live, or has been shut down before it was. Rejects, with everything closed, when a
+   * listener's address cannot be had.
+   */
   async start(): Promise<void> {
+    if (this.#isEnding) return;
     try {
       await this.#startClusters();
       this.#state = ServerState.Initializing;
@@ -104,6 +108,7 @@ export class Server {
       await this.shutDown();
       throw error;
     }
+    if (this.#isEnding) return;
     this.#state = ServerState.Live;
     this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
     this.#processStats.recordInitialization(monotonicMs() - this.startedMs);
@@ -140,8 +145,9 @@ export class Server {
     clearInterval(this.#flushTimer);
     for (const cluster of this.#clusters.values()) cluster.stop();
     this.#resolver.close();
-    for (const listener of this.#listeners.values()) listener.stop();
     await Promise.all(this.#workers.map((worker) => worker.end(WORKER_END_MS)));
+    // A worker that is still starting makes its copies of these descriptors.
+    for (const listener of this.#listeners.values()) listener.stop();
     this.#timers.close();
   }
 

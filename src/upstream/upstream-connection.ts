@@ -1,6 +1,6 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
-import { type ByteSink, type RequestEncoder, ResetReason, type ResponseDecoder } from '../http/codec.js';
+import type { ByteSink, RequestEncoder, ResponseDecoder } from '../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import { Timer } from '../io/timing-wheel.js';
@@ -52,7 +52,6 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   idleIndex = -1;
   readonly #codec: H1ClientCodec;
   readonly #timer: Timer<UpstreamConnection>;
-  #decoder: ResponseDecoder | undefined;
   #id = -1;
   #localText = '';
   #state: State = State.Connecting;
@@ -92,7 +91,6 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   startRequest(decoder: ResponseDecoder): RequestEncoder {
     this.#state = State.Busy;
     this.#requests++;
-    this.#decoder = decoder;
     return this.#codec.newStream(decoder);
   }
 
@@ -129,7 +127,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     if (isWornOut) cluster.stats.increment(ClusterStats.at.upstream_cx_max_requests);
     this.#state = State.Idle;
     this.#idleSinceMs = thread.clock.monotonicMs;
-    if (!reusable || isWornOut || this.pool.isDraining) this.close();
+    if (!reusable || isWornOut || this.pool.isDraining || this.#isTooOld()) this.close();
     else this.pool.connectionReady(this, false);
   }
 
@@ -146,8 +144,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, now - this.#startMs);
     this.#state = State.Idle;
     this.#idleSinceMs = now;
-    if (cluster.spec.idleTimeoutMs > 0) thread.wheel.reschedule(this.#timer, cluster.spec.idleTimeoutMs);
-    else thread.wheel.cancel(this.#timer);
+    thread.wheel.cancel(this.#timer);
+    this.#armTimer(cluster.spec.idleTimeoutMs);
     this.pool.connectionReady(this, true);
   }
 
@@ -164,9 +162,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   onReset(errno: number): void {
     if (this.#state === State.Connecting) return this.#connectFailed(errno, false);
-    const decoder = this.#codec.hasStream ? this.#decoder : undefined;
     this.#closedByPeer();
-    decoder?.onReset(ResetReason.ConnectionTermination, undefined);
   }
 
   onBlocked(): void {
@@ -178,9 +174,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   }
 
   onFault(): void {
-    const decoder = this.#codec.hasStream ? this.#decoder : undefined;
     this.close();
-    decoder?.onReset(ResetReason.LocalReset, undefined);
   }
 
   onHalfClose(): void {
@@ -195,13 +189,36 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
       this.#connectFailed(0, true);
       return;
     }
-    const idleMs = this.#state === State.Idle ? thread.clock.monotonicMs - this.#idleSinceMs : 0;
-    if (idleMs < cluster.spec.idleTimeoutMs) {
-      thread.wheel.reschedule(this.#timer, cluster.spec.idleTimeoutMs - idleMs);
+    if (this.#isTooOld()) {
+      // A request that is under way is the last one.
+      if (this.#state === State.Idle) this.close();
       return;
     }
-    cluster.stats.increment(ClusterStats.at.upstream_cx_idle_timeout);
-    this.close();
+    const now = thread.clock.monotonicMs;
+    const { idleTimeoutMs } = cluster.spec;
+    const idleLeft = this.#state === State.Idle ? idleTimeoutMs - (now - this.#idleSinceMs) : idleTimeoutMs;
+    if (idleTimeoutMs > 0 && idleLeft <= 0) {
+      cluster.stats.increment(ClusterStats.at.upstream_cx_idle_timeout);
+      return this.close();
+    }
+    this.#armTimer(idleLeft);
+  }
+
+  /** Sleeps until the connection may be idle for too long (0: never), or too old. */
+  #armTimer(idleLeft: number): void {
+    const { cluster, thread } = this.pool;
+    const { maxConnectionDurationMs } = cluster.spec;
+    const ageLeft = maxConnectionDurationMs - (thread.clock.monotonicMs - this.#startMs);
+    const delays = [idleLeft, ageLeft].filter((delay) => delay > 0);
+    if (delays.length > 0) thread.wheel.reschedule(this.#timer, Math.min(...delays));
+  }
+
+  #isTooOld(): boolean {
+    const { cluster, thread } = this.pool;
+    const { maxConnectionDurationMs } = cluster.spec;
+    if (maxConnectionDurationMs === 0 || thread.clock.monotonicMs - this.#startMs < maxConnectionDurationMs) return false;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_max_duration_reached);
+    return true;
   }
 
   #connectFailed(errno: number, isTimeout: boolean): void {

@@ -104,7 +104,7 @@ class Worker {
         return true;
       case 'reopen-logs':
         reopenLog();
-        this.#accessLogFiles.reopenAll();
+        void this.#accessLogFiles.reopenAll();
         return true;
       case 'stop-listeners':
         for (const name of message.names) this.#listeners.stop(name);
@@ -115,11 +115,22 @@ class Worker {
   }
 
   /** Closes all connections and writes out what is buffered. */
-  end(): void {
+  async end(): Promise<void> {
     this.#transport.destroy();
     this.#timers.close();
-    this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FINAL_FLUSH_MS);
+    });
+    await Promise.race([this.#accessLogFiles.flush(), timeout]);
+    clearTimeout(timer);
+    this.#accessLogFiles.flushSync(0);
     this.#filesystemStats.close();
+  }
+
+  /** The thread is about to die: what can be written without waiting is written. */
+  abandon(): void {
+    this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
   }
 
   #scope(prefix: string, layout: Layout): Scope {
@@ -139,14 +150,13 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
   // Lines of requests that were served before a failure are written all the same.
   process.on('uncaughtExceptionMonitor', (error) => {
     logger.exception(Level.Critical, 'the worker ends after an internal error', error);
-    worker.end();
+    worker.abandon();
   });
   return new Promise((resolve) => {
     port.on('message', (message: ToWorker) => {
       if (worker.handle(message)) return;
-      worker.end();
       port.close();
-      resolve();
+      void worker.end().then(resolve);
     });
     worker.apply(start.snapshot);
   });

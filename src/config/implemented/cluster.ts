@@ -23,7 +23,6 @@ export const CLUSTER: ImplementedTable = {
     round_robin_lb_config: true,
     common_lb_config: true,
     metadata: true,
-    upstream_connection_options: true,
     http2_protocol_options: refused('upstreams are spoken to in HTTP/1.1'),
   },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
@@ -39,8 +38,7 @@ export const CLUSTER: ImplementedTable = {
     max_retries: true,
     track_remaining: true,
   },
-  'envoy.config.cluster.v3.UpstreamConnectionOptions': { tcp_keepalive: true },
-  'envoy.config.core.v3.BindConfig': { source_address: true, freebind: true },
+  'envoy.config.core.v3.BindConfig': { source_address: true },
   'envoy.config.endpoint.v3.ClusterLoadAssignment': { cluster_name: true, endpoints: true },
   'envoy.config.endpoint.v3.LocalityLbEndpoints': {
     locality: true,

@@ -332,9 +332,10 @@ export class Router implements TerminalFilter, PoolRequest {
     timeouts.timeoutMs = route.timeoutMs;
     timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
     takeRequestedTimeouts(headers, timeouts);
-    this.#retry.begin(route.retryPolicy, headers);
     if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
+    // Behind the route's changes: they may ask for retries too.
+    this.#retry.begin(route.retryPolicy, headers);
     // Another try needs the head in a later turn.
     if (this.#retry.isEnabled && !headers.retain()) return this.#stream.resetResponse('request_buffer_exhausted');
     if (endStream) this.#startTimeout();
@@ -356,7 +357,8 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#stream.info.attemptCount = this.#attempts;
     if (this.#retry.isEnabled) this.#triedHosts.push(host);
     if (route.autoHostRewrite && host.hostname !== '') {
-      route.rewriteToUpstreamHost(this.#headers, host.hostname, !this.#options.suppressEnvoyHeaders);
+      const keepsOriginals = !this.#options.suppressEnvoyHeaders;
+      route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, this.#attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, this.#attempts);
     const pool = cluster.pool(host, route.priority);

@@ -1,0 +1,326 @@
+// What a request costs in Baton's own code: the whole data plane of a worker, from received bytes to submitted sends, on a
+// transport that is only played. No kernel, no peers: the figure repeats on a busy machine.
+//
+//   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--access-log=PATH] [--connections=64] [--seconds=3]
+
+import { AccessLogFiles } from '../../src/access-log/file-log.js';
+import { Random } from '../../src/common/random.js';
+import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
+import type { WorkerContext } from '../../src/extensions/factories.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../src/extensions/registry.js';
+import { HeaderBlockPool } from '../../src/http/header-block.js';
+import { encodeIp } from '../../src/io/address.js';
+import { Clock } from '../../src/io/clock.js';
+import { Memory } from '../../src/io/memory.js';
+import {
+  ClockWord,
+  Control,
+  EVENT_STRIDE,
+  Event,
+  type NativeShim,
+  type NativeTransport,
+  Op,
+  SUBMISSION_STRIDE,
+  type TransportOptions,
+} from '../../src/io/shim.js';
+import { TimerDriver } from '../../src/io/timer-driver.js';
+import { Transport } from '../../src/io/transport.js';
+import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
+import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
+import { StatsStore } from '../../src/stats/store.js';
+import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
+import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { ClusterManager } from '../../src/upstream/cluster-manager.js';
+import { HostDirectory } from '../../src/upstream/host-directory.js';
+import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { WorkerListeners } from '../../src/worker/worker-listeners.js';
+
+const CURL_REQUEST = 'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
+const BROWSER_REQUEST =
+  'GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nConnection: keep-alive\r\nsec-ch-ua: "Chromium";v="130", "Not?A_Brand";v="99"\r\n' +
+  'sec-ch-ua-mobile: ?0\r\nsec-ch-ua-platform: "Linux"\r\nUpgrade-Insecure-Requests: 1\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36\r\n' +
+  'Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\nSec-Fetch-Site: none\r\nSec-Fetch-Mode: navigate\r\nAccept-Encoding: gzip, deflate, br\r\nAccept-Language: en-US,en;q=0.9\r\n\r\n';
+const RESPONSE =
+  'HTTP/1.1 200 OK\r\nServer: up\r\nDate: Fri, 20 Nov 2026 08:43:06 GMT\r\nContent-Type: text/plain\r\nContent-Length: 128\r\nConnection: keep-alive\r\n\r\n' +
+  'x'.repeat(128);
+
+const LISTENER_ID = 1;
+const FIRST_CLIENT = 2;
+
+/** Hands batches to the data plane and reads what it submits. */
+class PlayedTransport implements NativeTransport {
+  readonly options: TransportOptions;
+  /** Upstream connections that have been asked something since the last look. */
+  readonly asked: number[] = [];
+  readonly connecting: number[] = [];
+  #next: number;
+
+  constructor(options: TransportOptions, clients: number) {
+    this.options = options;
+    this.#next = FIRST_CLIENT + clients;
+  }
+
+  batch(count: number): void {
+    const { clock, control } = this.options;
+    const now = performance.now();
+    clock[ClockWord.Monotonic] = now;
+    clock[ClockWord.Realtime] = performance.timeOrigin + now;
+    this.options.onBatch(0, count);
+    this.flush();
+    control[Control.Submissions] = 0;
+  }
+
+  flush(): void {
+    const { control, submissions } = this.options;
+    const count = control[Control.Submissions]!;
+    let last = -1;
+    for (let index = 0; index < count; index++) {
+      const at = index * SUBMISSION_STRIDE;
+      const id = submissions[at + 1]!;
+      if (submissions[at] === Op.Send && id !== last && id >= this.firstUpstream) this.asked.push(id);
+      last = id;
+    }
+    control[Control.Submissions] = 0;
+  }
+
+  firstUpstream = 0;
+  connect(): number {
+    const id = this.#next++;
+    this.connecting.push(id);
+    return id;
+  }
+  addListener(): number {
+    return LISTENER_ID;
+  }
+  setAccepting(): void {}
+  removeListener(): void {}
+  adopt(): number {
+    return 0;
+  }
+  localAddress(): Uint8Array {
+    return encodeIp('127.0.0.1', 18080);
+  }
+  peerAddress(): Uint8Array {
+    return encodeIp('127.0.0.1', 40000);
+  }
+  pendingBytes(): number {
+    return 0;
+  }
+  counts() {
+    return { connections: 0, listeners: 0, closing: 0 };
+  }
+  close(): void {}
+}
+
+const flags = new Map(
+  process.argv.slice(2).map((argument) => {
+    const [name, value] = argument.replace(/^--/, '').split('=');
+    return [name!, value ?? 'true'] as const;
+  }),
+);
+const clients = Number(flags.get('connections') ?? 64);
+const seconds = Number(flags.get('seconds') ?? 3);
+
+const HCM = 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const accessLogPath = flags.get('access-log');
+const listener: Listener = {
+  name: 'http',
+  filter_chains: [
+    {
+      filters: [
+        {
+          name: 'http',
+          typed_config: {
+            '@type': HCM,
+            stat_prefix: 'ingress',
+            use_remote_address: true,
+            access_log:
+              accessLogPath === undefined
+                ? undefined
+                : [
+                    {
+                      name: 'file',
+                      typed_config: {
+                        '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
+                        path: accessLogPath,
+                      },
+                    },
+                  ],
+            route_config: {
+              virtual_hosts: [
+                { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'up' } }] },
+              ],
+            },
+            http_filters: [
+              {
+                name: 'router',
+                typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+              },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+};
+const cluster: ClusterConfig = {
+  name: 'up',
+  load_assignment: {
+    cluster_name: 'up',
+    endpoints: [
+      { lb_endpoints: [{ endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: 19090 } } } }] },
+    ],
+  },
+};
+
+const played = buildWorker();
+const request = Buffer.from(flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST, 'latin1');
+const response = Buffer.from(RESPONSE, 'latin1');
+accept();
+run(1);
+const measured = run(seconds);
+process.stdout.write(`${(measured.microseconds / measured.requests).toFixed(3)} µs a request (${measured.requests} requests)\n`);
+process.exit(0);
+
+
+/** Serves rounds of one request a connection for so long; gives CPU time. */
+function run(forSeconds: number): { requests: number; microseconds: number } {
+  const before = process.cpuUsage();
+  const end = performance.now() + forSeconds * 1000;
+  let requests = 0;
+  while (performance.now() < end) {
+    for (let round = 0; round < 50; round++) {
+      for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
+      played.batch(clients);
+      while (played.connecting.length > 0) connectAll();
+      const asked = played.asked.splice(0);
+      if (asked.length !== clients) throw new Error(`${asked.length} of ${clients} requests reached the upstream`);
+      for (let index = 0; index < asked.length; index++) place(index, asked[index]!, response);
+      played.batch(asked.length);
+      requests += clients;
+    }
+  }
+  const used = process.cpuUsage(before);
+  return { requests, microseconds: used.user + used.system };
+}
+
+function place(index: number, id: number, bytes: Buffer): void {
+  const { events, memory } = played.options;
+  const offset = index * 1024;
+  memory.set(bytes, offset);
+  const at = index * EVENT_STRIDE;
+  events[at] = id;
+  events[at + 1] = Event.Data;
+  events[at + 2] = offset;
+  events[at + 3] = bytes.length;
+}
+
+function connectAll(): void {
+  const ids = played.connecting.splice(0);
+  const { events } = played.options;
+  ids.forEach((id, index) => {
+    events[index * EVENT_STRIDE] = id;
+    events[index * EVENT_STRIDE + 1] = Event.Connected;
+  });
+  played.batch(ids.length);
+}
+
+function accept(): void {
+  const { control, events, memory } = played.options;
+  const address = encodeIp('127.0.0.1', 40000);
+  for (let index = 0; index < clients; index++) {
+    memory.set(address, index * 1024);
+    const at = index * EVENT_STRIDE;
+    events[at] = FIRST_CLIENT + index;
+    events[at + 1] = Event.Accept;
+    events[at + 2] = index * 1024;
+    events[at + 3] = address.length;
+    control[Control.AcceptedBy + index] = LISTENER_ID;
+  }
+  played.batch(clients);
+  // The connections' descriptions and first requests make upstream connections.
+  for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
+  played.batch(clients);
+  while (played.connecting.length > 0) connectAll();
+  const asked = played.asked.splice(0);
+  for (let index = 0; index < asked.length; index++) place(index, asked[index]!, response);
+  played.batch(asked.length);
+}
+
+function buildWorker(): PlayedTransport {
+  const store = new StatsStore({ workers: 1 });
+  const words = new SharedWordsOwner();
+  const scopes = new Map<string, ScopeRef>();
+  const extensions = new ExtensionRegistry(EXTENSIONS);
+  const identity = { name: 'http', statToken: 'http', bufferLimit: 1024 * 1024 };
+  const filter = listener.filter_chains![0]!.filters![0]!.typed_config!;
+  for (const { prefix, layout } of [
+    { prefix: 'listener.http.', layout: ListenerStats },
+    { prefix: 'listener.http.worker_0.', layout: ListenerWorkerStats },
+    ...extensions.networkFilter(filter).scopes(filter, identity),
+  ])
+    scopes.set(prefix, store.addScope(prefix, layout));
+  const clusterScope = store.addScope('cluster.up.', ClusterStats);
+  const hostScope = store.addScope('cluster.up.host.', HostStats, { hidden: true });
+  const directory = new HostDirectory({
+    allocate: () => ({ block: words.allocateHost(), statsChunk: hostScope.chunk, statsBase: hostScope.base }),
+    retire: () => {},
+  });
+  directory.update(clusterDiscovery(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));
+  const block = words.allocateCluster();
+
+  const memory = new Memory();
+  const clock = new Clock();
+  let transportPlayed!: PlayedTransport;
+  const shim: Pick<NativeShim, 'createTransport'> = {
+    createTransport: (options) => (transportPlayed = new PlayedTransport(options, clients)),
+  };
+  const limits = { highWatermark: 1024 * 1024, hardLimit: 0 };
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  const timers = new TimerDriver(fail, clock);
+  const transport = new Transport(shim as NativeShim, memory, clock, limits, (error) => {
+    process.stderr.write(`${(error as Error).stack}\n`);
+    process.exit(1);
+  });
+  transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
+  const stats = new ThreadStats(store.attachment(0));
+  const thread = {
+    transport,
+    memory,
+    clock,
+    wheel: timers.wheel,
+    random: new Random(),
+    stats,
+    words: new SharedWords(words.handle(1)),
+  };
+  const clusters = new ClusterManager(thread);
+  const context: WorkerContext = {
+    ...thread,
+    clusters,
+    accessLogFiles: new AccessLogFiles(),
+    extensions,
+    headerBlocks: new HeaderBlockPool(memory),
+    identity: { ip: '10.0.0.1', cluster: '', node: '' },
+    scope: (prefix) => stats.scope(scopes.get(prefix)!),
+  };
+  clusters.apply({
+    spec: clusterSpec(cluster),
+    specVersion: 0,
+    block,
+    scope: clusterScope,
+    hostScope,
+    hosts: directory.data,
+  });
+  new WorkerListeners(context, 0, 1).apply({
+    name: 'http',
+    config: listener,
+    statToken: 'http',
+    fd: 0,
+    isShared: false,
+  });
+  transportPlayed.firstUpstream = FIRST_CLIENT + clients;
+  return transportPlayed;
+}
