@@ -193,6 +193,22 @@ t.test('clients of HTTP/1.0 and clients behind a proxy are understood', async (t
   t.match(whole.text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*LIVE\n/);
 });
 
+t.test('offers of other protocols are passed over, and a tunnel is refused', async (t) => {
+  const { port } = await startAdmin(t);
+  const upgrade = 'GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n';
+  t.match(await rawExchange(port, upgrade), { text: /^HTTP\/1\.1 200 OK\r\n/ });
+  const tunnel = await rawExchange(port, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n');
+  t.notMatch(tunnel.text, /^HTTP\/1\.1 2/);
+  t.not(tunnel.closed, 'open');
+  const expecting =
+    'POST /ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n';
+  const connection = await connectRaw(t, port);
+  connection.write(expecting);
+  await connection.readUntil('HTTP/1.1 100 Continue\r\n\r\n');
+  connection.write('ok');
+  t.match(await connection.readToEnd(), { text: /^HTTP\/1\.1 200 OK\r\n/ });
+});
+
 t.test('what is no HTTP gets 400, what is too long 431, and others are served meanwhile', async (t) => {
   const { port } = await startAdmin(t);
   for (const bytes of [

@@ -5,6 +5,7 @@ import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { HealthFlag } from '../../src/upstream/health-flags.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { decodesAs } from './admin-messages.js';
+import { captureLog } from './capture-log.js';
 import { type FakeServices, startAdmin } from './fixture.js';
 
 const Counts = defineLayout({ hits: 'counter', active: 'gauge', build: 'text', took_ms: 'histogram' });
@@ -341,6 +342,7 @@ t.test('/help lists every endpoint in the order of paths', async (t) => {
 });
 
 t.test('endpoints that change something obey POST only', async (t) => {
+  captureLog(t);
   const { services, port } = await startAdmin(t);
   for (const [path, call] of [
     ['/quitquitquit', 'quit'],
