@@ -3,6 +3,7 @@
 import { BatonError } from '../common/errors.js';
 import { compileFullMatch } from '../common/regex.js';
 import type { StringMatcher } from '../config/generated/api.js';
+import { located } from '../http/routing/string-rule.js';
 
 /** Whether a path, with its query, is allowed. */
 export type PathRule = (pathAndQuery: string) => boolean;
@@ -29,7 +30,8 @@ function compile(matcher: StringMatcher, index: number): PathRule {
   if (suffix !== undefined) return rule(suffix, (path, pattern) => path.endsWith(pattern));
   if (contains !== undefined) return rule(contains, (path, pattern) => path.includes(pattern));
   if (regex !== undefined) {
-    const compiled = compileFullMatch(regex.regex ?? '');
+    const where = `admin.allow_paths[${index}].safe_regex.regex`;
+    const compiled = located(where, () => compileFullMatch(regex.regex ?? ''));
     return (path) => compiled.test(path);
   }
   throw new BatonError('CONFIG_INVALID', 'a string matcher needs exact, prefix, suffix, contains or safe_regex', {

@@ -134,6 +134,10 @@ t.test('each kind of matcher', async (t) => {
     t.equal((await httpRequest(port, path)).status, status, path);
   }
   await t.rejects(startAdmin(t, { allowPaths: [{}] }), { code: 'CONFIG_INVALID', where: 'admin.allow_paths[0]' });
+  await t.rejects(startAdmin(t, { allowPaths: [{ exact: '/' }, { safe_regex: { regex: '(' } }] }), {
+    code: 'REGEX_INVALID',
+    where: 'admin.allow_paths[1].safe_regex.regex',
+  });
 });
 
 t.test('an endpoint that fails answers 500, and the server goes on', async (t) => {
