@@ -33,6 +33,9 @@ export abstract class FilterPass {
   readonly #holds: (Hold | undefined)[] = [];
   #headers: HeaderBlock | undefined;
   #trailers: HeaderBlock | undefined;
+  /** Their codec gives them up when the message is complete, a filter perhaps not. */
+  #holdsHeaders = false;
+  #holdsTrailers = false;
   #isOver = false;
   /** Most bytes that one filter may hold back. */
   limit: number;
@@ -85,6 +88,9 @@ export abstract class FilterPass {
     this.#isOver = true;
     for (const hold of this.#holds) hold?.body.clear();
     this.#holds.length = 0;
+    if (this.#holdsHeaders) this.#headers?.drop();
+    if (this.#holdsTrailers) this.#trailers?.drop();
+    this.#holdsHeaders = this.#holdsTrailers = false;
     this.#headers = this.#trailers = undefined;
   }
 
@@ -98,7 +104,8 @@ export abstract class FilterPass {
         hold.headers = true;
         hold.endStream = endStream;
         // The head must live until the filter continues, in a later turn perhaps.
-        if (!headers.retain()) this.#sink.tooLarge();
+        if (!this.#holdsHeaders && !headers.hold()) this.#sink.tooLarge();
+        else this.#holdsHeaders = true;
         return;
       }
     }
@@ -129,7 +136,8 @@ export abstract class FilterPass {
       if (status === HeadersStatus.Continue && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
       if (status === HeadersStatus.Continue) this.#release(index);
-      else if (!trailers.retain()) this.#sink.tooLarge();
+      else if (!this.#holdsTrailers && !trailers.hold()) this.#sink.tooLarge();
+      else this.#holdsTrailers = true;
       return;
     }
     this.#sink.trailers(trailers);

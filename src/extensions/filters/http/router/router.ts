@@ -152,7 +152,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || this.#retry.isEnabled) {
-      trailers.retain();
+      if (!trailers.hold()) return this.#stream.resetResponse('request_buffer_exhausted');
       this.#trailers = trailers;
     }
     this.#requestCompleted();
@@ -179,6 +179,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#abortTry();
     this.#releaseRetry();
     this.#body.clear();
+    this.#trailers?.drop();
     this.#trailers = undefined;
     this.#triedHosts.length = 0;
   }
