@@ -500,6 +500,7 @@ export class Router implements TerminalFilter, PoolRequest {
   /** Answers in a host's stead count as responses of its cluster. */
   #countLocalResponse(headers: HeaderBlock): void {
     this.#cluster.responses.countResponse(headers.status, this.#stream.isInternal);
+    if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
     this.#route.finalizeResponse(headers, this.#stream.info);
   }
 
