@@ -54,6 +54,7 @@ export async function serve(options: ServeOptions, signals: Signals): Promise<nu
         resolve(status);
       });
     };
+    const admin = createAdmin(options, server, () => end(0));
     signals.handle((name) => {
       switch (name) {
         case 'SIGTERM':
@@ -69,7 +70,8 @@ export async function serve(options: ServeOptions, signals: Signals): Promise<nu
           logger.warning('caught and eating SIGHUP. See documentation for how to hot restart.');
       }
     });
-    const admin = createAdmin(options, server, () => end(0));
+    // A signal that came while the configuration was read has ended everything already.
+    if (isEnding) return;
     startAdmin(admin, options)
       .then(() => {
         logger.info('starting main dispatch loop');
