@@ -20,6 +20,8 @@ export interface BatonOptions {
   env?: Record<string, string>;
   /** Options of the node process itself. */
   nodeArgs?: readonly string[];
+  /** A command that executes the program given behind it, such as `['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh']`. */
+  wrapper?: readonly string[];
   /** 'live' (default) waits until /ready answers 200, 'admin' until admin answers at all, 'spawned' for nothing. */
   wait?: 'live' | 'admin' | 'spawned';
   deadlineMs?: number;
@@ -99,6 +101,13 @@ export class BatonProcess {
     return Number(line.slice(line.lastIndexOf(':') + 1));
   }
 
+  /** The port of a listener as the log says it: for a server without an admin interface, or one that is not live yet. */
+  async loggedPort(name: string): Promise<number> {
+    const line = new RegExp(`listener '${name}' listens on .*:([0-9]+)\\n`);
+    const match = await waitFor(() => line.exec(this.#stderr), { what: `listener ${name} in the log` });
+    return Number(match[1]);
+  }
+
   /** The value of one counter or gauge; undefined when there is no such stat. */
   async stat(name: string): Promise<number | undefined> {
     const { body } = await this.admin('/stats');
@@ -129,7 +138,7 @@ export class BatonProcess {
 
 /** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
 export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
-  const { config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [] } = options;
+  const { config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [], wrapper = [] } = options;
   const { wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS } = options;
   const directory = tempDir(t);
   const configPath = join(directory, configName);
@@ -139,12 +148,13 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
     writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
     all.push('-c', configPath);
   }
-  all.push('--admin-address-path', join(directory, ADMIN_ADDRESS_FILE));
+  if (!args.includes('--admin-address-path')) all.push('--admin-address-path', join(directory, ADMIN_ADDRESS_FILE));
   if (!args.includes('--concurrency')) all.push('--concurrency', '1');
   if (!args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
   all.push(...args);
 
-  const child = spawn(process.execPath, all, {
+  const [command, ...commandArgs] = [...wrapper, process.execPath, ...all];
+  const child = spawn(command!, commandArgs, {
     cwd: directory,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -78,11 +78,15 @@ export function staticCluster(name: string, ports: number | number[], more: Conf
   };
 }
 
-/** A file access log with the default format. */
-export function fileAccessLog(path: string): Config {
+/** A file access log, with the default format unless a text format is given. */
+export function fileAccessLog(path: string, format?: string): Config {
   return {
     name: 'envoy.access_loggers.file',
-    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog', path },
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog',
+      path,
+      ...(format === undefined ? {} : { log_format: { text_format_source: { inline_string: format } } }),
+    },
   };
 }
 

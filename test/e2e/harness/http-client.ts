@@ -8,6 +8,8 @@ export interface HttpRequestOptions {
   headers?: OutgoingHttpHeaders;
   body?: string | Uint8Array;
   host?: string;
+  /** Path of a Unix socket to use instead of the port. */
+  socketPath?: string;
   deadlineMs?: number;
 }
 
@@ -24,10 +26,11 @@ export interface HttpAnswer {
 
 /** Sends one request to 127.0.0.1 and reads the whole answer; rejects at the deadline or when the connection breaks. */
 export function httpRequest(port: number, path = '/', options: HttpRequestOptions = {}): Promise<HttpAnswer> {
-  const { method = 'GET', headers = {}, body, host = '127.0.0.1', deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  const { method = 'GET', headers = {}, body, host = '127.0.0.1', socketPath } = options;
+  const { deadlineMs = DEFAULT_DEADLINE_MS } = options;
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(deadlineMs);
-    const outgoing = request({ host, port, path, method, headers, agent: false, signal }, (incoming) => {
+    const outgoing = request({ host, port, socketPath, path, method, headers, agent: false, signal }, (incoming) => {
       let text = '';
       incoming.setEncoding('latin1');
       incoming.on('data', (chunk: string) => {

@@ -1,0 +1,210 @@
+// Signals: two end the server in order, one reopens its files, the others leave it alone.
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startBaton,
+  startEchoUpstream,
+  startTcpUpstream,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  tempDir,
+  waitFor,
+  withDeadline,
+} from '../harness/index.js';
+import { listeningPorts } from './sockets.js';
+
+const echo = await startEchoUpstream(t);
+const silent = await startTcpUpstream(t, (socket) => socket.resume());
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} ends the server at once with status 0, its open connections too`, async (t) => {
+    const log = join(tempDir(t), 'access');
+    // Lines wait in memory for a long time: what is buffered must be written at the end.
+    const baton = await serve(t, { access_log: [fileAccessLog(log)] }, ['--file-flush-interval-msec', '600000']);
+    const [web, tcp] = [await baton.listenerPort('web'), await baton.listenerPort('tcp')];
+    const { adminPort } = baton;
+    t.equal((await httpRequest(web, '/')).status, 200);
+    const idle = await connectRaw(t, web);
+    const half = await connectRaw(t, web);
+    half.write('GET / HTTP/1.1\r\nho');
+    const raw = await connectRaw(t, tcp);
+    raw.write('x');
+    await waitFor(() => silent.sockets.size > 0, { what: 'the proxied connection' });
+
+    const { code, signal: by } = await baton.kill(signal);
+    t.equal(code, 0);
+    t.equal(by, null);
+    t.match(baton.stderr, new RegExp(`\\[warning\\].*caught \\S*${signal}`));
+    t.match(baton.stderr, 'shutting down server instance');
+    t.match(baton.stderr, /exiting\n$/);
+    for (const connection of [idle, half, raw]) t.not((await connection.readToEnd()).closed, 'open');
+    await waitFor(() => [...silent.sockets].every((socket) => socket.readableEnded), {
+      what: 'the end of the upstream connection',
+    });
+    for (const socket of silent.sockets) socket.destroy();
+    for (const port of [web, tcp, adminPort]) t.ok(await refuses(port), `port ${port} is closed`);
+    t.match(readFileSync(log, 'utf8'), /^\[.*"GET \/ HTTP\/1\.1" 200/m, 'buffered log lines are written');
+  });
+}
+
+t.test('a second SIGTERM does not spoil the end', async (t) => {
+  const baton = await serve(t);
+  for (let index = 0; index < 20; index++) baton.child.kill(index % 2 === 0 ? 'SIGTERM' : 'SIGINT');
+  const { code, signal } = await baton.kill('SIGTERM');
+  t.equal(code, 0);
+  t.equal(signal, null);
+});
+
+t.test('SIGHUP is eaten', async (t) => {
+  const baton = await serve(t);
+  baton.child.kill('SIGHUP');
+  await waitFor(() => baton.stderr.includes('caught and eating SIGHUP'));
+  t.match(baton.stderr, /\[warning\].*caught and eating SIGHUP/);
+  t.equal((await httpRequest(await baton.listenerPort('web'), '/')).status, 200);
+  await baton.stop();
+});
+
+t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', async (t) => {
+  const directory = tempDir(t);
+  const [access, log] = [join(directory, 'access'), join(directory, 'log')];
+  const baton = await serve(t, { access_log: [fileAccessLog(access, '%REQ(:PATH)%\n')] }, [
+    '--log-path',
+    log,
+    '--file-flush-interval-msec',
+    '20',
+    '--concurrency',
+    '2',
+  ]);
+  const port = await baton.listenerPort('web');
+  for (let index = 0; index < 20; index++) await httpRequest(port, `/before-${index}`);
+  renameSync(access, `${access}.1`);
+  renameSync(log, `${log}.1`);
+  baton.child.kill('SIGUSR1');
+  await waitFor(() => existsSync(access) && existsSync(log), { what: 'new files' });
+  for (let index = 0; index < 20; index++) await httpRequest(port, `/after-${index}`);
+  await baton.stop();
+  t.match(readFileSync(`${log}.1`, 'utf8'), /\[info\].*caught SIGUSR1/, 'the old file got the line of the signal');
+  t.match(readFileSync(log, 'utf8'), /exiting\n$/, 'the new file got what came later');
+  t.equal(baton.stderr, '', 'nothing went to stderr');
+  const old = readFileSync(`${access}.1`, 'utf8');
+  const now = readFileSync(access, 'utf8');
+  for (let index = 0; index < 20; index++) {
+    t.ok(`${old}${now}`.includes(`/before-${index}\n`));
+    t.ok(now.includes(`/after-${index}\n`));
+  }
+});
+
+t.test('SIGPIPE and readers of stdout and stderr that leave do not end the server', async (t) => {
+  const baton = await serve(t, { access_log: [fileAccessLog('/dev/stdout')] }, ['--file-flush-interval-msec', '10']);
+  const port = await baton.listenerPort('web');
+  baton.child.kill('SIGPIPE');
+  await httpRequest(port, '/');
+  await waitFor(() => baton.stdout.includes('GET /'), { what: 'a line on stdout' });
+  baton.child.stdout!.destroy();
+  baton.child.stderr!.destroy();
+  for (let index = 0; index < 5; index++) {
+    baton.child.kill('SIGHUP');
+    t.equal((await httpRequest(port, '/')).status, 200);
+  }
+  t.equal((await baton.admin('/ready')).status, 200);
+  baton.child.kill('SIGTERM');
+  const code = await withDeadline(new Promise((resolve) => baton.child.once('exit', resolve)), 'the end');
+  t.equal(code, 0);
+});
+
+t.test('SIGUSR1 while the server starts does not open the debugger', async (t) => {
+  const baton = await startBaton(t, { config: config(), wait: 'spawned' });
+  await waitUntilUsr1IsHandled(baton);
+  while (!baton.stderr.includes('starting workers') && baton.exit === undefined) {
+    baton.child.kill('SIGUSR1');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  const port = await baton.loggedPort('web');
+  t.equal((await httpRequest(port, '/')).status, 200);
+  await waitFor(() => baton.stderr.includes('Reopening access logs'), { what: 'the signal to be handled' });
+  const expected = new Set([port, await baton.listenerPort('tcp'), baton.adminPort]);
+  t.same(
+    listeningPorts(baton.pid).filter((each) => !expected.has(each)),
+    [],
+    'no other port is open',
+  );
+  await baton.stop();
+});
+
+t.test('SIGTERM while the server starts ends it with status 0', async (t) => {
+  for (const moment of ['initializing epoch', 'starting workers']) {
+    const baton = await startBaton(t, { config: config(), wait: 'spawned', args: ['--concurrency', '3'] });
+    await waitFor(() => baton.stderr.includes(moment), { what: moment });
+    const { code, signal } = await baton.kill('SIGTERM');
+    t.equal(code, 0, `at '${moment}'`);
+    t.equal(signal, null);
+    t.notMatch(baton.stderr, /\[(error|critical)\]/);
+  }
+});
+
+t.test('SIGTERM while the configuration is read ends it with status 0', async (t) => {
+  const path = join(tempDir(t), 'fifo.yaml');
+  spawnSync('mkfifo', [path]);
+  const baton = await startBaton(t, { wait: 'spawned', args: ['-c', path] });
+  // Opens when Baton opens it to read, which is after it has begun to listen for signals.
+  const pipe = await withDeadline(open(path, 'w'), 'the configuration to be read');
+  baton.child.kill('SIGTERM');
+  await pipe.writeFile(JSON.stringify(config()));
+  await pipe.close();
+  const { code, signal } = await withDeadline(baton.exited, 'the end after SIGTERM');
+  t.equal(code, 0);
+  t.equal(signal, null);
+  t.notMatch(baton.stderr, /\[(error|critical)\]/);
+});
+
+function config(manager: Config = {}): Config {
+  return bootstrap({
+    listeners: [
+      httpListener('web', 0, { route_config: routeAllTo('echo'), ...manager }),
+      tcpListener('tcp', 0, { cluster: 'silent' }),
+    ],
+    clusters: [staticCluster('echo', echo.port), staticCluster('silent', silent.port)],
+  });
+}
+
+function serve(t: Teardown, manager: Config = {}, args: string[] = []): Promise<BatonProcess> {
+  return startBaton(t, { config: config(manager), args });
+}
+
+/** Waits until the process no longer leaves SIGUSR1 to the kernel, which would end it. */
+async function waitUntilUsr1IsHandled(baton: BatonProcess): Promise<void> {
+  await waitFor(
+    () => {
+      const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${baton.pid}/status`, 'utf8'))![1]!;
+      return (BigInt(`0x${caught}`) & USR1_BIT) !== 0n;
+    },
+    { what: 'SIGUSR1 to be handled' },
+  );
+}
+
+const USR1_BIT = 1n << BigInt(constants.signals.SIGUSR1 - 1);
+
+function refuses(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', () => resolve(true));
+  });
+}

@@ -1,0 +1,83 @@
+// --mode validate says what a server would say of its configuration, and touches nothing.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  loopback,
+  startBaton,
+  tempDir,
+} from '../harness/index.js';
+import { runBaton } from './run.js';
+
+const ANSWER: Config = {
+  name: 'all',
+  virtual_hosts: [
+    {
+      name: 'all',
+      domains: ['*'],
+      routes: [{ match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } }],
+    },
+  ],
+};
+
+t.test('a good configuration is OK on stdout, with status 0', async (t) => {
+  const config = bootstrap({ listeners: [httpListener('web', 0, { route_config: ANSWER })], clusters: [] });
+  const { code, stdout, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
+  t.equal(code, 0, stderr);
+  t.match(stdout, /^configuration '.*config\.yaml' OK\n$/);
+});
+
+t.test('--config-yaml alone can be validated', async (t) => {
+  const { code, stdout } = await runBaton(t, { args: ['--mode', 'validate', '--config-yaml', '{node: {id: a}}'] });
+  t.equal(code, 0);
+  t.match(stdout, / OK\n$/);
+});
+
+t.test('every mistake is told at once', async (t) => {
+  const config = { admin: { adress: {} }, static_resources: { clusters: [{ name: 'a', conect_timeout: '1s' }] } };
+  const { code, stdout, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
+  t.equal(code, 1);
+  t.match(stderr, 'adress');
+  t.match(stderr, 'conect_timeout');
+  t.equal(stdout, '');
+});
+
+t.test('a field that Baton does not implement is refused by name, not ignored', async (t) => {
+  const listener = { ...httpListener('web', 0, { route_config: ANSWER }), drain_type: 'MODIFY_ONLY' };
+  const config = bootstrap({ listeners: [listener], clusters: [] });
+  const { code, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
+  t.equal(code, 1);
+  t.match(stderr, 'drain_type');
+});
+
+t.test('a server that uses the same addresses is not disturbed', async (t) => {
+  const directory = tempDir(t);
+  const socket = join(directory, 'listener.sock');
+  const log = join(directory, 'log');
+  const admin = join(directory, 'admin');
+  const [webPort, adminPort] = [await freePort(), await freePort()];
+  const web = { ...httpListener('web', webPort, { route_config: ANSWER }), enable_reuse_port: false };
+  const onPipe = { ...httpListener('pipe', 0, { route_config: ANSWER }), address: { pipe: { path: socket } } };
+  const config = {
+    ...bootstrap({ listeners: [web, onPipe], clusters: [] }),
+    admin: { address: loopback(adminPort) },
+  };
+  const baton = await startBaton(t, { config });
+  const args = ['--mode', 'validate', '--log-path', log, '--admin-address-path', admin];
+  const { code, stdout } = await runBaton(t, { args: [...args, '-c', baton.configPath] });
+  t.equal(code, 0);
+  t.match(stdout, / OK\n$/);
+  t.notOk(existsSync(admin), 'no admin address is written');
+
+  t.equal((await httpRequest(webPort, '/')).body, 'here');
+  t.equal((await httpRequest(0, '/', { socketPath: socket })).body, 'here', 'the socket file is still the first one');
+  t.equal((await baton.admin('/ready')).status, 200);
+  t.notMatch(readFileSync(log, 'utf8'), /listens on|starting/);
+  await baton.stop();
+});

@@ -1,0 +1,121 @@
+// What a client of a TCP proxy sees when its upstream cannot be reached, and how often Baton tries.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  bootstrap,
+  fileAccessLog,
+  freePort,
+  startBaton,
+  staticCluster,
+  tcpListener,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { openStream, startPeers } from './stream.js';
+
+const closed = await freePort();
+const upstream = await startPeers(t);
+const logs = tempDir(t);
+
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      tcpListener('refused', 0, { cluster: 'refused', access_log: [logOf('refused')] }),
+      tcpListener('thrice', 0, { cluster: 'thrice', max_connect_attempts: 3, access_log: [logOf('thrice')] }),
+      tcpListener('second-chance', 0, { cluster: 'half', max_connect_attempts: 2 }),
+      tcpListener('empty', 0, { cluster: 'empty', access_log: [logOf('empty')] }),
+      tcpListener('limited', 0, { cluster: 'limited', access_log: [logOf('limited')] }),
+    ],
+    clusters: [
+      staticCluster('refused', closed),
+      staticCluster('thrice', closed),
+      staticCluster('half', [closed, upstream.port]),
+      staticCluster('empty', []),
+      staticCluster('limited', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 2 }] } }),
+    ],
+  }),
+  args: ['--concurrency', '2', '--file-flush-interval-msec', '50'],
+});
+
+t.test('an upstream that refuses closes the client, without a byte', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('refused'));
+  t.equal(await client.isClosed(), 'end');
+  t.equal(client.length, 0);
+  t.match(await logLine('refused'), /^UF .*[Cc]onnection refused/);
+  await baton.waitForStat('cluster.refused.upstream_cx_connect_fail', 1);
+  t.equal(await baton.stat('cluster.refused.upstream_cx_active'), 0);
+});
+
+t.test('a client that has spoken already is closed too', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('refused'));
+  client.socket.write('hello');
+  t.not(await client.isClosed(), 'open');
+  t.equal(client.length, 0);
+});
+
+t.test('max_connect_attempts counts the attempts', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('thrice'));
+  t.equal(await client.isClosed(), 'end');
+  t.match(await logLine('thrice'), /^UF,URX /);
+  await baton.waitForStat('cluster.thrice.upstream_cx_connect_fail', 3);
+  t.equal(await baton.stat('cluster.thrice.upstream_cx_connect_attempts_exceeded'), 1);
+});
+
+t.test('a second attempt goes to another host', async (t) => {
+  const port = await baton.listenerPort('second-chance');
+  for (let index = 0; index < 10; index++) {
+    const client = await openStream(t, port);
+    const server = await upstream.next();
+    void client.write('ping');
+    await server.receives(4);
+    void server.write('pong');
+    await client.receives(4);
+    client.end();
+    server.end();
+  }
+  t.equal(await baton.stat('cluster.half.upstream_cx_connect_attempts_exceeded'), 0);
+  t.ok((await baton.stat('cluster.half.upstream_cx_connect_fail'))! > 0, 'the closed port was tried');
+});
+
+t.test('a cluster without hosts closes the client', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('empty'));
+  t.equal(await client.isClosed(), 'end');
+  t.match(await logLine('empty'), /^UH /);
+  await baton.waitForStat('cluster.empty.upstream_cx_none_healthy', 1);
+});
+
+t.test('max_connections holds over all workers, and is free again when connections end', async (t) => {
+  const port = await baton.listenerPort('limited');
+  const first = await openStream(t, port);
+  const second = await openStream(t, port);
+  const servers = [await upstream.next(), await upstream.next()];
+  // Enough of them that each worker has to refuse some.
+  const refused = await Promise.all(Array.from({ length: 12 }, () => openStream(t, port)));
+  for (const client of refused) t.equal(await client.isClosed(), 'end');
+  t.match(await logLine('limited'), /^UO /);
+  t.equal(first.closed, 'open');
+  t.equal(second.closed, 'open');
+  await baton.waitForStat('cluster.limited.upstream_cx_overflow', refused.length);
+  t.equal(await baton.stat('cluster.limited.circuit_breakers.default.cx_open'), 1);
+
+  first.end();
+  for (const server of servers) server.end();
+  await baton.waitForStat('cluster.limited.upstream_cx_active', 1);
+  t.equal(await baton.stat('cluster.limited.circuit_breakers.default.cx_open'), 0);
+  const third = await openStream(t, port);
+  const server = await upstream.next();
+  void server.write('served');
+  await third.receives(6);
+});
+
+function logOf(name: string) {
+  return fileAccessLog(join(logs, name), '%RESPONSE_FLAGS% %UPSTREAM_TRANSPORT_FAILURE_REASON%\n');
+}
+
+/** The first line of an access log. */
+async function logLine(name: string): Promise<string> {
+  const text = await waitFor(() => readFileSync(join(logs, name), 'utf8'), { what: `a line in the log ${name}` });
+  return text.slice(0, text.indexOf('\n'));
+}

@@ -1,0 +1,88 @@
+// A peer that reads slowly makes the other side wait, not Baton's memory grow.
+
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { bootstrap, startBaton, staticCluster, tcpListener, waitFor } from '../harness/index.js';
+import { fingerprint, openStream, randomBytes, type Stream, startPeers } from './stream.js';
+
+const MIB = 1024 * 1024;
+/** Buffers of the kernel on both legs can take some 20 MiB by themselves. */
+const OFFERED = 96 * MIB;
+const MOST_MEMORY = 32 * MIB;
+
+const upstream = await startPeers(t);
+const listener = tcpListener('slow', 0, { cluster: 'upstream' });
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [{ ...listener, per_connection_buffer_limit_bytes: 65536 }],
+    clusters: [staticCluster('upstream', upstream.port, { per_connection_buffer_limit_bytes: 65536 })],
+  }),
+});
+const port = await baton.listenerPort('slow');
+const bytes = randomBytes(OFFERED);
+
+for (const slow of ['client', 'server'] as const) {
+  t.test(`a ${slow} that does not read stops the other side, and gets every byte once it reads`, async (t) => {
+    const client = await openStream(t, port);
+    const server = await upstream.next();
+    const [reader, writer] = slow === 'client' ? [client, server] : [server, client];
+    const before = residentBytes(baton.pid);
+    reader.socket.pause();
+    void writer.write(bytes);
+    writer.end();
+    const taken = await settled(writer);
+    t.ok(taken < OFFERED - 32 * MIB, 'most of it still waits at the writer');
+    const grown = residentBytes(baton.pid) - before;
+    t.comment(
+      `kernel and proxy took ${(taken / MIB).toFixed(1)} MiB; resident memory grew by ${(grown / MIB).toFixed(1)} MiB`,
+    );
+    t.ok(grown < MOST_MEMORY, 'memory is bounded');
+
+    reader.socket.resume();
+    t.equal(await reader.isClosed(), 'end');
+    t.equal(reader.fingerprint(), fingerprint(bytes));
+    const paused = await baton.stat('tcp.slow.downstream_flow_control_paused_reading_total');
+    if (slow === 'client') t.ok(paused! > 0, 'flow control is counted');
+  });
+}
+
+t.test('one connection that does not read does not hold up the others', async (t) => {
+  const stuck = await openStream(t, port);
+  const stuckServer = await upstream.next();
+  stuck.socket.pause();
+  void stuckServer.write(bytes).catch(() => {});
+  await settled(stuckServer);
+  const client = await openStream(t, port);
+  const server = await upstream.next();
+  void client.write('ping');
+  await server.receives(4);
+  void server.write('pong');
+  await client.receives(4);
+  stuck.reset();
+  t.equal(await stuckServer.isClosed(), 'reset', 'its end is noticed though nothing can be written to it');
+});
+
+/** Waits until the kernel takes no more from the writer; returns how many bytes it has taken. */
+async function settled(writer: Stream): Promise<number> {
+  let last = -1;
+  let same = 0;
+  await waitFor(
+    () => {
+      const taken = takenBytes(writer);
+      same = taken === last && taken > 0 ? same + 1 : 0;
+      last = taken;
+      return same >= 30;
+    },
+    { what: 'the writer to be stopped' },
+  );
+  return last;
+}
+
+/** Of the single large write of a test. */
+function takenBytes({ socket }: Stream): number {
+  return OFFERED - (socket as unknown as { _handle: { writeQueueSize: number } })._handle.writeQueueSize;
+}
+
+function residentBytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
+}

@@ -1,0 +1,65 @@
+// Connections of a TCP proxy end when they are idle for too long, or too old.
+
+import t from 'tap';
+import { bootstrap, startBaton, staticCluster, tcpListener } from '../harness/index.js';
+import { openStream, startPeers } from './stream.js';
+
+const upstream = await startPeers(t);
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      tcpListener('idle', 0, { cluster: 'upstream', idle_timeout: '2s' }),
+      tcpListener('old', 0, { cluster: 'upstream', max_downstream_connection_duration: '1s' }),
+      tcpListener('forever', 0, { cluster: 'upstream', idle_timeout: '0s' }),
+    ],
+    clusters: [staticCluster('upstream', upstream.port)],
+  }),
+});
+
+t.test('idle_timeout ends both sides of a connection that is silent, and only that', async (t) => {
+  const port = await baton.listenerPort('idle');
+  const silent = await openStream(t, port);
+  const silentServer = await upstream.next();
+  const talking = await openStream(t, port);
+  const talkingServer = await upstream.next();
+  const listening = await openStream(t, port);
+  const listeningServer = await upstream.next();
+  const untouched = await openStream(t, await baton.listenerPort('forever'));
+  await upstream.next();
+
+  // Each direction on its own keeps a connection alive.
+  const chatter = setInterval(() => {
+    talking.socket.write('.');
+    listeningServer.socket.write('.');
+  }, 100);
+  t.teardown(() => clearInterval(chatter));
+
+  t.equal(await silent.isClosed(), 'end');
+  t.equal(await silentServer.isClosed(), 'end');
+  const { length } = talkingServer;
+  await talkingServer.receives(length + 10);
+  t.equal(talking.closed, 'open');
+  t.equal(listening.closed, 'open');
+  await baton.waitForStat('tcp.idle.idle_timeout', 1);
+
+  clearInterval(chatter);
+  t.equal(await talking.isClosed(), 'end', 'when it falls silent its time comes too');
+  t.equal(await listening.isClosed(), 'end');
+  t.equal(untouched.closed, 'open', 'a timeout of 0 is none');
+  await baton.waitForStat('tcp.idle.idle_timeout', 3);
+  t.equal(await baton.stat('tcp.forever.idle_timeout'), 0);
+});
+
+t.test('max_downstream_connection_duration ends a connection in the midst of its traffic', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('old'));
+  const server = await upstream.next();
+  const chatter = setInterval(() => {
+    if (client.closed === 'open') client.socket.write('.');
+  }, 20);
+  t.teardown(() => clearInterval(chatter));
+  await server.receives(5);
+  t.not(await client.isClosed(), 'open');
+  t.not(await server.isClosed(), 'open');
+  await baton.waitForStat('tcp.old.max_downstream_connection_duration', 1);
+  t.equal(await baton.stat('tcp.old.idle_timeout'), 0);
+});
