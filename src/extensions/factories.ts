@@ -44,7 +44,13 @@ export interface AccessLoggerExtension<C = unknown> extends Extension {
   createOnWorker(config: C, context: WorkerContext): AccessLogger;
 }
 
+/** Options of clusters, which are read where clusters are configured: nothing is built from the extension. */
+export interface UpstreamOptionsExtension extends Extension {
+  readonly category: 'envoy.upstream_options';
+}
+
 export type AnyExtension =
+  | UpstreamOptionsExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

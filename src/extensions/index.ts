@@ -9,6 +9,7 @@ import { headerMutation } from './filters/http/header-mutation/index.js';
 import { router } from './filters/http/router/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { httpProtocolOptions } from './upstreams/http/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
   fileAccessLog,
@@ -19,4 +20,5 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   router,
   httpConnectionManager,
   tcpProxy,
+  httpProtocolOptions,
 ];

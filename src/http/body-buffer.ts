@@ -50,6 +50,7 @@ export class BodyBuffer {
   }
 
   clear(): void {
+    if (this.#pieces.length === 0) return;
     for (const piece of this.#pieces) this.#memory.release(piece.block);
     this.#pieces.length = 0;
     this.#bytes = 0;

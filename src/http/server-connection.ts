@@ -250,7 +250,10 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     stats.http.decrement(HttpStats.at.downstream_cx_http1_active);
-    stats.http.record(HttpStats.at.downstream_cx_length_ms, thread.clock.monotonicMs - this.socket.startMonotonicMs);
+    stats.http.record(
+      HttpStats.at.downstream_cx_length_ms,
+      Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs),
+    );
   }
 }
 

@@ -470,7 +470,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     this.#terminal.onDestroy();
     if (this.#filters.length > 0) this.#endFilters();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
-    stats.http.record(HttpStats.at.downstream_rq_time, info.durationMs);
+    stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.connection.streamFinished(this);
   }

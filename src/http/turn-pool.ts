@@ -26,8 +26,8 @@ export class TurnPool<T> {
 
   giveBack(item: T): void {
     if (this.#retiredTurn !== this.#memory.turn) {
-      for (let i = 0; i < this.#retired.length; i++) this.#free.push(this.#retired[i]!);
-      this.#retired.length = 0;
+      let earlier: T | undefined;
+      while ((earlier = this.#retired.pop()) !== undefined) this.#free.push(earlier);
       this.#retiredTurn = this.#memory.turn;
     }
     this.#retired.push(item);

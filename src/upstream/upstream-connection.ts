@@ -141,7 +141,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   onConnected(): void {
     const { cluster, thread } = this.pool;
     const now = thread.clock.monotonicMs;
-    cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, now - this.#startMs);
+    cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(now - this.#startMs));
     this.#state = State.Idle;
     this.#idleSinceMs = now;
     thread.wheel.cancel(this.#timer);
@@ -264,7 +264,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     cluster.stats.decrement(ClusterStats.at.upstream_cx_active);
     host.stats.decrement(HostStats.at.cx_active);
     if (wasConnected) {
-      cluster.stats.record(ClusterStats.at.upstream_cx_length_ms, thread.clock.monotonicMs - this.#startMs);
+      cluster.stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
       cluster.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
     }
   }

@@ -2,19 +2,11 @@
 
 import { isIP } from 'node:net';
 import { unpack } from '../any.js';
-import type { ExtensionCatalog } from '../extension.js';
 import type { Any, Filter, HttpFilter, Listener } from '../generated/api.js';
 import type { Path } from '../path.js';
-import type { Problems } from '../problems.js';
 import { checkUnique } from './names.js';
 import { checkClusterName, checkRoutes } from './routes.js';
-
-/** What the checks below need to know. */
-export interface Surroundings {
-  readonly catalog: ExtensionCatalog;
-  readonly problems: Problems;
-  readonly clusters: ReadonlySet<string>;
-}
+import type { Surroundings } from './surroundings.js';
 
 const LISTENERS = ['static_resources', 'listeners'];
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';

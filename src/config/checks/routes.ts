@@ -3,8 +3,8 @@
 import { didYouMean } from '../../common/suggest.js';
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
 import type { Path } from '../path.js';
-import type { Surroundings } from './listeners.js';
 import { checkUnique } from './names.js';
+import type { Surroundings } from './surroundings.js';
 
 export function checkRoutes(routes: RouteConfiguration, path: Path, around: Surroundings): void {
   const hosts = routes.virtual_hosts ?? [];

@@ -10,6 +10,6 @@ export const BOOTSTRAP: ImplementedTable = {
     admin: true,
   },
   'envoy.config.bootstrap.v3.Bootstrap.StaticResources': { listeners: true, clusters: true },
-  'envoy.config.bootstrap.v3.Admin': { address: true },
+  'envoy.config.bootstrap.v3.Admin': { address: true, allow_paths: true },
   'envoy.config.core.v3.Node': { id: true, cluster: true, metadata: true, locality: true },
 };

@@ -181,7 +181,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#body.clear();
     this.#trailers?.drop();
     this.#trailers = undefined;
-    this.#triedHosts.length = 0;
+    if (this.#triedHosts.length > 0) this.#triedHosts.length = 0;
   }
 
   // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -512,7 +512,7 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The last byte of the response is here; the stream ends with the call that passes it on. */
   #responseCompleted(durationMs: number, isInternal: boolean): void {
     this.#stream.info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
-    this.#cluster.responses.recordTime(durationMs, isInternal);
+    this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
     if (this.#isRequestComplete) this.#tryOver();
   }
 

@@ -99,7 +99,7 @@ export class UpstreamSocket implements ConnectionHandler {
     const { stats, thread } = this.#cluster;
     this.#isConnected = true;
     thread.wheel.cancel(this.#timer);
-    stats.record(ClusterStats.at.upstream_cx_connect_ms, thread.clock.monotonicMs - this.#startMs);
+    stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
     this.#pair.upstreamConnected();
   }
 
@@ -156,7 +156,7 @@ export class UpstreamSocket implements ConnectionHandler {
     stats.decrement(ClusterStats.at.upstream_cx_active);
     this.#host.stats.decrement(HostStats.at.cx_active);
     if (this.#isConnected)
-      stats.record(ClusterStats.at.upstream_cx_length_ms, thread.clock.monotonicMs - this.#startMs);
+      stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
   }
 }
 
