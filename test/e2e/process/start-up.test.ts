@@ -1,0 +1,204 @@
+// How a server comes up, what it says about itself meanwhile, and why it may refuse to.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  loopback,
+  startBaton,
+  type Teardown,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { runBaton } from './run.js';
+import { listeningPorts } from './sockets.js';
+
+const HELLO: Config = {
+  route_config: {
+    name: 'all',
+    virtual_hosts: [
+      {
+        name: 'all',
+        domains: ['*'],
+        routes: [{ match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hello' } } }],
+      },
+    ],
+  },
+};
+const STACK = /^\s+at .*:\d+:\d+/m;
+const hasIp6 = Object.values(networkInterfaces()).some((list) => list?.some((entry) => entry.address === '::1'));
+
+t.test('the configuration may come as JSON, and as an argument', async (t) => {
+  const config = bootstrap({ listeners: [httpListener('web', 0, HELLO)], clusters: [] });
+  const fromJson = await startBaton(t, { config, configName: 'config.json' });
+  t.equal((await httpRequest(await fromJson.listenerPort('web'), '/')).body, 'hello');
+  await fromJson.stop();
+
+  const fromArgument = await startBaton(t, { args: ['--config-yaml', JSON.stringify(config)] });
+  t.equal((await httpRequest(await fromArgument.listenerPort('web'), '/')).body, 'hello');
+  await fromArgument.stop();
+});
+
+t.test('--config-yaml is merged onto the file: lists grow', async (t) => {
+  const more = { static_resources: { listeners: [httpListener('second', 0, HELLO)] } };
+  const baton = await serve(t, {}, ['--config-yaml', JSON.stringify(more)]);
+  for (const name of ['web', 'second']) {
+    t.equal((await httpRequest(await baton.listenerPort(name), '/')).body, 'hello');
+  }
+  await baton.stop();
+});
+
+t.test('it can serve without an admin interface', async (t) => {
+  const config = { static_resources: { listeners: [httpListener('web', 0, HELLO)] } };
+  const baton = await startBaton(t, { config, wait: 'spawned' });
+  const port = await baton.loggedPort('web');
+  t.equal((await httpRequest(port, '/')).body, 'hello');
+  t.same(listeningPorts(baton.pid), [port]);
+  await baton.stop();
+});
+
+t.test('it can serve nothing at all', async (t) => {
+  const baton = await startBaton(t, { config: { admin: { address: loopback(0) } } });
+  t.equal((await baton.admin('/ready')).body.trim(), 'LIVE');
+  await baton.stop();
+});
+
+t.test('a port that another process listens on is an error that names it, with status 1', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await waitFor(() => other.listening);
+  const { port } = other.address() as { port: number };
+  const taken = bootstrap({
+    listeners: [httpListener('free', 0, HELLO), httpListener('web', port, HELLO)],
+    clusters: [],
+  });
+  const listener = await runBaton(t, { config: taken, args: ['--concurrency', '2'] });
+  t.equal(listener.code, 1);
+  t.match(listener.stderr, new RegExp(`\\[critical\\].*127\\.0\\.0\\.1:${port}.*in use`));
+  t.notMatch(listener.stderr, STACK);
+
+  const admin = await runBaton(t, { config: { admin: { address: loopback(port) } } });
+  t.equal(admin.code, 1);
+  t.match(admin.stderr, new RegExp(`\\[critical\\].*127\\.0\\.0\\.1:${port}`));
+  t.match(admin.stderr, /in use/);
+  t.notMatch(admin.stderr, STACK);
+});
+
+t.test('an address that the machine does not have is refused, and bound with freebind', async (t) => {
+  const away = {
+    ...httpListener('away', 0, HELLO),
+    address: { socket_address: { address: '192.0.2.7', port_value: 0 } },
+  };
+  const refused = await runBaton(t, { config: bootstrap({ listeners: [away], clusters: [] }) });
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /\[critical\].*192\.0\.2\.7.*freebind/);
+  t.notMatch(refused.stderr, STACK);
+
+  const listeners = [{ ...away, freebind: true }, httpListener('web', 0, HELLO)];
+  const baton = await startBaton(t, { config: bootstrap({ listeners, clusters: [] }) });
+  t.equal((await httpRequest(await baton.listenerPort('web'), '/')).body, 'hello');
+  t.match((await baton.admin('/listeners')).body, /^away::192\.0\.2\.7:\d+$/m);
+  await baton.stop();
+});
+
+t.test('--admin-address-path gets the address without a line end', async (t) => {
+  const path = join(tempDir(t), 'address');
+  const baton = await serve(t, {}, ['--admin-address-path', path], 'spawned');
+  const text = await waitFor(() => existsSync(path) && readFileSync(path, 'utf8'), { what: 'the file' });
+  t.match(text, /^127\.0\.0\.1:\d+$/);
+  const port = Number(text.split(':')[1]);
+  await waitFor(async () => (await httpRequest(port, '/ready')).status === 200);
+  await baton.stop();
+});
+
+t.test('an --admin-address-path that cannot be written is told, and no reason not to serve', async (t) => {
+  const path = join(tempDir(t), 'no', 'such', 'directory');
+  const baton = await serve(t, {}, ['--admin-address-path', path], 'spawned');
+  t.equal((await httpRequest(await baton.loggedPort('web'), '/')).body, 'hello');
+  t.match(baton.stderr, `cannot open admin address output file ${path} for writing`);
+  await baton.stop();
+});
+
+for (const [given, workers] of [
+  ['0', 1],
+  ['1', 1],
+  ['3', 3],
+] as const) {
+  t.test(`--concurrency ${given} runs ${workers} worker(s)`, async (t) => {
+    const baton = await serve(t, {}, ['--concurrency', given]);
+    t.equal(await baton.stat('server.concurrency'), workers);
+    const port = await baton.listenerPort('web');
+    t.equal(listeningPorts(baton.pid).filter((each) => each === port).length, workers, 'each has a socket of its own');
+    t.equal((await httpRequest(port, '/')).body, 'hello');
+    await baton.stop();
+  });
+}
+
+t.test('it listens on every IPv4 address, on IPv6, and on both with one listener', { skip: !hasIp6 }, async (t) => {
+  const on = (name: string, address: Config): Config => ({
+    ...httpListener(name, 0, HELLO),
+    address: { socket_address: { port_value: 0, ...address } },
+  });
+  const listeners = [
+    on('any4', { address: '0.0.0.0' }),
+    on('loopback6', { address: '::1' }),
+    on('any6', { address: '::' }),
+    on('both', { address: '::', ipv4_compat: true }),
+  ];
+  const baton = await startBaton(t, { config: bootstrap({ listeners, clusters: [] }), args: ['--concurrency', '2'] });
+  const ask = async (name: string, host: string): Promise<string> => {
+    const port = await baton.listenerPort(name);
+    return httpRequest(port, '/', { host }).then(
+      (answer) => answer.body,
+      (error: NodeJS.ErrnoException) => error.code ?? String(error),
+    );
+  };
+  t.equal(await ask('any4', '127.0.0.1'), 'hello');
+  t.equal(await ask('any4', '127.0.0.99'), 'hello');
+  t.equal(await ask('loopback6', '::1'), 'hello');
+  t.equal(await ask('any6', '::1'), 'hello');
+  t.equal(await ask('any6', '127.0.0.1'), 'ECONNREFUSED', ':: is IPv6 alone unless ipv4_compat says otherwise');
+  t.equal(await ask('both', '::1'), 'hello');
+  t.equal(await ask('both', '127.0.0.1'), 'hello');
+  t.match((await baton.admin('/listeners')).body, /^loopback6::\[::1\]:\d+$/m);
+  await baton.stop();
+});
+
+t.test('with enable_reuse_port: false two workers share one socket, and both serve', async (t) => {
+  const baton = await serve(t, { enable_reuse_port: false }, ['--concurrency', '2']);
+  const port = await baton.listenerPort('web');
+  t.equal(listeningPorts(baton.pid).filter((each) => each === port).length, 1, 'one socket');
+  const served = (worker: number): Promise<number | undefined> =>
+    baton.stat(`listener.127.0.0.1_${port}.worker_${worker}.downstream_cx_total`);
+  await waitFor(
+    async () => {
+      const answers = await Promise.all(Array.from({ length: 100 }, () => httpRequest(port, '/')));
+      if (!answers.every((answer) => answer.body === 'hello')) throw new Error('a connection was not served');
+      return (await served(0))! > 0 && (await served(1))! > 0;
+    },
+    { what: 'both workers to serve' },
+  );
+  await baton.stop();
+});
+
+t.test('two servers can share a port, as reuse_port is there for', async (t) => {
+  const port = await freePort();
+  const config = bootstrap({ listeners: [httpListener('web', port, HELLO)], clusters: [] });
+  const first = await startBaton(t, { config });
+  const second = await startBaton(t, { config });
+  await first.stop();
+  for (let index = 0; index < 10; index++) t.equal((await httpRequest(port, '/')).body, 'hello');
+  await second.stop();
+});
+
+function serve(t: Teardown, listener: Config = {}, args: string[] = [], wait: 'live' | 'spawned' = 'live') {
+  const config = bootstrap({ listeners: [{ ...httpListener('web', 0, HELLO), ...listener }], clusters: [] });
+  return startBaton(t, { config, args, wait });
+}
