@@ -10,6 +10,7 @@ import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
 import type { ForwardingRules } from './forwarding-headers.js';
 import type { HeadLimits } from './h1/head-parser.js';
 import type { HeaderBlockPool } from './header-block.js';
+import type { HeaderLine } from './header-line.js';
 import type { PathNormalizer } from './path-normalization.js';
 import type { ResponseHeaders } from './response-headers.js';
 import type { RouteTable } from './routing/route-table.js';
@@ -32,6 +33,8 @@ export interface ConnectionManagerOptions {
   filters: readonly ChainedFilter[];
   terminal: TerminalFilterFactory;
   forwarding: ForwardingRules;
+  /** Host of HTTP/1.0 requests that name none. */
+  defaultHost: HeaderLine | undefined;
   paths: PathNormalizer | undefined;
   /** What happens to requests with '_' in the name of a field. */
   underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';

@@ -21,6 +21,7 @@ import type { ManagerContext } from './manager-context.js';
 import type { Route } from './routing/route.js';
 
 const EXPECT = knownHeader('expect');
+const HOST = knownHeader('host');
 const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
@@ -125,6 +126,10 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
       this.#encoder.sendContinue();
+    }
+    if (headers.minorVersion === 0 && headers.findId(HOST) < 0) {
+      if (options.defaultHost === undefined) return this.#missingHost();
+      options.defaultHost.addTo(headers);
     }
     if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers) && !this.#acceptUnderscores(headers)) return;
     if (options.paths !== undefined) {
@@ -384,6 +389,11 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+  }
+
+  /** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
+  #missingHost(): void {
+    this.sendLocalReply({ status: 400, body: '', details: 'missing_host_header', flags: 0 });
   }
 
   #acceptUnderscores(headers: HeaderBlock): boolean {

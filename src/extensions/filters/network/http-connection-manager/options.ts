@@ -2,9 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { durationMs } from '../../../../common/duration.js';
+import { headerKey } from '../../../../common/header-names.js';
 import type { Any, HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/forwarding-headers.js';
+import { HeaderLine } from '../../../../http/header-line.js';
 import type { ChainedFilter, ConnectionManagerOptions } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/response-headers.js';
@@ -45,6 +47,9 @@ export function connectionManagerOptions(
     filters,
     terminal,
     forwarding: new ForwardingRules(config, context.identity),
+    defaultHost: http1.default_host_for_http_10
+      ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
+      : undefined,
     paths: PathNormalizer.of(config),
     underscores: common.headers_with_underscores_action ?? 'ALLOW',
     responseHeaders: new ResponseHeaders(
