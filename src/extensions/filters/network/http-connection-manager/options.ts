@@ -29,6 +29,7 @@ export function connectionManagerOptions(
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
   const accessLogs = createAccessLoggers(config.access_log, context);
+  const returnsRequestId = config.always_set_request_id_in_response ?? false;
   const chain: HttpChainContext = { bufferLimit: listener.bufferLimit };
   const { filters, terminal } = createFilters(config.http_filters ?? [], context, chain);
   return {
@@ -58,9 +59,9 @@ export function connectionManagerOptions(
       config.server_name ?? 'baton',
       config.via ?? '',
     ),
-    returnsRequestId: config.always_set_request_id_in_response ?? false,
+    returnsRequestId,
     accessLogs,
-    keepsRequestHeaders: accessLogs.some((log) => log.needs.request.size > 0),
+    keepsRequestHeaders: returnsRequestId || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
     upgrades: new Set(
       (config.upgrade_configs ?? [])
