@@ -16,9 +16,9 @@ export interface Upstream {
 }
 
 /** An HTTP/1.1 server. Its keep-alive never ends by time, so that only the proxy decides when connections close. */
-export function startUpstream(t: Teardown, handler: RequestListener, port = 0): Promise<Upstream> {
+export function startUpstream(t: Teardown, handler: RequestListener, port = 0, host?: string): Promise<Upstream> {
   const server = createHttpServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, handler);
-  return listen(t, server, port);
+  return listen(t, server, port, host);
 }
 
 /** A TCP server that hands each connection to `handler`; half-open connections stay open. */
@@ -59,7 +59,7 @@ export interface EchoedRequest {
   body: string;
 }
 
-async function listen(t: Teardown, server: Server, port: number): Promise<Upstream> {
+async function listen(t: Teardown, server: Server, port: number, host = '127.0.0.1'): Promise<Upstream> {
   const sockets = new Set<Socket>();
   let accepted = 0;
   server.on('connection', (socket: Socket) => {
@@ -69,7 +69,7 @@ async function listen(t: Teardown, server: Server, port: number): Promise<Upstre
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {

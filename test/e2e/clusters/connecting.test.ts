@@ -1,0 +1,119 @@
+// Connecting to hosts: how long it may take, from which address, and what a client is told when it fails.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  bootstrap,
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  freePort,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  tcpListener,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { startBlackHole } from './black-hole.js';
+
+const hole = await startBlackHole(t);
+const closed = await freePort();
+const upstream = await startUpstream(t, ({ socket }, response) => response.end(`from ${socket.remoteAddress}`));
+const access = join(tempDir(t), 'access');
+
+const clusters = [
+  staticCluster('hole', hole, { connect_timeout: '0.2s' }),
+  staticCluster('closed', closed),
+  staticCluster('hole-and-upstream', [hole, upstream.port], { connect_timeout: '0.2s' }),
+  staticCluster('from-5', upstream.port, { upstream_bind_config: source('127.0.0.5') }),
+  staticCluster('from-nowhere', upstream.port, { upstream_bind_config: source('203.0.113.9') }),
+];
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      ...clusters.map(({ name }) => httpListener(name as string, 0, { route_config: routeAllTo(name as string) })),
+      httpListener('retried', 0, {
+        route_config: routeAllTo('hole-and-upstream', {
+          retry_policy: { retry_on: 'connect-failure', num_retries: 3 },
+        }),
+      }),
+      tcpListener('tcp-hole', 0, {
+        cluster: 'hole',
+        access_log: [fileAccessLog(access, '%RESPONSE_FLAGS% %BYTES_SENT%\n')],
+      }),
+      tcpListener('tcp-from-5', 0, { cluster: 'from-5' }),
+      tcpListener('tcp-from-nowhere', 0, { cluster: 'from-nowhere' }),
+    ],
+    clusters,
+  }),
+  args: ['--file-flush-interval-msec', '50'],
+});
+
+t.test('connect_timeout ends a connect that nobody answers: HTTP', async (t) => {
+  const { status, body } = await httpRequest(await baton.listenerPort('hole'), '/');
+  t.equal(status, 503);
+  t.match(body, /^upstream connect error or disconnect\/reset before headers\. reset reason: connection timeout/);
+  t.equal(await baton.stat('cluster.hole.upstream_cx_connect_timeout'), 1);
+  t.equal(await baton.stat('cluster.hole.upstream_cx_connect_fail'), 1);
+  t.equal(await baton.stat('cluster.hole.upstream_cx_active'), 0);
+  t.equal(await baton.stat('cluster.hole.upstream_rq_pending_active'), 0);
+});
+
+t.test('connect_timeout ends a connect that nobody answers: TCP', async (t) => {
+  const client = await connectRaw(t, await baton.listenerPort('tcp-hole'));
+  t.same(await client.readToEnd(), { text: '', closed: 'end' });
+  await baton.waitForStat('cluster.hole.upstream_cx_connect_timeout', 2);
+  const line = await waitFor(() => readFileSync(access, 'utf8'), { what: 'the log line' });
+  t.equal(line, 'UF 0\n');
+});
+
+t.test('a retry after a connect timeout reaches another host', async (t) => {
+  const port = await baton.listenerPort('retried');
+  for (let index = 0; index < 3; index++) t.equal((await httpRequest(port, '/')).status, 200);
+  t.ok((await baton.stat('cluster.hole-and-upstream.upstream_cx_connect_timeout'))! > 0);
+});
+
+t.test('a host that refuses is told to the client with its reason', async (t) => {
+  const { status, body } = await httpRequest(await baton.listenerPort('closed'), '/');
+  t.equal(status, 503);
+  t.match(
+    body,
+    /^upstream connect error or disconnect\/reset before headers\. reset reason: remote connection failure, transport failure reason: .*[Cc]onnection refused/,
+  );
+  t.equal(await baton.stat('cluster.closed.upstream_cx_connect_fail'), 1);
+  t.equal(await baton.stat('cluster.closed.upstream_cx_connect_timeout'), 0);
+});
+
+t.test('source_address is where connections come from', async (t) => {
+  t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).body, 'from 127.0.0.5');
+  t.equal((await httpRequest(await baton.listenerPort('tcp-from-5'), '/')).body, 'from 127.0.0.5');
+});
+
+t.test('a source_address that the machine does not have fails the connect, not the server', async (t) => {
+  const { status } = await httpRequest(await baton.listenerPort('from-nowhere'), '/');
+  t.equal(status, 503);
+  const client = await connectRaw(t, await baton.listenerPort('tcp-from-nowhere'));
+  t.not((await client.readToEnd()).closed, 'open');
+  t.notMatch(baton.stderr, /internal error|\[critical\]/);
+  t.equal(await baton.stat('cluster.from-nowhere.upstream_cx_active'), 0);
+  t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).status, 200);
+});
+
+t.test('a client that leaves while Baton connects leaves nothing behind', async (t) => {
+  const client = await connectRaw(t, await baton.listenerPort('hole'));
+  client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 1);
+  client.reset();
+  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 0);
+  await baton.waitForStat('cluster.hole.upstream_cx_active', 0);
+  await baton.waitForStat('http.hole.downstream_cx_active', 0);
+});
+
+function source(address: string): Config {
+  return { source_address: { address, port_value: 0 } };
+}

@@ -1,0 +1,174 @@
+// Clusters whose hosts are names: a real name server on the loopback interface answers, changes its mind, or is silent.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { NameServer } from '../../upstream/dns/name-server.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+
+/** Ends the answers to requests for /hold. */
+const held: (() => void)[] = [];
+const names = new NameServer();
+await names.start();
+t.teardown(() => names.stop());
+
+/** Listens on all addresses of 127.0.0.0/8, tells which one it was reached at, and uses each connection once. */
+const upstream = await startUpstream(
+  t,
+  ({ socket, url }, response) => {
+    response.setHeader('connection', 'close');
+    if (url === '/hold') held.push(() => response.end(socket.localAddress));
+    else response.end(socket.localAddress);
+  },
+  0,
+  '0.0.0.0',
+);
+
+t.test('STRICT_DNS serves from every address of a name, and follows when they change', async (t) => {
+  names.answers.set('strict.test', { a: ['127.0.0.2', '127.0.0.3'], ttl: 1 });
+  const baton = await serve(t, [dnsCluster('strict', 'STRICT_DNS', 'strict.test')]);
+  t.same(await reached(baton, 'strict', 6), { '127.0.0.2': 3, '127.0.0.3': 3 });
+  t.equal(await baton.stat('cluster.strict.membership_total'), 2);
+
+  const port = await baton.listenerPort('strict');
+  names.answers.set('strict.test', { a: ['127.0.0.3', '127.0.0.4'], ttl: 1 });
+  await waitFor(
+    async () => {
+      const { status, body } = await httpRequest(port, '/');
+      if (status !== 200) throw new Error(`status ${status} while hosts changed`);
+      return body === '127.0.0.4';
+    },
+    { what: 'the new address' },
+  );
+  t.same(await reached(baton, 'strict', 6), { '127.0.0.3': 3, '127.0.0.4': 3 });
+  t.equal(await baton.stat('cluster.strict.membership_change'), 2);
+  t.ok((await baton.stat('cluster.strict.update_success'))! >= 2);
+
+  names.answers.set('strict.test', 'servfail');
+  await waitFor(async () => (await baton.stat('cluster.strict.update_failure'))! > 0, { what: 'a failed update' });
+  t.same(await reached(baton, 'strict', 6), { '127.0.0.3': 3, '127.0.0.4': 3 }, 'known hosts outlive a failure');
+  await baton.stop();
+});
+
+t.test('LOGICAL_DNS uses the first address of a name', async (t) => {
+  names.answers.set('logical.test', { a: ['127.0.0.2', '127.0.0.3'], ttl: 1 });
+  const baton = await serve(t, [dnsCluster('logical', 'LOGICAL_DNS', 'logical.test')]);
+  t.same(await reached(baton, 'logical', 4), { '127.0.0.2': 4 });
+  t.equal(await baton.stat('cluster.logical.membership_total'), 1);
+
+  // A connection that is open stays where it is; new ones go to the new address.
+  const port = await baton.listenerPort('logical');
+  const request = httpRequest(port, '/hold');
+  await waitFor(() => held.length === 1, { what: 'the request that is held' });
+  names.answers.set('logical.test', { a: ['127.0.0.4'], ttl: 1 });
+  await waitFor(async () => (await httpRequest(port, '/')).body === '127.0.0.4', { what: 'the new address' });
+  held[0]!();
+  t.equal((await request).body, '127.0.0.2');
+  t.equal(await baton.stat('cluster.logical.membership_total'), 1);
+  await baton.stop();
+});
+
+t.test('addresses and /etc/hosts names need no name server', async (t) => {
+  const before = names.asked.length;
+  const baton = await serve(t, [
+    dnsCluster('local', 'STRICT_DNS', 'localhost'),
+    dnsCluster('address', 'LOGICAL_DNS', '127.0.0.9'),
+  ]);
+  t.same(await reached(baton, 'local', 2), { '127.0.0.1': 2 });
+  t.same(await reached(baton, 'address', 2), { '127.0.0.9': 2 });
+  t.equal(names.asked.length, before);
+  await baton.stop();
+});
+
+t.test('a name that does not exist stops neither the start nor other clusters, and is asked for again', async (t) => {
+  names.answers.delete('later.test');
+  const baton = await serve(t, [
+    dnsCluster('later', 'STRICT_DNS', 'later.test'),
+    staticCluster('fixed', upstream.port),
+  ]);
+  const port = await baton.listenerPort('later');
+  const { status, body } = await httpRequest(port, '/');
+  t.equal(status, 503);
+  t.equal(body, 'no healthy upstream');
+  t.equal((await httpRequest(await baton.listenerPort('fixed'), '/')).status, 200);
+  names.answers.set('later.test', { a: ['127.0.0.2'] });
+  await waitFor(async () => (await httpRequest(port, '/')).status === 200, { what: 'the name to be found' });
+  await baton.stop();
+});
+
+t.test('a name server that is silent holds up neither signals nor other names', async (t) => {
+  names.answers.set('silent.test', 'hang');
+  names.answers.set('moving.test', { a: ['127.0.0.2'], ttl: 1 });
+  const clusters = [
+    dnsCluster('silent', 'STRICT_DNS', 'silent.test'),
+    dnsCluster('moving', 'STRICT_DNS', 'moving.test'),
+    staticCluster('fixed', upstream.port),
+  ];
+  const baton = await serve(t, clusters);
+  t.equal((await httpRequest(await baton.listenerPort('silent'), '/')).status, 503);
+  t.equal((await httpRequest(await baton.listenerPort('fixed'), '/')).status, 200);
+  names.answers.set('moving.test', { a: ['127.0.0.3'], ttl: 1 });
+  const port = await baton.listenerPort('moving');
+  await waitFor(async () => (await httpRequest(port, '/')).body === '127.0.0.3', { what: 'the other name to move' });
+  await baton.stop();
+
+  const starting = await startBaton(t, { ...options(t, clusters), wait: 'spawned' });
+  await waitFor(() => starting.stderr.includes('loading 3 cluster(s)'), { what: 'the start' });
+  const { code } = await starting.kill('SIGTERM');
+  t.equal(code, 0, 'a start that waits for names can be ended');
+});
+
+function serve(t: Teardown, clusters: Config[]): Promise<BatonProcess> {
+  return startBaton(t, options(t, clusters));
+}
+
+function options(t: Teardown, clusters: Config[]) {
+  const path = join(tempDir(t), 'resolv.conf');
+  writeFileSync(path, `nameserver ${names.address}\noptions timeout:1 attempts:2\n`);
+  return {
+    config: bootstrap({
+      listeners: clusters.map(({ name }) =>
+        httpListener(name as string, 0, { route_config: routeAllTo(name as string) }),
+      ),
+      clusters,
+    }),
+    nodeArgs: ['--import', new URL('./resolv-conf.js', import.meta.url).href],
+    env: { BATON_TEST_RESOLV_CONF: path },
+  };
+}
+
+function dnsCluster(name: string, type: 'STRICT_DNS' | 'LOGICAL_DNS', host: string): Config {
+  const address = { socket_address: { address: host, port_value: upstream.port } };
+  return {
+    name,
+    type,
+    connect_timeout: '2s',
+    dns_lookup_family: 'V4_ONLY',
+    dns_refresh_rate: '0.2s',
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
+  };
+}
+
+/** How many of `count` requests reached which address. */
+async function reached(baton: BatonProcess, listener: string, count: number): Promise<Record<string, number>> {
+  const port = await baton.listenerPort(listener);
+  const result: Record<string, number> = {};
+  for (let index = 0; index < count; index++) {
+    const { body } = await httpRequest(port, '/');
+    result[body] = (result[body] ?? 0) + 1;
+  }
+  return result;
+}

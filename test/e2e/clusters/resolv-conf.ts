@@ -1,0 +1,15 @@
+// Loaded into Baton before itself (--import): makes it read BATON_TEST_RESOLV_CONF where it reads /etc/resolv.conf, so that
+// a name server of the test answers.
+
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+
+const instead = process.env.BATON_TEST_RESOLV_CONF!;
+const { readFileSync, statSync } = fs;
+const redirect = (path: unknown): unknown => (path === '/etc/resolv.conf' ? instead : path);
+
+Object.assign(fs, {
+  readFileSync: (path: unknown, ...rest: unknown[]) => Reflect.apply(readFileSync, fs, [redirect(path), ...rest]),
+  statSync: (path: unknown, ...rest: unknown[]) => Reflect.apply(statSync, fs, [redirect(path), ...rest]),
+});
+syncBuiltinESMExports();
