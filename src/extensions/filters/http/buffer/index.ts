@@ -20,7 +20,10 @@ const OFF = 0;
 export const buffer: HttpFilterExtension<BufferConfig> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.buffer',
-  typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer'],
+  typeUrls: [
+    'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer',
+    'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.BufferPerRoute',
+  ],
   createOnWorker(config): HttpFilterFactory {
     const own = config.max_request_bytes!;
     return {

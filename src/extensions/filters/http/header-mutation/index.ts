@@ -14,7 +14,10 @@ import type { HttpFilterExtension } from '../../../factories.js';
 export const headerMutation: HttpFilterExtension<FilterConfig> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.header_mutation',
-  typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation'],
+  typeUrls: [
+    'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
+    'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute',
+  ],
   createOnWorker(config): HttpFilterFactory {
     const own = compile(config.mutations, 'mutations');
     const isSpecificLast = config.most_specific_header_mutations_wins ?? false;
