@@ -2,7 +2,7 @@
 
 import { type HeaderKey, headerKey } from '../../../../common/header-names.js';
 import type { HeaderBlock } from '../../../../http/header-block.js';
-import { beginLine, endLine } from '../../../../http/header-line.js';
+import { HeaderLine } from '../../../../http/header-line.js';
 
 const SERVICE_TIME = headerKey('x-envoy-upstream-service-time');
 const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
@@ -14,19 +14,19 @@ const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
 /** How long the host has taken, in whole milliseconds. */
 export function setServiceTime(headers: HeaderBlock, milliseconds: number): void {
   headers.removeId(SERVICE_TIME.id);
-  addNumber(headers, SERVICE_TIME, milliseconds);
+  serviceTimes.line(milliseconds).addTo(headers);
 }
 
 /** How long the host has for this try. */
 export function setExpectedTimeout(headers: HeaderBlock, milliseconds: number): void {
   headers.removeId(EXPECTED_TIMEOUT.id);
-  addNumber(headers, EXPECTED_TIMEOUT, milliseconds);
+  expectedTimeouts.line(milliseconds).addTo(headers);
 }
 
 /** Which try this is, the first being 1. */
 export function setAttemptCount(headers: HeaderBlock, attempt: number): void {
   headers.removeId(ATTEMPT_COUNT.id);
-  addNumber(headers, ATTEMPT_COUNT, attempt);
+  attemptCounts.line(attempt).addTo(headers);
 }
 
 /** A circuit breaker refused the request: who sent it should hold back. */
@@ -54,20 +54,31 @@ export function saysOverloaded(headers: HeaderBlock): boolean {
   return headers.findId(OVERLOADED.id) >= 0;
 }
 
-/** Adds a whole number that is not negative. */
-function addNumber(headers: HeaderBlock, key: HeaderKey, value: number): void {
-  let digits = 1;
-  for (let bound = 10; value >= bound; bound *= 10) digits++;
-  const start = beginLine(headers, key, digits);
-  const { bytes } = headers.memory;
-  let rest = value;
-  for (let at = start + digits - 1; at >= start; at--) {
-    const next = Math.floor(rest / 10);
-    bytes[at] = 48 + rest - next * 10;
-    rest = next;
+/** Lines of one field with a whole number, each made when it is first needed: the same few come again and again. */
+class NumberLines {
+  readonly #key: HeaderKey;
+  readonly #small: (HeaderLine | undefined)[] = [];
+  #last: HeaderLine | undefined;
+  #lastValue = -1;
+
+  constructor(key: HeaderKey) {
+    this.#key = key;
   }
-  endLine(headers, key, start, start + digits);
+
+  line(value: number): HeaderLine {
+    if (value < SMALL_NUMBERS) return (this.#small[value] ??= new HeaderLine(this.#key, String(value)));
+    if (this.#last === undefined || value !== this.#lastValue) {
+      this.#last = new HeaderLine(this.#key, String(value));
+      this.#lastValue = value;
+    }
+    return this.#last;
+  }
 }
+
+const SMALL_NUMBERS = 256;
+const serviceTimes = new NumberLines(SERVICE_TIME);
+const expectedTimeouts = new NumberLines(EXPECTED_TIMEOUT);
+const attemptCounts = new NumberLines(ATTEMPT_COUNT);
 
 function takeNumber(headers: HeaderBlock, id: number): number {
   const index = headers.findId(id);
