@@ -39,6 +39,13 @@ export class HeaderMutations {
   apply(headers: HeaderBlock, info: StreamInfo): void {
     for (let i = 0; i < this.#steps.length; i++) this.#steps[i]!.apply(headers, info);
   }
+
+  /** Values may be made from the response itself, which is not on its way yet. */
+  applyToResponse(headers: HeaderBlock, info: StreamInfo): void {
+    info.responseCode = headers.status;
+    info.responseHeaders = headers;
+    this.apply(headers, info);
+  }
 }
 
 /**

@@ -151,7 +151,7 @@ export class Route<C> {
 
   /** Everything that the route changes in a response, locally made ones included. */
   finalizeResponse(headers: HeaderBlock, info: StreamInfo): void {
-    this.responseMutations?.apply(headers, info);
+    this.responseMutations?.applyToResponse(headers, info);
   }
 
   /** Whether the route allows an upgrade (lower case), forbids it, or leaves it to the connection manager (undefined). */

@@ -55,7 +55,7 @@ class HeaderMutationFilter implements HttpFilter {
   }
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
-    for (const { response } of this.#levels) response?.apply(headers, this.#stream.info);
+    for (const { response } of this.#levels) response?.applyToResponse(headers, this.#stream.info);
     return HeadersStatus.Continue;
   }
 }
