@@ -50,7 +50,14 @@ class HeaderMutationFilter implements HttpFilter {
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
-    for (const { request } of this.#levels) request?.apply(headers, this.#stream.info);
+    let isNeeded = false;
+    for (const { request, response } of this.#levels) {
+      request?.apply(headers, this.#stream.info);
+      isNeeded ||= response?.needsRequestHeaders === true;
+    }
+    if (isNeeded && !headers.retain()) {
+      throw new RangeError('no room in the arena for a request head that the response is made from');
+    }
     return HeadersStatus.Continue;
   }
 
