@@ -1,0 +1,59 @@
+// Reads what came over a raw connection as HTTP/1 messages.
+
+export interface Message {
+  /** Of a response; 0 for a request. */
+  status: number;
+  startLine: string;
+  /** Names in lower case; fields that repeat are joined by commas. */
+  headers: Record<string, string>;
+  /** Everything behind the head. */
+  rest: string;
+}
+
+/** The first message of the text. Throws when its head is not complete. */
+export function parseMessage(text: string): Message {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) throw new Error(`no complete head in ${JSON.stringify(text)}`);
+  const [startLine = '', ...lines] = text.slice(0, end).split('\r\n');
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    headers[name] = headers[name] === undefined ? value : `${headers[name]},${value}`;
+  }
+  const status = startLine.startsWith('HTTP/') ? Number(startLine.split(' ')[1]) : 0;
+  return { status, startLine, headers, rest: text.slice(end + 4) };
+}
+
+/** A body in chunks, as far as it came. */
+export interface ChunkedBody {
+  body: string;
+  /** The last chunk and the end of the trailers are there. */
+  isComplete: boolean;
+  trailers: Record<string, string>;
+  rest: string;
+}
+
+/** Reads a chunked body; what is cut off in the middle of a chunk counts. Throws when the framing is wrong. */
+export function dechunk(text: string): ChunkedBody {
+  let body = '';
+  for (;;) {
+    const size = /^([0-9a-f]+)(;[^\r\n]*)?\r\n/i.exec(text);
+    if (size === null) {
+      if (/^[0-9a-f]*(;[^\r\n]*)?\r?$/i.test(text)) return { body, isComplete: false, trailers: {}, rest: text };
+      throw new Error(`no chunk size at ${JSON.stringify(text.slice(0, 100))}`);
+    }
+    text = text.slice(size[0].length);
+    const length = Number.parseInt(size[1]!, 16);
+    if (length === 0) break;
+    body += text.slice(0, length);
+    const end = text.slice(length, length + 2);
+    if (end !== '\r\n'.slice(0, end.length)) throw new Error(`a chunk does not end at ${JSON.stringify(end)}`);
+    text = text.slice(length + 2);
+  }
+  if (text.startsWith('\r\n')) return { body, isComplete: true, trailers: {}, rest: text.slice(2) };
+  if (!text.includes('\r\n\r\n')) return { body, isComplete: false, trailers: {}, rest: text };
+  const { headers, rest } = parseMessage(`trailers\r\n${text}`);
+  return { body, isComplete: true, trailers: headers, rest };
+}

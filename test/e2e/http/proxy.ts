@@ -1,0 +1,81 @@
+// A running Baton with HTTP listeners in front of a test's upstreams, and the shapes of its configuration.
+
+import {
+  type BatonOptions,
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  type HttpAnswer,
+  type HttpRequestOptions,
+  httpListener,
+  httpRequest,
+  startBaton,
+  type Teardown,
+} from '../harness/index.js';
+
+export interface ProxyOptions extends Omit<BatonOptions, 'config'> {
+  /** Connection managers by the name of their listener. */
+  listeners: Record<string, Config>;
+  clusters?: Config[];
+  /** Merged into each listener. */
+  listenerOptions?: Config;
+}
+
+/** A Baton whose listeners are known by name. */
+export interface Proxy {
+  readonly baton: BatonProcess;
+  /** Ports by the name of the listener. */
+  readonly ports: Readonly<Record<string, number>>;
+  /** The port of the first listener. */
+  readonly port: number;
+  /** One request to the first listener, on a connection of its own. */
+  get(path: string, options?: HttpRequestOptions): Promise<HttpAnswer>;
+  /** One request to a listener by its name. */
+  on(listener: string, path: string, options?: HttpRequestOptions): Promise<HttpAnswer>;
+}
+
+export async function startProxy(t: Teardown, options: ProxyOptions): Promise<Proxy> {
+  const { listeners, clusters = [], listenerOptions = {}, ...rest } = options;
+  const names = Object.keys(listeners);
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning'],
+    ...rest,
+    config: bootstrap({
+      listeners: names.map((name) => ({ ...httpListener(name, 0, listeners[name]!), ...listenerOptions })),
+      clusters,
+    }),
+  });
+  const ports: Record<string, number> = {};
+  for (const name of names) ports[name] = await baton.listenerPort(name);
+  const port = ports[names[0]!]!;
+  return {
+    baton,
+    ports,
+    port,
+    get: (path, request) => httpRequest(port, path, request),
+    on: (name, path, request) => httpRequest(ports[name]!, path, request),
+  };
+}
+
+/** A connection manager with one virtual host for every domain. */
+export function managerOf(routes: Config[], more: Config = {}): Config {
+  return { route_config: routeConfig([{ name: 'all', domains: ['*'], routes }]), ...more };
+}
+
+export function routeConfig(virtualHosts: Config[], more: Config = {}): Config {
+  return { name: 'routes', virtual_hosts: virtualHosts, ...more };
+}
+
+/** A route that answers with the text by itself, which shows which route was taken. */
+export function answering(match: Config, text: string, more: Config = {}): Config {
+  return { match, direct_response: { status: 200, body: { inline_string: text } }, ...more };
+}
+
+export function routeTo(match: Config, cluster: string, action: Config = {}, more: Config = {}): Config {
+  return { match, route: { cluster, ...action }, ...more };
+}
+
+/** Element of request_headers_to_add and its kin. */
+export function headerOption(key: string, value: string, more: Config = {}): Config {
+  return { header: { key, value }, ...more };
+}

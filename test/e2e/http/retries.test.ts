@@ -1,0 +1,243 @@
+// When a request is tried again, how often, with what, and when it is not.
+
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { type Config, connectRaw, freePort, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import { parseMessage } from './message.js';
+import { routeConfig, routeTo, startProxy } from './proxy.js';
+import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
+
+const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
+
+/** Attempts by the request's x-test header. */
+const attempts = new Map<string, RawRequest[]>();
+
+// Answers as the test's header says: one word a try, the last one for all further tries.
+const upstream = await startRawUpstream(t, (request) => {
+  const script = /\r\nx-script: (.*?)(\r\n|$)/.exec(request.head)?.[1]?.split(',') ?? ['200'];
+  const key = /\r\nx-test: (.*?)(\r\n|$)/.exec(request.head)?.[1] ?? '';
+  const seen = attempts.get(key) ?? [];
+  attempts.set(key, [...seen, request]);
+  const step = script[Math.min(seen.length, script.length - 1)]!;
+  if (step === 'close') request.socket.end();
+  else if (step === 'reset') request.socket.resetAndDestroy();
+  else if (step === 'half') request.socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (step === 'marked') request.socket.write(response(500, 'marked', { 'x-again': 'yes' }));
+  else if (step === 'overloaded') request.socket.write(response(503, 'overloaded', { 'x-envoy-overloaded': 'true' }));
+  else if (step !== 'hang') request.socket.write(response(Number(step), `try ${seen.length + 1}`));
+});
+const bodies: string[] = [];
+const reader = await startUpstream(t, (request, answer) => {
+  const hash = createHash('sha256');
+  request.on('data', (chunk: Buffer) => hash.update(chunk));
+  request.on('end', () => {
+    bodies.push(`${hash.digest('hex')} ${request.headers['x-envoy-attempt-count']} ${request.trailers['x-end'] ?? ''}`);
+    answer.statusCode = request.headers['x-envoy-attempt-count'] === '3' ? 200 : 503;
+    answer.end();
+  });
+});
+
+const proxy = await startProxy(t, {
+  listeners: {
+    main: {
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          include_request_attempt_count: true,
+          include_attempt_count_in_response: true,
+          routes: retryRoutes(),
+        },
+      ]),
+    },
+    host: {
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          retry_policy: { retry_on: '5xx', num_retries: 2, ...QUICKLY },
+          routes: [
+            routeTo({ prefix: '/own' }, 'raw', { retry_policy: { retry_on: 'retriable-4xx', ...QUICKLY } }),
+            routeTo({ prefix: '/' }, 'raw'),
+          ],
+        },
+      ]),
+    },
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('reader', reader.port),
+    staticCluster('half', [await freePort(), upstream.port]),
+    staticCluster('closed', await freePort()),
+  ],
+});
+
+t.test('the conditions of retry_on decide what is tried again', async (t) => {
+  const cases: [string, string, number, number][] = [
+    // policy, what the host does, status for the client, tries
+    ['none', '503,200', 503, 1],
+    ['5xx', '500,200', 200, 2],
+    ['5xx', '503,200', 200, 2],
+    ['5xx', '404,200', 404, 1],
+    ['5xx', 'close,200', 200, 2],
+    ['5xx', 'reset,200', 200, 2],
+    ['gateway-error', '502,200', 200, 2],
+    ['gateway-error', '503,200', 200, 2],
+    ['gateway-error', '504,200', 200, 2],
+    ['gateway-error', '500,200', 500, 1],
+    ['reset', 'close,200', 200, 2],
+    ['reset', 'reset,200', 200, 2],
+    ['reset', '503,200', 503, 1],
+    ['connect-failure', '503,200', 503, 1],
+    ['connect-failure', 'close,200', 503, 1],
+    ['retriable-4xx', '409,200', 200, 2],
+    ['retriable-4xx', '404,200', 404, 1],
+    ['codes', '418,200', 200, 2],
+    ['codes', '404,200', 404, 1],
+    ['codes', '503,200', 503, 1],
+    ['headers', 'marked,200', 200, 2],
+    ['headers', '500,200', 500, 1],
+    ['two', 'close,409,200', 200, 3],
+    ['5xx', 'overloaded,200', 503, 1],
+  ];
+  for (const [policy, script, status, tries] of cases) {
+    const test = `${policy} ${script}`;
+    const answer = await proxy.get(`/${policy}/`, { headers: { 'x-script': script, 'x-test': test } });
+    t.equal(answer.status, status, test);
+    t.equal(attempts.get(test)!.length, tries, `${test}: tries`);
+    t.equal(answer.headers['x-envoy-attempt-count'], String(tries), `${test}: tries as the client sees them`);
+    const seenByHost = attempts.get(test)!.map(({ head }) => /x-envoy-attempt-count: (\d+)/.exec(head)?.[1]);
+    t.same(
+      seenByHost,
+      Array.from({ length: tries }, (_, index) => `${index + 1}`),
+      `${test}: tries as the host sees them`,
+    );
+  }
+});
+
+t.test('num_retries bounds the tries, and the last answer goes to the client as it is', async (t) => {
+  const cases: [string, number][] = [
+    ['5xx', 2],
+    ['four', 5],
+  ];
+  for (const [policy, tries] of cases) {
+    const { status, body } = await proxy.get(`/${policy}/`, {
+      headers: { 'x-script': '503', 'x-test': `limit ${policy}` },
+    });
+    t.match({ status, body }, { status: 503, body: `try ${tries}` });
+    t.equal(attempts.get(`limit ${policy}`)!.length, tries);
+  }
+});
+
+t.test('the retry policy of a virtual host serves routes that have none', async (t) => {
+  const headers = { 'x-script': '503', 'x-test': 'of the virtual host' };
+  t.equal((await proxy.on('host', '/', { headers })).body, 'try 3');
+  const own = { 'x-script': '503,200', 'x-test': 'of the route' };
+  t.equal((await proxy.on('host', '/own', { headers: own })).body, 'try 1');
+});
+
+t.test('a host that takes no connections is left for the next', async (t) => {
+  for (let i = 0; i < 6; i++) t.equal((await proxy.get('/failure/half')).status, 200);
+  const { status, body } = await proxy.get('/failure/closed');
+  t.equal(status, 503);
+  t.match(body, /^upstream connect error or disconnect\/reset before headers\. /);
+  t.match(body, /reset reason: remote connection failure/);
+});
+
+t.test('only requests with one of the retriable_request_headers are tried again', async (t) => {
+  const request = (test: string, headers: Record<string, string>) =>
+    proxy.get('/marked/', { headers: { 'x-script': '503,200', 'x-test': test, ...headers } });
+  t.equal((await request('without the header', {})).status, 503);
+  t.equal((await request('with the header', { 'x-idempotent': '1' })).status, 200);
+});
+
+t.test('a try that takes too long is given up for another, within the time of the whole request', async (t) => {
+  const headers = { 'x-script': 'hang,200', 'x-test': 'per try' };
+  const { status, body } = await proxy.get('/per-try/', { headers });
+  t.match({ status, body }, { status: 200, body: 'try 2' });
+  const never = { 'x-script': 'hang', 'x-test': 'hanging tries' };
+  t.match(await proxy.get('/per-try/', { headers: never }), { status: 504, body: 'upstream request timeout' });
+  t.equal(attempts.get('hanging tries')!.length, 3);
+  const whole = { 'x-script': 'hang', 'x-test': 'whole request' };
+  t.match(await proxy.get('/whole/', { headers: whole }), { status: 504, body: 'upstream request timeout' });
+  t.ok(attempts.get('whole request')!.length <= 3, 'the limit of the request ends the tries');
+});
+
+t.test('retries wait for their back-off', async (t) => {
+  const headers = { 'x-script': '503,200', 'x-test': 'back-off' };
+  t.match(await proxy.get('/patient/', { headers }), { status: 504, body: 'upstream request timeout' });
+  t.equal(attempts.get('back-off')!.length, 1, 'the second try would have come within an hour');
+});
+
+t.test('every try has the whole body and the trailers', async (t) => {
+  const body = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7919) % 251));
+  const digest = createHash('sha256').update(body).digest('hex');
+  t.equal((await proxy.get('/body/', { method: 'POST', body })).status, 200);
+  t.same(bodies.splice(0), [`${digest} 1 `, `${digest} 2 `, `${digest} 3 `]);
+
+  const chunked = await connectRaw(t, proxy.port);
+  chunked.write('POST /body/ HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n');
+  chunked.write('3\r\nabc\r\n');
+  // The first part is on its way before the rest follows.
+  chunked.write('2\r\nde\r\n0\r\nx-end: yes\r\n\r\n');
+  t.equal(parseMessage(await chunked.readUntil('\r\n\r\n')).status, 200);
+  const short = createHash('sha256').update('abcde').digest('hex');
+  t.same(bodies.splice(0), [`${short} 1 yes`, `${short} 2 yes`, `${short} 3 yes`]);
+});
+
+t.test('a body beyond the buffer limit is not kept: the request gets its one try', async (t) => {
+  const body = Buffer.alloc(3000, 'x');
+  t.equal((await proxy.get('/large-body/', { method: 'POST', body })).status, 503);
+  t.equal(bodies.splice(0).length, 1);
+  t.equal((await proxy.get('/large-body/', { method: 'POST', body: body.subarray(0, 1000) })).status, 200);
+  t.equal(bodies.splice(0).length, 3, 'a smaller one is tried again');
+});
+
+t.test('a response that has begun is not tried again', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: half,200\r\nx-test: begun\r\n\r\n');
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 200, rest: 'half' });
+  t.equal(attempts.get('begun')!.length, 1);
+});
+
+t.test('nothing is tried for a client that has left', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /later/ HTTP/1.1\r\nhost: a\r\nx-script: 503,200\r\nx-test: left\r\n\r\n');
+  await waitFor(() => attempts.get('left')?.length === 1);
+  connection.reset();
+  // Requests of others pass by, longer than the back-off lasts.
+  const end = performance.now() + 400;
+  while (performance.now() < end) await proxy.get('/none/');
+  t.equal(attempts.get('left')!.length, 1);
+});
+
+function retryRoutes(): Config[] {
+  const policy = (name: string, retry: Config, action: Config = {}, cluster = 'raw', more: Config = {}) =>
+    routeTo({ prefix: `/${name}/` }, cluster, { retry_policy: { ...QUICKLY, ...retry }, ...action }, more);
+  return [
+    routeTo({ prefix: '/none/' }, 'raw'),
+    policy('5xx', { retry_on: '5xx' }),
+    policy('four', { retry_on: '5xx', num_retries: 4 }),
+    policy('gateway-error', { retry_on: 'gateway-error' }),
+    policy('reset', { retry_on: 'reset' }),
+    policy('connect-failure', { retry_on: 'connect-failure' }),
+    policy('retriable-4xx', { retry_on: 'retriable-4xx' }),
+    policy('codes', { retry_on: 'retriable-status-codes', retriable_status_codes: [418] }),
+    policy('headers', { retry_on: 'retriable-headers', retriable_headers: [{ name: 'x-again', present_match: true }] }),
+    policy('two', { retry_on: 'reset,retriable-4xx', num_retries: 5 }),
+    policy('marked', { retry_on: '5xx', retriable_request_headers: [{ name: 'x-idempotent', present_match: true }] }),
+    policy('per-try', { retry_on: '5xx', num_retries: 2, per_try_timeout: '0.25s' }),
+    policy('whole', { retry_on: '5xx', num_retries: 100, per_try_timeout: '0.2s' }, { timeout: '0.5s' }),
+    policy(
+      'patient',
+      { retry_on: '5xx', retry_back_off: { base_interval: '3600s', max_interval: '3600s' } },
+      { timeout: '0.3s' },
+    ),
+    policy('later', { retry_on: '5xx', retry_back_off: { base_interval: '0.2s', max_interval: '0.2s' } }),
+    policy('body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader'),
+    policy('large-body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader', { per_request_buffer_limit_bytes: 2000 }),
+    routeTo({ prefix: '/failure/half' }, 'half', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
+    routeTo({ prefix: '/failure/closed' }, 'closed', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
+  ];
+}

@@ -1,0 +1,206 @@
+// What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
+
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  waitFor,
+} from '../harness/index.js';
+import { parseMessage } from './message.js';
+import { answering, managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
+
+/** Short enough for a test, long enough for a busy machine. */
+const SOON = '0.25s';
+
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  if (path.startsWith('/answer')) socket.write(response(200, 'yes'));
+  if (path.startsWith('/half')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+});
+const slowly = await startUpstream(t, (_request, answer) => {
+  let left = 8;
+  const timer = setInterval(() => {
+    answer.write('.');
+    if (--left > 0) return;
+    clearInterval(timer);
+    answer.end();
+  }, 200);
+});
+const silent = await startDeafServer(t);
+
+const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
+const proxy = await startProxy(t, {
+  listeners: {
+    routes: managerOf([
+      toRaw('/hang/timeout', { timeout: SOON }),
+      toRaw('/half/timeout', { timeout: SOON }),
+      toRaw('/hang/try', { timeout: '60s', retry_policy: { retry_on: 'connect-failure', per_try_timeout: SOON } }),
+      toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON }),
+      toRaw('/answer', { timeout: SOON }),
+      routeTo({ prefix: '/deaf' }, 'deaf'),
+      toRaw('/'),
+    ]),
+    idleStreams: managerOf(
+      [toRaw('/hang/patient', { idle_timeout: '0s', timeout: '1s' }), toRaw('/', { timeout: '0s' })],
+      {
+        stream_idle_timeout: SOON,
+      },
+    ),
+    movingStreams: managerOf([routeTo({ prefix: '/' }, 'slowly', { timeout: '0s' })], { stream_idle_timeout: '1s' }),
+    requests: managerOf([toRaw('/')], { request_timeout: SOON }),
+    heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
+    idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
+    oldConnections: managerOf([toRaw('/')], { common_http_protocol_options: { max_connection_duration: SOON } }),
+    delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('slowly', slowly.port),
+    staticCluster('deaf', silent, { connect_timeout: SOON }),
+  ],
+});
+
+t.test('a route answers 504 when its timeout ends, and lets go of the host', async (t) => {
+  const { status, body } = await proxy.on('routes', '/hang/timeout');
+  t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
+  await waitFor(() => upstream.sockets.size === 0, { what: 'the abandoned connection to be closed' });
+});
+
+t.test('a response that has begun is broken off when the timeout ends', async (t) => {
+  const { text } = await rawExchange(proxy.ports['routes']!, 'GET /half/timeout HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(text, /\r\n\r\nhalf$/, 'what came is passed on, and nothing is made up');
+});
+
+t.test('the timeout of a route begins when the request is complete', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['routes']!);
+  connection.write('POST /answer HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n1');
+  // Longer than the timeout; nothing can be awaited, for nothing should happen.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  connection.write('2');
+  t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
+});
+
+t.test('a try that takes too long is answered 504 when it may not be repeated', async (t) => {
+  const { status, body } = await proxy.on('routes', '/hang/try');
+  t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
+});
+
+t.test('a client outside does not say how long the proxy waits', async (t) => {
+  const headers = { 'x-envoy-upstream-rq-timeout-ms': '1', 'x-envoy-expected-rq-timeout-ms': '1' };
+  const { status } = await proxy.on('routes', '/hang/timeout', { headers });
+  t.equal(status, 504);
+  const { head } = upstream.requests.at(-1)!;
+  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 250(\r\n|$)/, 'the host learns how long the proxy waits');
+  t.notMatch(head, /x-envoy-upstream-rq-timeout-ms|timeout-ms: 1(\r\n|$)/);
+});
+
+t.test('a host that does not take connections in time is answered 503', async (t) => {
+  const { status, body } = await proxy.on('routes', '/deaf');
+  t.equal(status, 503);
+  t.match(body, /^upstream connect error or disconnect\/reset before headers\. reset reason: /);
+  t.match(body, /connection timeout/);
+});
+
+t.test('a stream on which nothing moves ends', async (t) => {
+  const port = proxy.ports['idleStreams']!;
+  const waiting = await proxy.on('idleStreams', '/hang');
+  t.match(waiting, { status: 504, body: 'stream timeout' }, 'waiting for the host: 504');
+  const uploading = await rawExchange(port, 'POST /hang HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n1');
+  t.match(
+    parseMessage(uploading.text),
+    { status: 408, headers: { connection: 'close' }, rest: 'stream timeout' },
+    'waiting for the client',
+  );
+  const broken = await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
+  t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
+  t.match(
+    await proxy.on('idleStreams', '/hang/patient'),
+    { status: 504, body: 'upstream request timeout' },
+    'a route may lift the limit',
+  );
+});
+
+t.test('a stream that moves lives longer than its idle timeout', async (t) => {
+  t.match(await proxy.on('movingStreams', '/'), { status: 200, body: '........' });
+});
+
+t.test('a request that is not complete in time is answered 408', async (t) => {
+  const slow = await rawExchange(
+    proxy.ports['requests']!,
+    'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n',
+  );
+  t.match(parseMessage(slow.text), { status: 408, headers: { connection: 'close' }, rest: 'request timeout' });
+  const complete = await connectRaw(t, proxy.ports['requests']!);
+  complete.write('POST /hang HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
+  await waitFor(() => upstream.requests.at(-1)!.method === 'POST' && upstream.sockets.size > 0);
+  const { socket } = upstream.requests.at(-1)!;
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  socket.write(response(200, 'late'));
+  t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete one has time');
+});
+
+t.test('a request head that is not complete in time is answered 408', async (t) => {
+  const { text, closed } = await rawExchange(proxy.ports['heads']!, 'GET /hang HTTP/1.1\r\nhost');
+  t.match(parseMessage(text), { status: 408, headers: { connection: 'close' } });
+  t.equal(closed, 'end');
+});
+
+t.test('idle connections are closed, busy ones are not', async (t) => {
+  const unused = await rawExchange(proxy.ports['idleConnections']!, '');
+  t.same(unused, { text: '', closed: 'end' }, 'before the first request');
+  const used = await connectRaw(t, proxy.ports['idleConnections']!);
+  used.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => upstream.requests.at(-1)!.path === '/hang');
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  upstream.requests.at(-1)!.socket.write(response(200, 'late'));
+  t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
+  t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
+});
+
+t.test('a connection ends when it is old enough', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['oldConnections']!);
+  connection.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
+  t.equal((await connection.readToEnd()).closed, 'end');
+});
+
+t.test('a client that is still sending reads the whole answer before the connection ends', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['delayedClose']!);
+  connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n');
+  const answer = await connection.readUntil(/\r\n\r\nno/);
+  t.match(parseMessage(answer), { status: 200, headers: { connection: 'close' }, rest: 'no' });
+  // The rest of the upload meets a proxy that no longer wants it, and that still does not reset the connection.
+  connection.write('x'.repeat(100_000));
+  await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
+});
+
+/** A server whose queue is full: the system answers no further connection attempt. */
+async function startDeafServer(t: Teardown): Promise<number> {
+  const worker = new Worker(
+    `const { createServer } = require('node:net');
+     const { parentPort } = require('node:worker_threads');
+     const server = createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+       parentPort.postMessage(server.address().port);
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+     });`,
+    { eval: true },
+  );
+  t.teardown(() => worker.terminate());
+  const [port] = (await once(worker, 'message')) as [number];
+  const { connect } = await import('node:net');
+  // More attempts than the queue holds; some never succeed, and all go with the test.
+  for (let i = 0; i < 8; i++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    t.teardown(() => socket.destroy());
+    if (i === 0) await once(socket, 'connect');
+  }
+  return port;
+}

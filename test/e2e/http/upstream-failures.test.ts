@@ -1,0 +1,198 @@
+// What clients see when a host fails: an answer that says so, or a broken response; never one that looks whole.
+
+import t from 'tap';
+import { connectRaw, freePort, rawExchange, startTcpUpstream, staticCluster, waitFor } from '../harness/index.js';
+import { dechunk, parseMessage } from './message.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
+
+const OK = 'HTTP/1.1 200 OK\r\n';
+const FAILED = /^upstream connect error or disconnect\/reset before headers\. reset reason: /;
+
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  const bytes = answers()[path];
+  if (bytes === undefined) return;
+  socket.write(bytes, 'latin1');
+  if (path.startsWith('/ends')) socket.end();
+  if (path.startsWith('/resets')) setImmediate(() => socket.resetAndDestroy());
+});
+const immediately = await startTcpUpstream(t, (socket) => socket.resetAndDestroy());
+const talkative = await startTcpUpstream(t, (socket) => socket.write('220 mail.test ESMTP\r\n'));
+
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf([
+      routeTo({ prefix: '/cluster/none' }, 'none'),
+      routeTo({ prefix: '/cluster/unhealthy' }, 'unhealthy'),
+      routeTo({ prefix: '/cluster/closed' }, 'closed'),
+      routeTo({ prefix: '/cluster/resetting' }, 'resetting'),
+      routeTo({ prefix: '/cluster/talkative' }, 'talkative'),
+      routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
+    ]),
+  },
+  clusters: [
+    staticCluster('none', []),
+    { ...staticCluster('unhealthy', upstream.port), ...unhealthyHost(upstream.port) },
+    staticCluster('closed', await freePort()),
+    staticCluster('resetting', immediately.port),
+    staticCluster('talkative', talkative.port),
+    staticCluster('raw', upstream.port),
+  ],
+});
+
+t.test('without a host that works the answer is 503', async (t) => {
+  t.match(await proxy.get('/cluster/none'), { status: 503, body: 'no healthy upstream' });
+  t.match(await proxy.get('/cluster/unhealthy'), { status: 503, body: 'no healthy upstream' });
+  const refused = await proxy.get('/cluster/closed');
+  t.equal(refused.status, 503);
+  t.match(refused.body, FAILED);
+  t.match(refused.body, /remote connection failure.*Connection refused/);
+  for (let i = 0; i < 5; i++) t.equal((await proxy.get('/cluster/resetting')).status, 503);
+});
+
+t.test('a host that leaves before its answer is a 503', async (t) => {
+  for (const path of ['/ends/at-once', '/resets/at-once', '/ends/in-the-head', '/resets/in-the-head']) {
+    const { status, body } = await proxy.get(path);
+    t.equal(status, 503, path);
+    t.match(body, FAILED, path);
+    t.match(body, /connection termination/, path);
+  }
+});
+
+t.test('a response that the host does not finish is broken for the client too', async (t) => {
+  const cases: [string, string][] = [
+    ['/ends/in-the-body', 'half'],
+    ['/resets/in-the-body', 'half'],
+    ['/ends/behind-the-head', ''],
+    ['/ends/in-a-chunk', 'halfha'],
+    ['/resets/in-a-chunk', 'halfha'],
+    ['/ends/between-chunks', 'half'],
+    ['/ends/in-the-trailers', 'half'],
+  ];
+  for (const [path, sent] of cases) {
+    const { text } = await rawExchange(proxy.port, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    const { status, headers, rest } = parseMessage(text);
+    t.equal(status, 200, path);
+    const isChunked = headers['transfer-encoding'] === 'chunked';
+    if (!isChunked) t.equal(headers['content-length'], '10', `${path}: the length is still what it was`);
+    const { body, isComplete } = isChunked ? dechunk(rest) : { body: rest, isComplete: rest.length === 10 };
+    t.notOk(isComplete, `${path}: no end`);
+    t.ok(sent.startsWith(body), `${path}: nothing is made up`);
+    await t.rejects(proxy.get(path), `${path}: an HTTP client reports an error`);
+  }
+});
+
+t.test('a body without length ends with the connection', async (t) => {
+  const { status, body } = await proxy.get('/ends/without-length');
+  t.match({ status, body }, { status: 200, body: 'until the end' });
+  const { text } = await rawExchange(
+    proxy.port,
+    'GET /ends/without-length HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+  );
+  t.match(parseMessage(text).headers, { 'transfer-encoding': 'chunked' }, 'and has an end of its own for the client');
+});
+
+t.test('what is no HTTP response is a 502', async (t) => {
+  const paths = Object.keys(answers()).filter((path) => path.startsWith('/garbage'));
+  for (const path of paths) {
+    const { status, body } = await proxy.get(path);
+    t.equal(status, 502, path);
+    t.match(body, FAILED, path);
+    t.match(body, /protocol error/, path);
+  }
+  const early = await proxy.get('/cluster/talkative');
+  t.ok([502, 503].includes(early.status), `a host that talks first: ${early.status}`);
+  t.match(await proxy.get('/whole'), { status: 200, body: 'whole' }, 'others are served');
+});
+
+t.test('a response that turns into nonsense is broken off', async (t) => {
+  for (const path of ['/nonsense/bad-chunk', '/nonsense/bad-trailer']) {
+    const { text } = await rawExchange(proxy.port, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    const { status, rest } = parseMessage(text);
+    t.equal(status, 200, path);
+    t.notOk(dechunk(rest).isComplete, `${path}: no end`);
+  }
+});
+
+t.test('bytes behind a response never reach another request', async (t) => {
+  for (let i = 0; i < 4; i++) {
+    t.match(await proxy.get('/surplus'), { status: 200, body: 'mine' });
+    t.match(await proxy.get('/whole'), { status: 200, body: 'whole' });
+  }
+});
+
+t.test('a client that leaves takes its request from the host', async (t) => {
+  for (const leave of ['end', 'reset'] as const) {
+    await waitFor(() => upstream.requests.every(({ path, socket }) => path !== '/hang' || socket.destroyed));
+    const { length } = upstream.requests;
+    const connection = await connectRaw(t, proxy.port);
+    connection.write('POST /hang HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf');
+    await waitFor(() => upstream.requests.length > length);
+    const { socket } = upstream.requests.at(-1)!;
+    connection[leave]();
+    await waitFor(() => socket.destroyed, { what: `the host to see the end after ${leave}` });
+    t.pass(`${leave} in the middle of the request`);
+  }
+  const { length } = upstream.requests;
+  const waiting = await connectRaw(t, proxy.port);
+  waiting.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => upstream.requests.length > length);
+  waiting.reset();
+  await waitFor(() => upstream.requests.at(-1)!.socket.destroyed);
+  t.pass('reset while waiting for the answer');
+});
+
+t.test('a client that only ends its direction still gets its answer', async (t) => {
+  const { length } = upstream.requests;
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+  connection.end();
+  await waitFor(() => upstream.requests.length > length);
+  upstream.requests.at(-1)!.socket.write(response(200, 'late'));
+  t.match(parseMessage((await connection.readToEnd()).text), { status: 200, rest: 'late' });
+});
+
+/** What the host answers by path; nothing to others. */
+function answers(): Record<string, string> {
+  const length = `${OK}content-length: 10\r\n\r\n`;
+  const chunked = `${OK}transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n`;
+  return {
+    '/whole': response(200, 'whole'),
+    '/surplus': `${response(200, 'mine')}${response(200, 'yours')}`,
+    '/ends/at-once': '',
+    '/resets/at-once': '',
+    '/ends/in-the-head': 'HTTP/1.1 200 OK\r\ncontent-len',
+    '/resets/in-the-head': 'HTTP/1.1 200 OK\r\ncontent-len',
+    '/ends/in-the-body': `${length}half`,
+    '/resets/in-the-body': `${length}half`,
+    '/ends/behind-the-head': length,
+    '/ends/in-a-chunk': `${chunked}9\r\nha`,
+    '/resets/in-a-chunk': `${chunked}9\r\nha`,
+    '/ends/between-chunks': chunked,
+    '/ends/in-the-trailers': `${chunked}0\r\nx-a: b\r\n`,
+    '/ends/without-length': `${OK}\r\nuntil the end`,
+    '/nonsense/bad-chunk': `${chunked}xyz\r\n`,
+    '/nonsense/bad-trailer': `${chunked}0\r\nx a: b\r\n\r\n`,
+    '/garbage/text': 'hello\r\n\r\n',
+    '/garbage/version': 'HTTP/3.1 200 OK\r\ncontent-length: 0\r\n\r\n',
+    '/garbage/status': 'HTTP/1.1 20 OK\r\ncontent-length: 0\r\n\r\n',
+    '/garbage/two-lengths': `${OK}content-length: 1\r\ncontent-length: 2\r\n\r\nab`,
+    '/garbage/both': `${OK}content-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    '/garbage/field': `${OK}no colon\r\n\r\n`,
+    '/garbage/name': `${OK}bad name: a\r\ncontent-length: 0\r\n\r\n`,
+    '/garbage/value': `${OK}a: b\0c\r\ncontent-length: 0\r\n\r\n`,
+    '/garbage/large-head': `${OK}a: ${'x'.repeat(70 * 1024)}\r\ncontent-length: 0\r\n\r\n`,
+    '/garbage/many-fields': `${OK}${'a: b\r\n'.repeat(1001)}content-length: 0\r\n\r\n`,
+  };
+}
+
+function unhealthyHost(port: number): object {
+  const endpoint = { address: { socket_address: { address: '127.0.0.1', port_value: port } } };
+  return {
+    load_assignment: {
+      cluster_name: 'unhealthy',
+      endpoints: [{ lb_endpoints: [{ endpoint, health_status: 'UNHEALTHY' }] }],
+    },
+    common_lb_config: { healthy_panic_threshold: { value: 0 } },
+  };
+}
