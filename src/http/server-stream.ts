@@ -39,6 +39,8 @@ export interface StreamConnection extends EdgeConnection {
   wakeWithin(timeoutMs: number): void;
   /** The stream is over and may be used again in a later turn. */
   streamFinished(stream: ServerStream): void;
+  /** Something threw that concerns this connection, maybe while another one was served. */
+  onFault(error: unknown): void;
 }
 
 export class ServerStream implements RequestDecoder, ResponseStream {
@@ -361,29 +363,59 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       stats.http.increment(HttpStats.at.downstream_rq_1xx + classOf - 1);
       stats.listener.increment(ListenerHttpStats.at.downstream_rq_1xx + classOf - 1);
     }
-    if (endStream) {
-      const encoder = this.#encoder;
-      this.#finish();
-      encoder.headers(headers, true);
-      return;
-    }
+    if (endStream) return this.#endWithHeaders(headers);
     if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
     this.#encoder.headers(headers, false);
   }
 
   #sendData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
-    const encoder = this.#encoder;
-    // Finished first: when the last byte is out, the codec may begin the next request in the same call.
-    if (endStream) this.#finish();
-    encoder.data(offset, length, endStream);
+    if (endStream) this.#endWithData(offset, length);
+    else this.#encoder.data(offset, length, false);
   }
 
   #sendTrailers(trailers: HeaderBlock): void {
     this.info.responseTrailers = trailers;
+    this.#endWithTrailers(trailers);
+  }
+
+  // Finished first: when the last byte is out, the codec may begin the next request in the same call. An exception then
+  // finds no stream that the upstream connection, which these calls come from, could end: the client's connection ends.
+
+  #endWithHeaders(headers: HeaderBlock): void {
+    const { connection } = this;
     const encoder = this.#encoder;
-    this.#finish();
-    encoder.trailers(trailers);
+    try {
+      this.#finish();
+      encoder.headers(headers, true);
+    } catch (error) {
+      connection.onFault(error);
+      throw error;
+    }
+  }
+
+  #endWithData(offset: number, length: number): void {
+    const { connection } = this;
+    const encoder = this.#encoder;
+    try {
+      this.#finish();
+      encoder.data(offset, length, true);
+    } catch (error) {
+      connection.onFault(error);
+      throw error;
+    }
+  }
+
+  #endWithTrailers(trailers: HeaderBlock): void {
+    const { connection } = this;
+    const encoder = this.#encoder;
+    try {
+      this.#finish();
+      encoder.trailers(trailers);
+    } catch (error) {
+      connection.onFault(error);
+      throw error;
+    }
   }
 
   #requestCompleted(): void {
