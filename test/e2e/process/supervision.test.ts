@@ -1,0 +1,179 @@
+// A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
+
+import { readdirSync } from 'node:fs';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startEchoUpstream,
+  staticCluster,
+  tcpListener,
+  waitFor,
+} from '../harness/index.js';
+import { openStream, type Stream, startPeers } from '../tcp/stream.js';
+import { startBreakableBaton } from './fault-injection.js';
+
+const CONNECTIONS = 24;
+
+const echo = await startEchoUpstream(t);
+const peers = await startPeers(t);
+const config = bootstrap({
+  listeners: [
+    tcpListener('wire', 0, { cluster: 'peers' }),
+    httpListener('web', 0, { route_config: routeAllTo('echo') }),
+    { ...httpListener('shared', 0, { route_config: routeAllTo('echo') }), enable_reuse_port: false },
+  ],
+  clusters: [
+    // Every place is taken before the death: after it, those of the dead worker must be free again.
+    staticCluster('peers', peers.port, { circuit_breakers: { thresholds: [{ max_connections: CONNECTIONS }] } }),
+    staticCluster('echo', echo.port),
+  ],
+});
+
+t.test('a worker that dies', async (t) => {
+  const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
+  const ports = {
+    wire: await baton.listenerPort('wire'),
+    web: await baton.listenerPort('web'),
+    shared: await baton.listenerPort('shared'),
+  };
+  const clients: Stream[] = [];
+  const servers: Stream[] = [];
+  for (let index = 0; index < CONNECTIONS; index++) {
+    clients.push(await openStream(t, ports.wire));
+    servers.push(await peers.next());
+  }
+  for (let index = 0; index < 20; index++) await httpRequest(ports.web, '/before');
+  const listener = `listener.127.0.0.1_${ports.wire}`;
+  await baton.waitForStat(`${listener}.downstream_cx_active`, CONNECTIONS);
+  const before = await counters(baton);
+  const onWorker = [
+    (await baton.stat(`${listener}.worker_0.downstream_cx_active`))!,
+    (await baton.stat(`${listener}.worker_1.downstream_cx_active`))!,
+  ];
+  t.comment(`connections of the workers: ${onWorker.join(' and ')}`);
+
+  const dead = await killWorker('throw');
+  const diedAt = performance.now();
+  // Connections that come now wait for the new worker: none is refused, none is lost.
+  await Promise.all(Array.from({ length: 40 }, () => httpRequest(ports.web, '/after')));
+  t.comment(`all listen sockets served again ${Math.round(performance.now() - diedAt)} ms after the death`);
+  await Promise.all(Array.from({ length: 40 }, () => httpRequest(ports.shared, '/after')));
+
+  await t.test('loses its connections, on both sides, and no others', async () => {
+    const survivors = CONNECTIONS - onWorker[dead]!;
+    await waitFor(() => clients.filter((client) => client.closed === 'open').length === survivors, {
+      what: `the end of ${onWorker[dead]} connections`,
+    });
+    for (const [index, client] of clients.entries()) {
+      if (client.closed !== 'open') {
+        // Its server has the other end, whichever of the streams that is.
+        continue;
+      }
+      void client.write(`still here ${String(index).padStart(3)}`);
+    }
+    await waitFor(() => servers.filter((server) => server.head.startsWith('still here')).length === survivors, {
+      what: 'bytes of the survivors',
+    });
+    await waitFor(() => servers.filter((server) => server.closed !== 'open').length === onWorker[dead], {
+      what: 'the end of the upstream connections',
+    });
+  });
+
+  await t.test('gives back its share of gauges and limits', async (t) => {
+    const survivors = CONNECTIONS - onWorker[dead]!;
+    await baton.waitForStat(`${listener}.downstream_cx_active`, survivors);
+    t.equal(await baton.stat(`${listener}.worker_${dead}.downstream_cx_active`), 0);
+    t.equal(await baton.stat('cluster.peers.upstream_cx_active'), survivors);
+    t.equal(await baton.stat('cluster.peers.circuit_breakers.default.cx_open'), 0);
+    for (let index = survivors; index < CONNECTIONS; index++) {
+      const client = await openStream(t, ports.wire);
+      const server = await peers.next();
+      void server.write('welcome');
+      await client.receives(7);
+    }
+    await baton.waitForStat('cluster.peers.upstream_cx_active', CONNECTIONS);
+  });
+
+  await t.test('leaves its counters', async (t) => {
+    const after = await counters(baton);
+    for (const [name, value] of before) t.ok(after.get(name)! >= value, `${name}: ${value}, then ${after.get(name)}`);
+    t.equal(await baton.stat('http.web.downstream_rq_total'), 60);
+    t.equal(await baton.stat('cluster.echo.upstream_rq_total'), 100);
+    t.equal(await baton.stat('cluster.echo.upstream_rq_200'), 100, 'a counter that was born in traffic');
+  });
+
+  await t.test('is told of in the log, with its stack', (t) => {
+    t.match(baton.stderr, /\[critical\].*\n?.*injected exception/);
+    t.match(baton.stderr, /at .*faults\.js:\d+/);
+    t.end();
+  });
+  t.equal((await baton.admin('/ready')).status, 200);
+  await baton.stop();
+});
+
+for (const death of ['reject', 'exit', 'exhaust-memory'] as const) {
+  t.test(`a worker that dies of ${death} is replaced`, async (t) => {
+    const nodeArgs = death === 'exhaust-memory' ? ['--max-old-space-size=48'] : [];
+    const { baton, killWorker } = await startBreakableBaton(t, { config, nodeArgs, args: ['--concurrency', '2'] });
+    const port = await baton.listenerPort('web');
+    for (let index = 0; index < 10; index++) await httpRequest(port, '/');
+    await killWorker(death);
+    for (let index = 0; index < 20; index++) t.equal((await httpRequest(port, '/')).status, 200);
+    await baton.waitForStat('http.web.downstream_rq_total', 30);
+    await baton.waitForStat('http.web.downstream_cx_active', 0);
+    await baton.stop();
+  });
+}
+
+t.test('workers that die again and again leave no descriptor behind, and are replaced each time', async (t) => {
+  const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
+  const port = await baton.listenerPort('web');
+  const load = async (): Promise<void> => {
+    await Promise.all(Array.from({ length: 16 }, () => httpRequest(port, '/')));
+  };
+  await killWorker('throw');
+  await load();
+  const descriptors = await settledDescriptors(baton.pid);
+  for (let index = 0; index < 4; index++) {
+    await killWorker('throw');
+    await load();
+  }
+  const after = await settledDescriptors(baton.pid);
+  // Idle connections of the pools come and go.
+  t.ok(after <= descriptors + 16, `${descriptors} descriptors before, ${after} after four deaths`);
+  t.equal(await baton.stat('http.web.downstream_rq_total'), 80);
+  // The next one is being started again when the end comes.
+  await killWorker('throw');
+  await baton.stop();
+});
+
+/** All counters; histograms and gauges are left out. */
+async function counters(baton: BatonProcess): Promise<Map<string, number>> {
+  const { body } = await baton.admin('/stats');
+  const all = new Map<string, number>();
+  for (const line of body.split('\n')) {
+    const match = /^(\S+(?:_total|_destroy|_success|_\dxx|_\d{3})): (\d+)$/.exec(line);
+    if (match !== null) all.set(match[1]!, Number(match[2]));
+  }
+  return all;
+}
+
+/** How many descriptors the process has once their number stands still. */
+async function settledDescriptors(pid: number): Promise<number> {
+  let last = -1;
+  let same = 0;
+  await waitFor(
+    () => {
+      const now = readdirSync(`/proc/${pid}/fd`).length;
+      same = now === last ? same + 1 : 0;
+      last = now;
+      return same >= 20;
+    },
+    { what: 'descriptors to settle' },
+  );
+  return last;
+}
