@@ -449,6 +449,8 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     const type = index < 0 ? '' : headers.value(index).toLowerCase();
     if (this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type)) {
       this.isUpgrade = true;
+      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
+      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
       return true;
     }
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
@@ -512,6 +514,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     this.#terminal.onDestroy();
     if (this.#filters.length > 0) this.#endFilters();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
+    if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
     stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.connection.streamFinished(this);
