@@ -1,6 +1,6 @@
 // Listen sockets, which the primary makes and owns: workers accept on copies, so that a worker that dies takes none along.
 
-import { chmodSync, readFileSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, readFileSync, unlinkSync } from 'node:fs';
 import type { Address as AddressConfig, Listener } from '../config/generated/api.js';
 import { type Address, AddressKind, addressText, decodeSockaddr, encodeAddress, ipAddress } from '../io/address.js';
 import type { ListenSocketOptions, NativeShim } from '../io/shim.js';
@@ -66,10 +66,11 @@ function boundAddress(shim: NativeShim, fd: number, wanted: Address): Address {
   return { ...wanted, port: decodeSockaddr(raw, 0, raw.length).port };
 }
 
-/** A socket file that a former process has left behind would keep the path. */
+/** A socket file that a former process has left behind would keep the path. Any other file is not ours to remove. */
 function removeStaleSocket(path: string): void {
   if (path.startsWith('@')) return;
   try {
+    if (!lstatSync(path).isSocket()) throw new Error('a file that is no socket has this path');
     unlinkSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;

@@ -1,6 +1,6 @@
 // How a server comes up, what it says about itself meanwhile, and why it may refuse to.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -106,6 +106,16 @@ t.test('an address that the machine does not have is refused, and bound with fre
   t.equal((await httpRequest(await baton.listenerPort('web'), '/')).body, 'hello');
   t.match((await baton.admin('/listeners')).body, /^away::192\.0\.2\.7:\d+$/m);
   await baton.stop();
+});
+
+t.test('a file in the place of a Unix socket is not removed', async (t) => {
+  const path = join(tempDir(t), 'precious');
+  writeFileSync(path, 'data');
+  const listener = { ...httpListener('pipe', 0, HELLO), address: { pipe: { path } } };
+  const { code, stderr } = await runBaton(t, { config: bootstrap({ listeners: [listener], clusters: [] }) });
+  t.equal(code, 1);
+  t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
+  t.equal(readFileSync(path, 'utf8'), 'data');
 });
 
 t.test('--admin-address-path gets the address without a line end', async (t) => {
