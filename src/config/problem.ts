@@ -14,8 +14,9 @@ export interface Problem {
   readonly caret: number;
 }
 
-/** `file:line:column: path: message`, then the offending line and a caret under it. */
+/** `file:line:column: path: message`, then the offending line and a caret under it; without a source the message alone. */
 export function formatProblem(problem: Problem): string {
+  if (problem.source === '') return problem.message;
   const place = problem.line > 0 ? `${problem.source}:${problem.line}:${problem.column}` : problem.source;
   const path = problem.path === '' ? '' : ` ${problem.path}:`;
   const head = `${place}:${path} ${problem.message}`;

@@ -66,7 +66,7 @@ for (const mode of ['serve', 'validate']) {
     const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode] });
     t.equal(code, 1);
     t.match(stderr, /\[critical\].*error initializing config/);
-    t.match(stderr, 'At least one of --config-path or --config-yaml');
+    t.match(stderr, /^At least one of --config-path or --config-yaml/m);
     t.equal(stdout, '');
   });
 
