@@ -265,7 +265,9 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** The stream of this exchange is over: the next one starts unpaused. */
   protected forgetStream(): void {
     this.decoder = undefined;
+    if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.#syncSink();
   }
 
   protected dropHead(): void {

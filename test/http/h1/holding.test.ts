@@ -70,6 +70,31 @@ t.test('a stream may pause in the middle of what was held', (t) => {
   t.end();
 });
 
+t.test('a pause that outlives its request does not keep the next one from being read', (t) => {
+  const peer = new ServerPeer();
+  peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc');
+  peer.turn(() => peer.codec.pauseReading());
+  t.equal(peer.wire.isPaused, true);
+  peer.turn(() => peer.answer({ start: '503', fields: [] }, undefined));
+  t.equal(peer.wire.isPaused, false);
+  peer.codec.destroy();
+  t.end();
+});
+
+t.test("a server's end behind held bytes is told after them, and the response is whole", (t) => {
+  const peer = new ClientPeer();
+  peer.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true);
+  peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('def');
+  peer.turn(() => peer.codec.end());
+  t.same(peer.journal.take(), ['headers 200 content-length=6', 'data abc']);
+  peer.turn(() => peer.codec.resumeReading());
+  t.same(peer.journal.take(), ['data def', 'end', 'used up']);
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
 t.test('an end behind held bytes is told after them', (t) => {
   const peer = new ServerPeer();
   peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
