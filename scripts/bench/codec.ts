@@ -89,6 +89,7 @@ class Relay implements H1ServerEvents, H1ClientEvents, RequestDecoder, ResponseD
     throw new Error('closed');
   }
   onStreamComplete(): void {}
+  onEnded(): void {}
   onProtocolError(): void {
     throw new Error('protocol error');
   }

@@ -136,6 +136,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.close();
   }
 
+  onEnded(): void {
+    if (this.#state !== State.Closed) this.#closedByPeer();
+  }
+
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
 
   onConnected(): void {
@@ -155,9 +159,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   }
 
   onEnd(): void {
-    // Bytes until the end of the connection may be a response's body: the codec knows.
+    // What came before it may still wait for the client to take it: the codec tells when all of it is handled.
     this.#codec.end();
-    if (this.#state !== State.Closed) this.#closedByPeer();
   }
 
   onReset(errno: number): void {

@@ -19,6 +19,8 @@ export interface H1ClientEvents {
   onStreamComplete(reusable: boolean): void;
   /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
   onProtocolError(error: CodecError): void;
+  /** The server has ended its direction, and everything before that was handled: the connection has to be closed. */
+  onEnded(): void;
   /** A tunnel's sending direction has ended: the owner may end it on the socket too. */
   onHalfClose?(): void;
 }
@@ -27,10 +29,7 @@ export type H1ClientOptions = HeadLimits;
 
 export const DEFAULT_CLIENT_OPTIONS: H1ClientOptions = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
 
-/**
- * When the server ends the connection before a response is complete, the stream is reset and nothing else is told: who
- * calls end() closes the connection.
- */
+/** When the server ends the connection before a response is complete, the stream is reset; onEnded() follows. */
 export class H1ClientCodec extends H1Connection<ResponseDecoder> implements RequestEncoder {
   readonly #events: H1ClientEvents;
 
@@ -190,6 +189,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     decoder?.onReset(ResetReason.ConnectionTermination, undefined);
     this.dropInput();
     this.dropHead();
+    if (!this.isDestroyed) this.#events.onEnded();
   }
 
   /** Prepares for the body of the response; tells whether there is one. */

@@ -259,6 +259,7 @@ playClient(
   .. data abc
   !! fin
   .. reset termination
+  .. ended
   `,
 );
 
@@ -271,6 +272,7 @@ playClient(
   >> HTTP/1.1 20
   !! fin
   .. reset termination
+  .. ended
   `,
 );
 
@@ -285,6 +287,7 @@ playClient(
   .. end
   .. reusable
   !! fin
+  .. ended
   `,
 );
 

@@ -239,6 +239,9 @@ export class ClientPeer implements H1ClientEvents, ResponseDecoder {
   onProtocolError(error: CodecError): void {
     this.journal.note(`protocol error ${error.detail}`);
   }
+  onEnded(): void {
+    this.journal.note('ended');
+  }
   onHalfClose(): void {
     this.journal.note('half-close');
   }
