@@ -1,8 +1,23 @@
 #include "closing.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <utility>
+
 #include "wire.h"
 
 namespace baton {
+namespace {
+
+// Bytes that the kernel has and the peer has not acknowledged.
+int queuedBytes(const Descriptor& fd) {
+  int queued = 0;
+  ioctl(fd.get(), SIOCOUTQ, &queued);
+  return queued;
+}
+
+}  // namespace
 
 void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs) {
   const Id id = table_.allocate();
@@ -11,8 +26,11 @@ void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, 
   record.fd = std::move(fd);
   record.pending = std::move(pending);
   record.shared = shared;
+  record.flushMs = flushMs;
   record.lingerMs = lingerMs;
   record.deadline = now + flushMs;
+  record.queued = queuedBytes(record.fd);
+  record.leftAtDeadline = record.pending.size();
   if (record.pending.empty() && flush(record, now) == Next::Close) return remove(id, record);
   // Changing the registration reports what is ready now, so nothing has to be tried here.
   if (epoll_.change(record.fd.get(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
@@ -34,7 +52,7 @@ bool Closing::serve(uint64_t key, double now) {
 bool Closing::expire(double now) {
   const uint32_t before = size();
   table_.forEach([this, now](Id id, Record& record) {
-    if (record.deadline > now) return;
+    if (record.deadline > now || (!record.discarding && movesOn(record, now))) return;
     remove(id, record);
   });
   return size() < before;
@@ -56,6 +74,16 @@ Closing::Next Closing::flush(Record& record, double now) {
   record.discarding = true;
   record.deadline = now + record.lingerMs;
   return Next::Wait;
+}
+
+// A slow peer is not a dead one. What it takes leaves the kernel's queue first: EPOLLOUT comes when much of that is free,
+// which may be a long time later.
+bool Closing::movesOn(Record& record, double now) {
+  const int before = std::exchange(record.queued, queuedBytes(record.fd));
+  if (record.queued >= before && record.pending.size() >= record.leftAtDeadline) return false;
+  record.leftAtDeadline = record.pending.size();
+  record.deadline = now + record.flushMs;
+  return true;
 }
 
 Closing::Next Closing::discard(Id id, Record& record) {

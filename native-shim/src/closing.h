@@ -14,7 +14,8 @@ class Closing {
 
   explicit Closing(EpollSet& epoll) : epoll_(epoll) {}
 
-  // Takes over a connection that stands in the epoll set. Sends `pending` within `flushMs`, else aborts; then, with
+  // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
+  // `flushMs`; then, with
   // lingerMs > 0, ends the sending direction and discards what arrives until the peer ends, at most that long.
   void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs);
 
@@ -34,6 +35,9 @@ class Closing {
     Descriptor fd;
     PendingQueue pending;
     double deadline = 0;
+    uint32_t flushMs = 0;
+    int queued = 0;               // in the kernel, when the deadline was set
+    uint32_t leftAtDeadline = 0;  // of `pending`, then
     uint32_t lingerMs = 0;
     bool discarding = false;
     bool shared = false;
@@ -41,6 +45,7 @@ class Closing {
   enum class Next { Wait, Close };
 
   Next flush(Record& record, double now);
+  bool movesOn(Record& record, double now);
   Next discard(Id id, Record& record);
   void remove(Id id, Record& record);
 

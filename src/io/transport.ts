@@ -130,7 +130,7 @@ export class Transport {
   }
 
   /**
-   * Closes in order: pending bytes may take `flushMs`; with `lingerMs` > 0 the peer then gets that long to end its side,
+   * Closes in order: behind pending bytes, as long as the peer takes some of them every `flushMs`; with `lingerMs` > 0 the peer then gets that long to end its side,
    * so that unread bytes of his do not destroy what was sent last. The id is dead at once.
    */
   close(id: number, flushMs: number, lingerMs: number): void {

@@ -5,7 +5,7 @@ import type { Transport } from '../io/transport.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 
-/** How long a peer may take for bytes that are pending when its connection is closed in order. */
+/** How long a peer may take nothing of the bytes that are pending when its connection is closed in order. */
 const FLUSH_MS = 5000;
 
 /** The listener that accepted a connection, as the connection sees it. */

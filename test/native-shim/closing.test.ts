@@ -45,6 +45,31 @@ t.test('a peer that does not read is reset when its time is over, so that it see
   rig.close();
 });
 
+t.test('a peer that reads slowly is given the time it needs', async (t) => {
+  const rig = new Rig({ scratchBytes: 24 << 20 });
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1');
+  peer.pause();
+  const { id } = await rig.next(Event.Accept);
+  rig.send(id, pattern(24 << 20));
+  rig.submit(Op.Close, id, 1500, 0);
+  rig.flush();
+  let read = 0;
+  let outcome = '';
+  const reader = setInterval(() => peer.resume(), 150);
+  peer.on('data', (chunk) => {
+    read += chunk.length;
+    if (read % (1 << 20) < chunk.length) peer.pause();
+  });
+  peer.on('end', () => (outcome ||= 'end'));
+  peer.on('error', (error) => (outcome ||= error.message));
+  await until(() => outcome !== '', 'the end');
+  clearInterval(reader);
+  t.equal(outcome, 'end');
+  t.equal(read, 24 << 20);
+  rig.close();
+});
+
 t.test('lingering: an answer given while the peer still sends is not destroyed by an RST', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);

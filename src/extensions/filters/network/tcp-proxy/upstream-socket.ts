@@ -9,7 +9,7 @@ import type { Cluster } from '../../../../upstream/cluster.js';
 import type { Host } from '../../../../upstream/host.js';
 import { LimitKind, Priority } from '../../../../upstream/limits.js';
 
-/** How long bytes that are pending may still take when the pair is over. */
+/** How long the host may take nothing of the bytes that are pending when the pair is over. */
 const FLUSH_MS = 5000;
 
 /** Who gets what comes from the host. */
