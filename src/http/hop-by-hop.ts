@@ -38,9 +38,14 @@ const PROTECTED =
   (1 << ConnectionHeader.Connection);
 
 const TRAILERS = new TextEncoder().encode('trailers');
+const FORWARDED = new TextEncoder().encode('x-forwarded-');
 
-/** Removes every field that is named in a Connection field. */
-function removeNominated(headers: HeaderBlock): void {
+/**
+ * Removes every field that is named in a Connection field. Done before anything is added to a request: else clients could
+ * take out what the proxy says of them. What proxies before this one have said (x-forwarded-…) stays in any case.
+ */
+export function removeNominated(headers: HeaderBlock): void {
+  headers.nominates = false;
   const { bytes } = headers.memory;
   let index = headers.findId(ConnectionHeader.Connection);
   for (; index >= 0; index = headers.findId(ConnectionHeader.Connection, index + 1)) {
@@ -68,8 +73,12 @@ function removeNamed(headers: HeaderBlock, start: number, end: number): void {
     if (headers.nameEnd(index) - nameStart !== end - start) continue;
     let at = start;
     while (at < end && FOLD[bytes[at]!] === FOLD[bytes[nameStart + at - start]!]) at++;
-    if (at === end) headers.removeAt(index);
+    if (at === end && !startsWithForwarded(bytes, start, end)) headers.removeAt(index);
   }
+}
+
+function startsWithForwarded(bytes: Uint8Array, start: number, end: number): boolean {
+  return equalsFolded(bytes, start, Math.min(end, start + FORWARDED.length), FORWARDED);
 }
 
 function removeTe(headers: HeaderBlock): void {

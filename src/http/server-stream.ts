@@ -16,7 +16,7 @@ import { DecodePass, EncodePass, type MessageSink } from './filter-pass.js';
 import type { EdgeConnection } from './forwarding-headers.js';
 import { type HeaderBlock, Method } from './header-block.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from './header-underscores.js';
-import { removeHopByHop } from './hop-by-hop.js';
+import { removeHopByHop, removeNominated } from './hop-by-hop.js';
 import type { ManagerContext } from './manager-context.js';
 import type { Route } from './routing/route.js';
 
@@ -138,6 +138,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       const problem = options.paths.apply(headers);
       if (problem !== undefined) return this.sendLocalReply(problem);
     }
+    if (headers.nominates) removeNominated(headers);
     const routes = options.routes.current;
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     if (client !== this.connection.remoteIp) info.downstreamRemoteAddress = `${client}:0`;

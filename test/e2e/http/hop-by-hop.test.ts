@@ -1,0 +1,23 @@
+// Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
+
+import t from 'tap';
+import { type EchoedRequest, startEchoUpstream, staticCluster } from '../harness/index.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+
+t.test('a client that names forwarding fields in Connection is still told of', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const proxy = await startProxy(t, {
+    listeners: { edge: managerOf([routeTo({ prefix: '/' }, 'echo')], { use_remote_address: true }) },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const forged = ['x-forwarded-for', 'X-Forwarded-Proto', 'x-request-id', 'x-envoy-external-address', 'x-mine'];
+  const answer = await proxy.get('/', {
+    headers: { connection: forged.join(', '), 'x-forwarded-for': '192.0.2.1', 'x-mine': '1' },
+  });
+  const { headers } = JSON.parse(answer.body) as EchoedRequest;
+  t.match(headers['x-forwarded-for'], /^192\.0\.2\.1, /);
+  t.equal(headers['x-forwarded-proto'], 'http');
+  t.equal(headers['x-envoy-external-address'], '127.0.0.1');
+  t.type(headers['x-request-id'], 'string');
+  t.equal(headers['x-mine'], undefined);
+});
