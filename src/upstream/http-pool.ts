@@ -72,14 +72,15 @@ export class HttpPool implements ConnectionPool {
   /** Connected, or through with a request. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void {
     if (wasConnecting) this.#connecting--;
-    const next = this.#firstPending;
-    if (next === undefined) {
-      connection.idleIndex = this.#idle.length;
-      this.#idle.push(connection);
-      return;
+    this.#putIdle(connection);
+    // A request that the circuit breaker refuses leaves the connection to the next one.
+    while (this.#firstPending !== undefined && this.#idle.length > 0) {
+      const next = this.#firstPending;
+      this.#unlink(next);
+      this.#attach(this.#idle.pop()!, next);
     }
-    this.#unlink(next);
-    this.#attach(connection, next);
+    // It may have connected after the host had left.
+    if (this.isDraining) this.drain();
   }
 
   connectFailed(errno: number, isTimeout: boolean): void {
@@ -150,11 +151,15 @@ export class HttpPool implements ConnectionPool {
 
   #attach(connection: UpstreamConnection, request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
-      connection.idleIndex = this.#idle.length;
-      this.#idle.push(connection);
+      this.#putIdle(connection);
       return this.#overflow(request);
     }
     request.onPoolReady(connection.startRequest(request), connection);
+  }
+
+  #putIdle(connection: UpstreamConnection): void {
+    connection.idleIndex = this.#idle.length;
+    this.#idle.push(connection);
   }
 
   #unlink(request: PoolRequest): void {
