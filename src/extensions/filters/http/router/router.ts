@@ -91,6 +91,8 @@ export class Router implements TerminalFilter, PoolRequest {
   #hasResponse = false;
   #holdsRetry = false;
   #isActive = false;
+  /** The client has not taken enough of former responses. */
+  #isClientBlocked = false;
   /** When the request was complete, from which response times count. */
   #requestEndMs = 0;
   #tryStartMs = 0;
@@ -160,18 +162,19 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 
   onResponseBlocked(): void {
-    if (this.#try !== Try.Running) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
-    this.#encoder!.pauseReading();
+    this.#isClientBlocked = true;
+    if (this.#try === Try.Running) this.#pauseResponse();
   }
 
   onResponseDrained(): void {
+    this.#isClientBlocked = false;
     if (this.#try !== Try.Running) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
     this.#encoder!.resumeReading();
   }
 
   onDestroy(): void {
+    this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
     this.#thread.wheel.cancel(this.#timer);
@@ -202,6 +205,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
     if (this.#cluster.countsActiveRequests) this.#thread.words.acquire(host.block + HostWord.ActiveRequests);
     if (this.#timeouts.perTryMs > 0) wheel.reschedule(this.#tryTimer, this.#timeouts.perTryMs);
+    if (this.#isClientBlocked) this.#pauseResponse();
     this.#sendRequest(encoder);
   }
 
@@ -397,6 +401,11 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#stream.resumeRequest(Pause.NoConnection);
   }
 
+  #pauseResponse(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.#encoder!.pauseReading();
+  }
+
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#startTimeout();
@@ -405,7 +414,9 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The route's timeout runs from the end of the request. */
   #startTimeout(): void {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
-    if (this.#timeouts.timeoutMs > 0) this.#thread.wheel.reschedule(this.#timer, this.#timeouts.timeoutMs);
+    // Where one side of a tunnel has ended, the other may go on.
+    const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
+    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#thread.wheel.reschedule(this.#timer, this.#timeouts.timeoutMs);
   }
 
   get #retryBufferLimit(): number {
