@@ -77,7 +77,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['REQUESTED_SERVER_NAME', text((info) => info.requestedServerName)],
   ['ROUTE_NAME', text((info) => info.routeName)],
   ['VIRTUAL_HOST_NAME', text((info) => info.virtualHostName)],
-  ['STREAM_ID', text((info) => info.requestId)],
+  ['STREAM_ID', streamId()],
   ['HOSTNAME', { parameter: 'none', length: false, create: () => new Literal(hostname() || '-') }],
   ['ENVIRONMENT', environment()],
 ]);
@@ -105,6 +105,16 @@ function header(head: HeadName, withoutQuery = false): Entry {
       }
       return new HeaderOperator({ head, names, maxBytes: maxLength, withoutQuery });
     },
+  };
+}
+
+/** A request's stream goes by its x-request-id. */
+function streamId(): Entry {
+  const byHeader = header('request');
+  return {
+    parameter: 'none',
+    length: false,
+    create: (call, needs) => byHeader.create({ ...call, parameter: 'x-request-id' }, needs),
   };
 }
 

@@ -64,7 +64,6 @@ export class StreamInfo {
   connectionId = 0;
   connectionTerminationDetails = '';
   requestedServerName = '';
-  requestId = '';
 
   /** Monotonic times. Downstream: last byte of the request in, first and last byte of the response out. */
   lastDownstreamRxMs = UNSET;
@@ -105,7 +104,6 @@ export class StreamInfo {
     this.connectionId = 0;
     this.connectionTerminationDetails = '';
     this.requestedServerName = '';
-    this.requestId = '';
     this.lastDownstreamRxMs = UNSET;
     this.firstDownstreamTxMs = UNSET;
     this.lastDownstreamTxMs = UNSET;

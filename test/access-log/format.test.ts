@@ -34,7 +34,6 @@ t.test('every operator prints its value, and what stands for a missing one', asy
     connectionTerminationDetails: 'idle',
     requestedServerName: 'example.com',
     virtualHostName: 'default',
-    requestId: 'id',
   });
   process.env.BATON_TEST_ZONE = 'zone-a';
   const cases: [format: string, expected: string, missing: string][] = [
@@ -92,7 +91,7 @@ t.test('every operator prints its value, and what stands for a missing one', asy
     ['%REQUESTED_SERVER_NAME%', 'example.com', '-'],
     ['%ROUTE_NAME%', 'to_places', '-'],
     ['%VIRTUAL_HOST_NAME%', 'default', '-'],
-    ['%STREAM_ID%', 'id', '-'],
+    ['%STREAM_ID%', 'cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2', '-'],
     ['%HOSTNAME%', hostname(), hostname()],
     ['%ENVIRONMENT(BATON_TEST_ZONE)%', 'zone-a', 'zone-a'],
     ['%ENVIRONMENT(BATON_TEST_ZONE):4%', 'zone', 'zone'],

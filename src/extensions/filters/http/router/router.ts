@@ -386,6 +386,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const isComplete = this.#isRequestComplete;
     const endsWithHead = isComplete && body.bytes === 0 && !hasTrailers && !this.#stream.isUpgrade;
     this.#isSent = true;
+    if (isComplete) this.#stream.info.lastUpstreamTxMs = this.#tryStartMs;
     encoder.headers(this.#headers, endsWithHead);
     if (endsWithHead) return;
     if (body.bytes > 0) {
@@ -409,6 +410,7 @@ export class Router implements TerminalFilter, PoolRequest {
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#startTimeout();
+    if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
   }
 
   /** The route's timeout runs from the end of the request. */
