@@ -1,0 +1,47 @@
+// `npm run fuzz`: mutated traffic against a running server, then mutated configurations, for a bounded time.
+//
+// Ends with status 1 when a worker died, an exception was caught, a stack trace was printed or something was left behind,
+// and prints the inputs that came before it. The same seed gives the same mutations, though traffic is sent in another order.
+
+import minimist from 'minimist';
+import { Random } from '../src/common/random.js';
+import { fuzzConfigurations } from './fuzz/configurations.js';
+import { Finding, Scope } from './fuzz/scope.js';
+import { fuzzTraffic } from './fuzz/traffic.js';
+
+const USAGE = `npm run fuzz -- [options]
+
+  --seconds=N           for how long, half of it traffic and half of it configurations (default 60)
+  --seed=N              repeats a run (default: another one each time)
+  --only=traffic|configurations
+`;
+
+const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
+  string: ['only'],
+  boolean: ['help'],
+  default: { seconds: 60, seed: Math.floor(Math.random() * 2 ** 31) },
+});
+
+if (help) process.stdout.write(USAGE);
+else await run(Number(seconds), Number(seed), only);
+
+async function run(seconds: number, seed: number, only: string | undefined): Promise<void> {
+  console.log(`seed ${seed}, ${seconds} s`);
+  const parts = [
+    { name: 'traffic', fuzz: fuzzTraffic },
+    { name: 'configurations', fuzz: fuzzConfigurations },
+  ].filter(({ name }) => only === undefined || only === name);
+  for (const { name, fuzz } of parts) {
+    const scope = new Scope();
+    try {
+      const summary = await fuzz(scope, new Random(seed), (seconds * 1000) / parts.length);
+      console.log(`${name}: ${summary}`);
+    } catch (error) {
+      if (!(error instanceof Finding)) throw error;
+      console.error(`${name}: ${error.message}\nnpm run fuzz -- --only=${name} --seed=${seed} --seconds=${seconds}`);
+      process.exitCode = 1;
+    } finally {
+      await scope.end();
+    }
+  }
+}

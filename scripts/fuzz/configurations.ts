@@ -1,0 +1,154 @@
+// Mutated configurations: the loader refuses or accepts, and never throws; what it accepts the program can serve.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { packagePath } from '../../src/common/package-root.js';
+import type { Random } from '../../src/common/random.js';
+import { ExtensionCatalog } from '../../src/config/extension.js';
+import { loadConfiguration } from '../../src/config/load.js';
+import { formatProblems } from '../../src/config/problem.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { type BatonProcess, startBaton, tempDir, waitFor, withDeadline } from '../../test/e2e/harness/index.js';
+import { mutateConfiguration, pick } from './mutation.js';
+import { defectIn, Finding, Scope } from './scope.js';
+
+const EXAMPLES = ['examples/quickstart.yaml', 'examples/front-proxy.yaml', 'examples/tcp-proxy.yaml'];
+/** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
+const PROGRAM_SHARE = 0.5;
+const DEADLINE_MS = 15_000;
+
+/** Throws a Finding when a configuration brings an exception to light. Returns what was done. */
+export async function fuzzConfigurations(_scope: Scope, random: Random, durationMs: number): Promise<string> {
+  const seeds = EXAMPLES.map((path) => confine(parse(readFileSync(packagePath(path), 'utf8'))));
+  const catalog = new ExtensionCatalog(EXTENSIONS);
+  const end = performance.now() + durationMs;
+  const start = performance.now();
+  let programMs = 0;
+  let accepted = 0;
+  let refused = 0;
+  let served = 0;
+  let validated = 0;
+  while (performance.now() < end) {
+    const text = JSON.stringify(confine(mutateConfiguration(random, pick(random, seeds))));
+    const isAccepted = load(text, catalog);
+    if (isAccepted) accepted++;
+    else refused++;
+    const now = performance.now();
+    if (programMs > (now - start) * PROGRAM_SHARE) continue;
+    // Both in turn, for few configurations survive their mutations.
+    if (isAccepted && served <= 4 * validated + 4) {
+      await serve(text);
+      served++;
+    } else if (!isAccepted && validated < served / 4) {
+      await validate(text);
+      validated++;
+    }
+    programMs += performance.now() - now;
+  }
+  return `${accepted} accepted (${served} served), ${refused} refused (${validated} by the program); no defect`;
+}
+
+/** Tells whether the configuration is accepted. */
+function load(text: string, catalog: ExtensionCatalog): boolean {
+  try {
+    const result = loadConfiguration({ yaml: text }, catalog);
+    if (result.ok) return true;
+    const message = formatProblems(result.errors);
+    if (message === '' || /\bundefined\b|\[object /.test(message)) throw new Finding(`${message}\n\n${text}`);
+    return false;
+  } catch (error) {
+    if (error instanceof Finding) throw error;
+    throw new Finding(`the loader threw ${error instanceof Error ? error.stack : String(error)}\n\n${text}`);
+  }
+}
+
+/** The program refuses with status 1 and a message. */
+async function validate(text: string): Promise<void> {
+  await inScope(async (scope) => {
+    const baton = await startBaton(scope, { config: text, args: ['--mode', 'validate'], wait: 'spawned' });
+    const { code } = await withDeadline(baton.exited, 'the end of a validation', DEADLINE_MS);
+    const defect = defectIn(baton.stderr);
+    if (code !== 1 || defect !== undefined) throw new Finding(`status ${code}: ${defect ?? baton.stderr}\n\n${text}`);
+  });
+}
+
+/** The program serves, or says why it cannot (an address that is taken); then it ends in order. */
+async function serve(text: string): Promise<void> {
+  await inScope(async (scope) => {
+    const resolvConf = join(tempDir(scope), 'resolv.conf');
+    // Names of mutated clusters are nobody's business: nobody answers there.
+    writeFileSync(resolvConf, 'nameserver 127.0.0.1:1\n');
+    const baton = await startBaton(scope, {
+      config: text,
+      nodeArgs: ['--import', new URL('../../test/e2e/clusters/resolv-conf.js', import.meta.url).href],
+      env: { BATON_TEST_RESOLV_CONF: resolvConf },
+      wait: 'spawned',
+    });
+    const fail = (what: string): never => {
+      throw new Finding(`${what}\n${defectIn(baton.stderr) ?? baton.stderr}\n\n${text}`);
+    };
+    await waitFor(() => isUp(baton), { deadlineMs: DEADLINE_MS }).catch(() => fail('it does not come up'));
+    if (baton.exit === undefined) baton.child.kill('SIGTERM');
+    const { code, signal } = await withDeadline(baton.exited, 'the end of a server', DEADLINE_MS).catch(() =>
+      fail('it does not end'),
+    );
+    const isExplained = code === 1 && /\[critical\].*(?:cannot listen on|error initializing)/.test(baton.stderr);
+    if ((code !== 0 && !isExplained) || signal !== null) fail(`it ended with status ${code}, signal ${signal}`);
+    if (defectIn(baton.stderr) !== undefined) fail('it tells of a defect');
+  });
+}
+
+/** It is live, or has ended; without an admin interface to ask, its workers are being started. */
+async function isUp(baton: BatonProcess): Promise<boolean> {
+  if (baton.exit !== undefined) return true;
+  if (!baton.stderr.includes('starting workers')) return false;
+  const hasAdminPort = /admin address: .*:\d+$/m.test(baton.stderr);
+  return !hasAdminPort || (await baton.admin('/ready')).status === 200;
+}
+
+async function inScope(action: (scope: Scope) => Promise<void>): Promise<void> {
+  const scope = new Scope();
+  try {
+    await action(scope);
+  } finally {
+    await scope.end();
+  }
+}
+
+/** What is listened on gets ports that the system chooses, and files lie in the working directory. */
+function confine(bootstrap: unknown): unknown {
+  const { admin, static_resources: resources, ...rest } = bootstrap as Record<string, unknown>;
+  const confined: Record<string, unknown> = { ...rest };
+  if (admin !== undefined) confined.admin = confineValue(admin, true);
+  if (isRecord(resources)) {
+    const { listeners, ...others } = resources;
+    confined.static_resources = { ...(confineValue(others, false) as object) };
+    if (listeners !== undefined) {
+      (confined.static_resources as Record<string, unknown>).listeners = confineValue(listeners, true);
+    }
+  } else if (resources !== undefined) confined.static_resources = resources;
+  return confined;
+}
+
+function confineValue(value: unknown, listens: boolean): unknown {
+  if (Array.isArray(value)) return value.map((each) => confineValue(each, listens));
+  if (!isRecord(value)) return value;
+  const isFile = String(value['@type']).includes('FileAccessLog');
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      if (listens && key === 'port_value' && typeof each === 'number' && each > 0 && each < 65536) return [key, 0];
+      if (key === 'pipe' && isRecord(each)) return [key, { ...each, path: relative(each.path) }];
+      if (key === 'filename' || (key === 'path' && isFile)) return [key, relative(each)];
+      return [key, confineValue(each, listens)];
+    }),
+  );
+}
+
+function relative(path: unknown): unknown {
+  return typeof path === 'string' ? path.replace(/^\/.*/s, 'file') : path;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,241 @@
+// Mutated requests to a running server, and mutated responses of its upstream.
+
+import { connect, createServer, type Socket } from 'node:net';
+import type { Random } from '../../src/common/random.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  fileAccessLog,
+  httpListener,
+  httpRequest,
+  startBaton,
+  startEchoUpstream,
+  staticCluster,
+  tcpListener,
+  waitFor,
+} from '../../test/e2e/harness/index.js';
+import { mutateBytes, pick } from './mutation.js';
+import { defectIn, Finding, type Scope } from './scope.js';
+
+/** Connections at a time. */
+const CONNECTIONS = 24;
+/** How long an answer is waited for: most mutated requests get none, for they are incomplete. */
+const PATIENCE_MS = 40;
+/** After so many inputs the server is looked at. */
+const INPUTS_PER_CHECK = 200;
+
+const crlf = (...lines: string[]): Buffer => Buffer.from(`${lines.join('\r\n')}`, 'latin1');
+
+const REQUESTS: readonly Buffer[] = [
+  crlf('GET / HTTP/1.1', 'host: a', '', ''),
+  crlf('GET /echo?a=b HTTP/1.1', 'Host: example.com', 'User-Agent: curl/8', 'Accept: */*', '', ''),
+  crlf('HEAD /direct HTTP/1.1', 'host: a', 'connection: close', '', ''),
+  crlf('POST /echo HTTP/1.1', 'host: a', 'content-length: 11', '', 'hello world'),
+  crlf('POST /hostile HTTP/1.1', 'host: a', 'content-length: 3', 'expect: 100-continue', '', 'abc'),
+  crlf(
+    'PUT /echo HTTP/1.1',
+    'host: a',
+    'transfer-encoding: chunked',
+    '',
+    '5;x="y"',
+    'hello',
+    '0',
+    'x-trailer: 1',
+    '',
+    '',
+  ),
+  crlf('GET /hostile HTTP/1.1', 'host: a', 'te: trailers', 'accept-encoding: gzip', '', ''),
+  crlf('GET /socket HTTP/1.1', 'host: a', 'connection: Upgrade', 'upgrade: websocket', '', '\x81\x02hi'),
+  crlf('CONNECT a:443 HTTP/1.1', 'host: a:443', '', ''),
+  crlf('OPTIONS * HTTP/1.1', 'host: a', '', ''),
+  crlf('GET http://example.com/redirect/x HTTP/1.1', 'host: a', 'x-forwarded-for: 10.0.0.1, ::1', '', ''),
+  crlf('GET /old HTTP/1.0', '', ''),
+  crlf('GET /a HTTP/1.1', 'host: a', '', 'GET /b HTTP/1.1', 'host: a', '', 'GET /c HTTP/1.1', 'host: a', '', ''),
+  crlf('GET /echo HTTP/1.1', 'host: a', 'x-envoy-upstream-rq-timeout-ms: 1', 'x-envoy-retry-on: 5xx', '', ''),
+];
+
+const RESPONSES: readonly Buffer[] = [
+  crlf('HTTP/1.1 200 OK', 'content-length: 5', '', 'hello'),
+  crlf('HTTP/1.1 200 OK', 'transfer-encoding: chunked', '', '5', 'hello', '0', 'x-trailer: 1', '', ''),
+  crlf('HTTP/1.1 100 Continue', '', 'HTTP/1.1 503 Busy', 'content-length: 0', 'x-envoy-overloaded: true', '', ''),
+  crlf('HTTP/1.1 103 Early Hints', 'link: </a>', '', 'HTTP/1.1 204 No Content', '', ''),
+  crlf('HTTP/1.1 101 Switching Protocols', 'upgrade: websocket', 'connection: upgrade', '', '\x81\x02yo'),
+  crlf('HTTP/1.0 200 OK', '', 'until the end'),
+  crlf('HTTP/1.1 304 Not Modified', 'etag: "a"', 'connection: close, x', 'x: y', '', ''),
+  crlf('HTTP/1.1 302 Found', 'location: /b', 'content-length: 0', 'set-cookie: a=b', 'set-cookie: c=d', '', ''),
+];
+
+const TOKENS: readonly Buffer[] = [
+  '\r\n',
+  '\n',
+  '\r',
+  '\0',
+  ' ',
+  '\t',
+  ':',
+  '\r\n\r\n',
+  '\xff',
+  'HTTP/1.1',
+  'HTTP/9.9',
+  'content-length: 0\r\n',
+  'content-length: 5, 5\r\n',
+  'content-length: 18446744073709551616\r\n',
+  'content-length: -1\r\n',
+  'transfer-encoding: chunked\r\n',
+  'transfer-encoding: gzip, chunked\r\n',
+  'connection: close\r\n',
+  'connection: upgrade\r\nupgrade: websocket\r\n',
+  'expect: 100-continue\r\n',
+  'FFFFFFFFFFFFFFFFF\r\n',
+  '0\r\n\r\n',
+  '%00%ff/../',
+  '//',
+  `x-long: ${'y'.repeat(70_000)}\r\n`,
+  'a: b\r\n'.repeat(120),
+].map((text) => Buffer.from(text, 'latin1'));
+
+/** Throws a Finding when the server shows a defect. Returns what was done. */
+export async function fuzzTraffic(scope: Scope, random: Random, durationMs: number): Promise<string> {
+  const hostile = await startHostileUpstream(scope, random);
+  const echo = await startEchoUpstream(scope);
+  const baton = await startBaton(scope, {
+    config: configuration(echo.port, hostile),
+    args: ['--concurrency', '2', '--file-flush-interval-msec', '100'],
+  });
+  const ports = [await baton.listenerPort('web'), await baton.listenerPort('web'), await baton.listenerPort('wire')];
+  const recent: Buffer[] = [];
+  const end = performance.now() + durationMs;
+  let inputs = 0;
+  let answered = 0;
+
+  const worker = async (): Promise<void> => {
+    while (performance.now() < end && baton.exit === undefined) {
+      const input = mutateBytes(random, REQUESTS, TOKENS);
+      recent.push(input);
+      if (recent.length > 4 * CONNECTIONS) recent.shift();
+      if (await exchange(random, pick(random, ports), input)) answered++;
+      if (++inputs % INPUTS_PER_CHECK === 0) await check(baton, ports[0]!, recent);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, worker));
+  await check(baton, ports[0]!, recent);
+  await nothingIsLeft(baton, recent);
+  await baton.stop();
+  return `${inputs} inputs, ${answered} of them answered; no defect`;
+}
+
+/** Sends the input in pieces, and leaves in one of the ways in which clients leave. Tells whether anything came back. */
+async function exchange(random: Random, port: number, input: Buffer): Promise<boolean> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  let hasAnswer = false;
+  const over = new Promise<void>((resolve) => {
+    socket.on('error', () => resolve());
+    socket.on('end', resolve);
+    socket.on('data', () => {
+      hasAnswer = true;
+    });
+  });
+  for (let at = 0; at < input.length; ) {
+    const to = random.below(3) === 0 ? Math.min(input.length, at + 1 + random.below(40)) : input.length;
+    socket.write(input.subarray(at, to));
+    at = to;
+    if (random.below(2) === 0) await new Promise(setImmediate);
+  }
+  const leaving = random.below(4);
+  if (leaving === 0) socket.end();
+  const patience = new Promise<void>((resolve) => setTimeout(resolve, leaving === 1 ? 0 : PATIENCE_MS));
+  await Promise.race([over, patience]);
+  if (leaving === 1) socket.resetAndDestroy();
+  else socket.destroy();
+  return hasAnswer;
+}
+
+/** The server answers an ordinary request, and its log tells of no defect. */
+async function check(baton: BatonProcess, port: number, recent: readonly Buffer[]): Promise<void> {
+  const { status } = await httpRequest(port, '/direct').catch((error: unknown) => ({ status: String(error) }));
+  const defect = defectIn(baton.stderr) ?? (status === 200 ? undefined : `an ordinary request got ${status}`);
+  if (defect !== undefined) throw new Finding(`${defect}\n\nThe last inputs:\n${recent.map(shown).join('\n')}`);
+}
+
+async function nothingIsLeft(baton: BatonProcess, recent: readonly Buffer[]): Promise<void> {
+  const gauges = /^(?:http|cluster|listener)\.\S*_active: [1-9]\d*$/gm;
+  // Pools keep idle connections to upstreams.
+  const isLeft = (line: string): boolean => !/upstream_cx_active|^listener\.admin/.test(line);
+  let left: string[] = [];
+  await waitFor(async () => {
+    left = ((await baton.admin('/stats')).body.match(gauges) ?? []).filter(isLeft);
+    return left.length === 0;
+  }).catch(() => {
+    throw new Finding(`left behind when all clients had gone:\n${left.join('\n')}\n\n${recent.map(shown).join('\n')}`);
+  });
+}
+
+/** Answers whatever comes with mutated responses, and leaves in different ways. Returns the port. */
+async function startHostileUpstream(scope: Scope, random: Random): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    socket.on('data', () => {
+      const response = mutateBytes(random, RESPONSES, TOKENS);
+      const cut = random.below(response.length + 1);
+      socket.write(response.subarray(0, cut));
+      setImmediate(() => {
+        socket.write(response.subarray(cut));
+        const leaving = random.below(4);
+        if (leaving === 0) socket.end();
+        if (leaving === 1) socket.resetAndDestroy();
+      });
+    });
+  });
+  scope.teardown(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as { port: number }).port;
+}
+
+function configuration(echo: number, hostile: number): Config {
+  const retry_policy = { retry_on: '5xx,reset,connect-failure', num_retries: 1 };
+  const routes = [
+    { match: { prefix: '/echo' }, route: { cluster: 'echo', prefix_rewrite: '/', timeout: '1s' } },
+    { match: { path: '/direct' }, direct_response: { status: 200, body: { inline_string: 'direct' } } },
+    { match: { prefix: '/redirect' }, redirect: { host_redirect: 'b', prefix_rewrite: '/c' } },
+    { match: { safe_regex: { regex: '/o(l+)d.*' } }, redirect: { path_redirect: '/new' } },
+    { match: { prefix: '/hostile' }, route: { cluster: 'hostile', timeout: '1s', retry_policy } },
+    { match: { prefix: '/' }, route: { cluster: 'hostile', timeout: '1s' } },
+  ];
+  const log = '%START_TIME% %REQ(:PATH)% %REQ(X-A?USER-AGENT)% %RESP(CONTENT-TYPE)% %TRAILER(X-TRAILER)% %PROTOCOL%\n';
+  return bootstrap({
+    listeners: [
+      httpListener('web', 0, {
+        route_config: {
+          name: 'all',
+          request_headers_to_add: [{ header: { key: 'x-from', value: '%DOWNSTREAM_REMOTE_ADDRESS%' } }],
+          response_headers_to_remove: ['x-powered-by'],
+          virtual_hosts: [
+            { name: 'suffix', domains: ['*.com'], routes },
+            { name: 'all', domains: ['*'], routes },
+          ],
+        },
+        upgrade_configs: [{ upgrade_type: 'websocket' }],
+        use_remote_address: true,
+        normalize_path: true,
+        merge_slashes: true,
+        stream_idle_timeout: '2s',
+        access_log: [fileAccessLog('access.log', log)],
+        http_protocol_options: { accept_http_10: true, default_host_for_http_10: 'a', enable_trailers: true },
+      }),
+      tcpListener('wire', 0, { cluster: 'hostile', idle_timeout: '2s', access_log: [fileAccessLog('access.log')] }),
+    ],
+    clusters: [staticCluster('echo', echo), staticCluster('hostile', hostile)],
+  });
+}
+
+function shown(bytes: Buffer): string {
+  const text = JSON.stringify(bytes.toString('latin1'));
+  return text.length > 2000 ? `${text.slice(0, 2000)}… (${bytes.length} bytes)` : text;
+}
