@@ -100,8 +100,7 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
 
   onInvalid(error: CodecError): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-    this.#codec.answerInvalid(error);
-    this.onClose(false);
+    this.#refuse(error);
   }
 
   onIdle(): void {
@@ -211,8 +210,7 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
         const left = limit - (now - this.#requestStartMs);
         if (left > 0) return left;
         stats.http.increment(HttpStats.at.downstream_rq_header_timeout);
-        this.#codec.answerInvalid({ status: 408, detail: 'request_header_timeout' });
-        this.onClose(false);
+        this.#refuse({ status: 408, detail: 'request_header_timeout' });
         return 0;
       }
     }
@@ -222,6 +220,15 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
     this.onClose(false);
     return 0;
+  }
+
+  /** Answers and closes where no request could be read. It counts and is logged as one. */
+  #refuse(error: CodecError): void {
+    const stream = this.#streams.take();
+    stream.start(this, this.#codec);
+    stream.refuse(error);
+    this.#codec.answerInvalid(error);
+    this.onClose(false);
   }
 
   #reachMaxDuration(): void {

@@ -179,11 +179,23 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (reason === ResetReason.ProtocolError) {
       info.responseFlags |= ResponseFlag.DownstreamProtocolError;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
+      // The codec answers when nothing was sent yet.
+      if (!this.#hasResponseHead && error !== undefined) this.#countAnswer(error.status);
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
     }
     manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
+    this.#finish();
+  }
+
+  /** A request whose head cannot be read, or does not come: its codec answers, and the stream only counts and logs it. */
+  refuse(error: CodecError): void {
+    const { info } = this;
+    this.connection.describe(info);
+    info.responseCodeDetails = error.detail;
+    if (error.detail.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+    this.#countAnswer(error.status);
     this.#finish();
   }
 
@@ -345,7 +357,6 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     const { info } = this;
     const { status } = headers;
     this.#hasResponseHead = true;
-    info.responseCode = status;
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = thread.clock.monotonicMs;
     if (status !== 101 || !this.isUpgrade) removeHopByHop(headers, false);
@@ -357,6 +368,15 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       headers.close = true;
       stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     }
+    this.#countAnswer(status);
+    if (endStream) return this.#endWithHeaders(headers);
+    if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
+    this.#encoder.headers(headers, false);
+  }
+
+  #countAnswer(status: number): void {
+    const { stats } = this.manager;
+    this.info.responseCode = status;
     stats.http.increment(HttpStats.at.downstream_rq_completed);
     stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);
     const classOf = (status / 100) | 0;
@@ -364,9 +384,6 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       stats.http.increment(HttpStats.at.downstream_rq_1xx + classOf - 1);
       stats.listener.increment(ListenerHttpStats.at.downstream_rq_1xx + classOf - 1);
     }
-    if (endStream) return this.#endWithHeaders(headers);
-    if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
-    this.#encoder.headers(headers, false);
   }
 
   #sendData(offset: number, length: number, endStream: boolean): void {
