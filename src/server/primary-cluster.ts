@@ -35,10 +35,8 @@ export interface PrimaryClusterHost {
   readonly resolver: DnsResolver;
   readonly timers: Timers;
   readonly random: Random;
-  /** The version of the snapshot that follows: what is retired now is free when all workers have it. */
-  nextVersion(): number;
-  /** The scope is in no snapshot from now on. */
-  retireScope(scope: ScopeRef): void;
+  /** A host with these words and stats is in no snapshot from now on. */
+  retireHost(block: number, scope: ScopeRef): void;
   /** The cluster's hosts have changed. */
   changed(cluster: PrimaryCluster): void;
   /** Its first hosts are known, or it is known that there are none. */
@@ -159,8 +157,7 @@ export class PrimaryCluster {
   }
 
   #retire({ block }: HostResources): void {
-    this.#host.words.retireHost(block, this.#host.nextVersion());
-    this.#host.retireScope(this.#hostScopes.get(block)!);
+    this.#host.retireHost(block, this.#hostScopes.get(block)!);
     this.#hostScopes.delete(block);
   }
 }

@@ -130,6 +130,7 @@ export class Server {
   flushStats(): void {
     this.updateStats();
     this.store.flush();
+    this.#snapshots.reclaim();
   }
 
   /** Opens log files anew, in all threads. */
@@ -182,8 +183,7 @@ export class Server {
       resolver: this.#resolver,
       timers: this.#timers,
       random: new Random(),
-      nextVersion: () => this.#snapshots.nextVersion,
-      retireScope: (scope) => this.#snapshots.retireScope(scope),
+      retireHost: (block, scope) => this.#snapshots.retireHost(block, scope),
       changed: (cluster) => this.#clusterChanged(cluster),
       initialized,
     };

@@ -1,6 +1,7 @@
 // Versions of what workers run: each change is a snapshot with a number, and what it frees is used again when every live
-// worker has said that it runs it.
+// worker has said that it runs it, and has ended what it had begun before.
 
+import { HostStats } from '../stats/layouts/cluster.js';
 import type { StatsStore } from '../stats/store.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../upstream/shared-words.js';
@@ -17,17 +18,12 @@ export class Snapshots {
   #version = 0;
   /** How much of the stats' memory earlier snapshots have brought. */
   #chunksVersion = 0;
-  #retiredScopes: { readonly scope: ScopeRef; readonly version: number }[] = [];
+  #retiredHosts: RetiredHost[] = [];
 
   constructor(store: StatsStore, words: SharedWordsOwner, workers: number) {
     this.#store = store;
     this.#words = words;
     this.#applied = new Array<number>(workers).fill(0);
-  }
-
-  /** The number that the next snapshot will have. */
-  get nextVersion(): number {
-    return this.#version + 1;
   }
 
   /** A snapshot with the next number. `isComplete`: for a worker that begins, whose attachment has all memory. */
@@ -48,21 +44,45 @@ export class Snapshots {
     };
   }
 
-  /** The scope is in no snapshot from the next one on: its slots are given back when no worker can write there. */
-  retireScope(scope: ScopeRef): void {
-    this.#retiredScopes.push({ scope, version: this.nextVersion });
+  /**
+   * A host is in no snapshot from the next one on: its words and stats are given back when no worker can write there. Its
+   * last requests may take long: they count in it until they end.
+   */
+  retireHost(block: number, scope: ScopeRef): void {
+    this.#retiredHosts.push({ block, scope, version: this.#version + 1 });
   }
 
   /** A worker runs `version`. Returns whether all workers run the latest one. */
   applied(worker: number, version: number): boolean {
     this.#applied[worker] = version;
-    const oldest = Math.min(...this.#applied);
-    this.#words.reclaim(oldest);
-    this.#retiredScopes = this.#retiredScopes.filter(({ scope, version: since }) => {
-      if (since > oldest) return true;
+    this.reclaim();
+    return this.#oldest === this.#version;
+  }
+
+  /** Gives back what nobody uses any more. */
+  reclaim(): void {
+    const oldest = this.#oldest;
+    this.#retiredHosts = this.#retiredHosts.filter(({ block, scope, version }) => {
+      if (version > oldest || this.#isBusy(scope)) return true;
       this.#store.removeScope(scope);
+      this.#words.retireHost(block, version);
       return false;
     });
-    return oldest === this.#version;
+    this.#words.reclaim(oldest);
   }
+
+  get #oldest(): number {
+    return Math.min(...this.#applied);
+  }
+
+  #isBusy(host: ScopeRef): boolean {
+    const { at } = HostStats;
+    return this.#store.valueOf(host, at.cx_active) !== 0 || this.#store.valueOf(host, at.rq_active) !== 0;
+  }
+}
+
+interface RetiredHost {
+  readonly block: number;
+  readonly scope: ScopeRef;
+  readonly version: number;
 }
