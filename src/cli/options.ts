@@ -50,7 +50,7 @@ export const OPTIONS = {
     check: oneOf('IP address version', ['v4', 'v6'], ['v4', 'v6'], 'local-address-ip-version'),
     help: "IP version of the server's local address, which X-Forwarded-For may name.",
     info: 'local_address_ip_version',
-    effect: 'open',
+    effect: 'present',
   },
   'base-id': {
     kind: 'integer',
@@ -117,7 +117,7 @@ export const OPTIONS = {
     check: checkComponentLevels,
     help: 'Levels of single loggers, as http:debug,router:trace. Not with --enable-fine-grain-logging.',
     info: 'component_log_level',
-    effect: 'open',
+    effect: 'present',
   },
   'cpuset-threads': {
     kind: 'flag',
@@ -140,14 +140,14 @@ export const OPTIONS = {
     default: DEFAULT_LOG_FORMAT,
     help: 'Layout of a log line.',
     info: 'log_format',
-    effect: 'open',
+    effect: 'present',
   },
   'log-format-escaped': {
     kind: 'flag',
     default: false,
     help: 'Escapes line ends and the like, so that one entry stays on one line.',
     info: 'log_format_escaped',
-    effect: 'open',
+    effect: 'present',
   },
   'restart-epoch': {
     kind: 'integer',
@@ -162,14 +162,14 @@ export const OPTIONS = {
     kind: 'flag',
     default: false,
     help: 'Logs a stack trace as one entry.',
-    effect: 'open',
+    effect: 'present',
   },
   'enable-fine-grain-logging': {
     kind: 'flag',
     default: false,
     help: 'One logger a source file, each with a level of its own. Not with --component-log-level.',
     info: 'enable_fine_grain_logging',
-    effect: 'open',
+    effect: 'present',
   },
   'socket-path': {
     kind: 'string',
@@ -228,7 +228,7 @@ export const OPTIONS = {
     help: 'How long a log file may hold text back before it is written.',
     info: 'file_flush_interval',
     render: (value: number) => `${value / 1000}s`,
-    effect: 'open',
+    effect: 'present',
   },
   'file-flush-min-size-kb': {
     kind: 'integer',
@@ -236,7 +236,7 @@ export const OPTIONS = {
     default: 64,
     max: 1024 * 1024,
     help: 'How much text a log file gathers before it is written.',
-    effect: 'open',
+    effect: 'present',
   },
   'drain-time-s': {
     kind: 'integer',
@@ -314,7 +314,7 @@ export const OPTIONS = {
     default: false,
     help: 'Does not warn of deprecated fields.',
     info: 'skip_deprecated_logs',
-    effect: 'present',
+    effect: 'open',
   },
   'disable-extensions': {
     kind: 'string',
