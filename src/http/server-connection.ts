@@ -92,6 +92,8 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
+    // A pipelined request may have been received with the one before it.
+    if (this.#requestStartMs === UNSET) this.#requestStartMs = this.manager.thread.clock.monotonicMs;
     const stream = this.#streams.take();
     this.#stream = stream;
     stream.start(this, encoder);
@@ -204,6 +206,8 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
 
   #checkBetweenRequests(now: number): number {
     const { options, stats } = this.manager;
+    // As may the beginning of its head.
+    if (this.#requestStartMs === UNSET && this.#codec.bufferedBytes > 0) this.#requestStartMs = this.#activeMs;
     if (this.#requestStartMs !== UNSET) {
       const limit = options.requestHeadersMs > 0 ? options.requestHeadersMs : options.requestMs;
       if (limit > 0) {
