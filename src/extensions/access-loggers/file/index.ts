@@ -1,12 +1,18 @@
 // envoy.access_loggers.file: access log lines to a file, appended to by all workers.
 
-import { createFileAccessLogger } from '../../../access-log/access-logger.js';
+import { compileFileFormat, createFileAccessLogger } from '../../../access-log/access-logger.js';
 import type { FileAccessLog } from '../../../config/generated/api.js';
 import type { AccessLoggerExtension } from '../../factories.js';
+import { reportMistakes } from '../../report-mistakes.js';
 
 export const fileAccessLog: AccessLoggerExtension<FileAccessLog> = {
   category: 'envoy.access_loggers',
   name: 'envoy.access_loggers.file',
   typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog'],
+  validate(config, report) {
+    const log = config as FileAccessLog;
+    const field = (['format', 'json_format', 'typed_json_format'] as const).find((name) => log[name] !== undefined);
+    reportMistakes(report, field ?? 'log_format', () => compileFileFormat(log));
+  },
   createOnWorker: (config, context) => createFileAccessLogger(config, context.accessLogFiles),
 };

@@ -1,12 +1,16 @@
 // envoy.access_loggers.stderr: access log lines to standard error.
 
-import { createStderrAccessLogger } from '../../../access-log/access-logger.js';
+import { compileSubstitutionFormat, createStderrAccessLogger } from '../../../access-log/access-logger.js';
 import type { StderrAccessLog } from '../../../config/generated/api.js';
 import type { AccessLoggerExtension } from '../../factories.js';
+import { reportMistakes } from '../../report-mistakes.js';
 
 export const stderrAccessLog: AccessLoggerExtension<StderrAccessLog> = {
   category: 'envoy.access_loggers',
   name: 'envoy.access_loggers.stderr',
   typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StderrAccessLog'],
+  validate(config, report) {
+    reportMistakes(report, 'log_format', () => compileSubstitutionFormat((config as StderrAccessLog).log_format));
+  },
   createOnWorker: (config, context) => createStderrAccessLogger(config, context.accessLogFiles),
 };

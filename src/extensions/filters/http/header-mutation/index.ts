@@ -10,6 +10,7 @@ import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamCont
 import type { HeaderBlock } from '../../../../http/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../../../http/header-mutations.js';
 import type { HttpFilterExtension } from '../../../factories.js';
+import { reportMistakes } from '../../../report-mistakes.js';
 
 export const headerMutation: HttpFilterExtension<FilterConfig> = {
   category: 'envoy.filters.http',
@@ -18,6 +19,10 @@ export const headerMutation: HttpFilterExtension<FilterConfig> = {
     'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
     'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute',
   ],
+  validate(config, report) {
+    const { mutations } = config as FilterConfig | HeaderMutationPerRoute;
+    reportMistakes(report, '', () => compile(mutations, 'mutations'));
+  },
   createOnWorker(config): HttpFilterFactory {
     const own = compile(config.mutations, 'mutations');
     const isSpecificLast = config.most_specific_header_mutations_wins ?? false;

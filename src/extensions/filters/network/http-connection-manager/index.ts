@@ -1,9 +1,12 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
+import { readFileSync } from 'node:fs';
 import type { HttpConnectionManager } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
+import { buildRouteTable } from '../../../../http/routing/route-table.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import type { ListenerIdentity, NetworkFilterExtension } from '../../../factories.js';
+import { reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 
 export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager> = {
@@ -11,6 +14,11 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
   name: 'envoy.filters.network.http_connection_manager',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'],
   isTerminal: true,
+  validate(config, report) {
+    const { route_config: routes = {} } = config as HttpConnectionManager;
+    const readFile = (path: string): Uint8Array => readFileSync(path);
+    reportMistakes(report, 'route_config', () => buildRouteTable(routes, () => undefined, { readFile }));
+  },
   scopes: (config, listener) => [
     { prefix: httpPrefix(config), layout: HttpStats },
     { prefix: listenerPrefix(config, listener), layout: ListenerHttpStats },

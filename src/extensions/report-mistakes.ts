@@ -1,0 +1,15 @@
+// Checks a configuration by building what a worker would build of it: mistakes are reported in their places before anything starts.
+
+import { BatonError, messageOf } from '../common/errors.js';
+import type { Report } from '../config/extension.js';
+
+/** Calls `build`, and reports what it throws at the place that the error names within `base` (a path, or ''). */
+export function reportMistakes(report: Report, base: string, build: () => unknown): void {
+  try {
+    build();
+  } catch (error) {
+    const { where, remedy } = error instanceof BatonError ? error : { where: undefined, remedy: undefined };
+    const path = [base, where ?? ''].filter((part) => part !== '').join('.');
+    report(path, remedy === undefined ? messageOf(error) : `${messageOf(error)}; ${remedy}`);
+  }
+}
