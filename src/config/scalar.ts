@@ -67,8 +67,12 @@ export function readDuration(raw: unknown): ScalarResult {
   const [, sign, seconds, fraction = ''] = match;
   if (Number(seconds) > MAX_DURATION_S) return { problem: `a duration is at most ${MAX_DURATION_S}s, found '${raw}'` };
   const digits = fraction.replace(/0+$/, '');
+  // No field that Baton obeys means something by one.
+  if (sign === '-' && (Number(seconds) > 0 || digits !== '')) {
+    return { problem: `a duration cannot be negative, found '${raw}'` };
+  }
   const padded = digits.padEnd(Math.ceil(digits.length / 3) * 3, '0');
-  return { value: `${sign}${Number(seconds)}${padded === '' ? '' : `.${padded}`}s` };
+  return { value: `${Number(seconds)}${padded === '' ? '' : `.${padded}`}s` };
 }
 
 /** Reads an RFC 3339 time. */
