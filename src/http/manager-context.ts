@@ -55,6 +55,8 @@ export interface ConnectionManagerOptions {
   requestHeadersMs: number;
   idleMs: number;
   maxConnectionMs: number;
+  /** How long a connection that has reached that without a request is kept for one more. */
+  drainMs: number;
   /** How long a peer that is still sending gets to read the last answer. */
   delayedCloseMs: number;
   /** 0: no limit. */

@@ -25,6 +25,8 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
   /** When the first byte of the current request arrived; UNSET between requests. */
   #requestStartMs = UNSET;
   #closesAfterResponse = false;
+  /** It has reached max_connection_duration. */
+  #isDraining = false;
   #endedByPeer = false;
 
   constructor(manager: ManagerContext, streams: TurnPool<ServerStream>, socket: DownstreamConnection) {
@@ -169,11 +171,7 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     const { options, thread } = this.manager;
     const now = thread.clock.monotonicMs;
     let remaining = this.manager.shortestTimeoutMs;
-    if (options.maxConnectionMs > 0 && !this.#closesAfterResponse) {
-      const left = options.maxConnectionMs - (now - this.socket.startMonotonicMs);
-      if (left <= 0) this.#reachMaxDuration();
-      else remaining = Math.min(remaining, left);
-    }
+    if (options.maxConnectionMs > 0) remaining = Math.min(remaining, this.#checkDuration(now));
     if (!this.socket.isClosed) {
       const left = this.#stream === undefined ? this.#checkBetweenRequests(now) : this.#checkStream(this.#stream, now);
       remaining = Math.min(remaining, left);
@@ -235,10 +233,18 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     this.onClose(false);
   }
 
-  #reachMaxDuration(): void {
-    this.manager.stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
-    this.#closesAfterResponse = true;
+  /** At the end of its time the connection has one more response, and drain_timeout for the request. */
+  #checkDuration(now: number): number {
+    const { options, stats } = this.manager;
+    const left = this.socket.startMonotonicMs + options.maxConnectionMs - now;
+    if (left > 0) return left;
+    if (!this.#isDraining) {
+      stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
+      this.#isDraining = this.#closesAfterResponse = true;
+    }
+    if (left + options.drainMs > 0) return left + options.drainMs;
     if (this.#stream === undefined) this.onClose(false);
+    return Number.POSITIVE_INFINITY;
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────

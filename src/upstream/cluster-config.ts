@@ -9,6 +9,7 @@ import type {
   Cluster,
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
+  Http1ProtocolOptions,
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
@@ -103,7 +104,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
       interval: keepalive.keepalive_interval,
       probes: keepalive.keepalive_probes,
     },
-    http1: http1Options(common),
+    http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
@@ -155,8 +156,13 @@ function milliseconds(duration: string | undefined, otherwise: number): number {
   return duration === undefined ? otherwise : durationMs(duration);
 }
 
-function http1Options(common: HttpProtocolOptions): H1ClientOptions {
-  return { ...DEFAULT_CLIENT_OPTIONS, maxHeaders: common.max_headers_count ?? DEFAULT_CLIENT_OPTIONS.maxHeaders };
+function http1Options(common: HttpProtocolOptions, http1: Http1ProtocolOptions): H1ClientOptions {
+  const { maxHeadBytes, maxHeaders } = DEFAULT_CLIENT_OPTIONS;
+  return {
+    maxHeadBytes,
+    maxHeaders: common.max_headers_count ?? maxHeaders,
+    dropsTrailers: http1.enable_trailers !== true,
+  };
 }
 
 function thresholdsOf(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH') {

@@ -60,6 +60,12 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
         );
       }
     } else checkOrder(manager.http_filters, [...path, 'http_filters'], 'HTTP filter', around);
+    if (manager.http_protocol_options?.allow_absolute_url === false) {
+      around.problems.error(
+        [...path, 'http_protocol_options', 'allow_absolute_url'],
+        'requests with absolute URLs are always served: leave it out',
+      );
+    }
     if (manager.route_config) checkRoutes(manager.route_config, [...path, 'route_config'], around);
   }
   const proxy = unpack(config, TCP_PROXY);

@@ -393,7 +393,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     const behind = this.#readHead(HeadKind.Trailers, trailers, at, end);
     if (behind === 0) return end;
     this.#trailers = undefined;
-    if (trailers.size === 0) this.#deliver(0, 0, true);
+    if (trailers.size === 0 || this.limits.dropsTrailers === true) this.#deliver(0, 0, true);
     else {
       this.reading = Reading.Complete;
       this.decoder!.onTrailers(trailers);

@@ -31,6 +31,8 @@ export interface HeadLimits {
   maxHeaders: number;
   /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
   acceptHttp10?: boolean;
+  /** Trailers are read and go no further. */
+  dropsTrailers?: boolean;
 }
 
 /** parse() needs more bytes. Errors are negative, offsets behind a complete head positive. */

@@ -6,6 +6,8 @@ import { dechunk, type Message, parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
 
+const TRAILERS = { http_protocol_options: { enable_trailers: true } };
+
 const held: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
   const { path, socket } = request;
@@ -15,13 +17,22 @@ const upstream = await startRawUpstream(t, (request) => {
 const routes = [answering({ prefix: '/direct' }, 'direct'), routeTo({ prefix: '/' }, 'raw')];
 const proxy = await startProxy(t, {
   listeners: {
-    main: managerOf(routes),
+    main: managerOf(routes, TRAILERS),
     old: managerOf(routes, { http_protocol_options: { accept_http_10: true, default_host_for_http_10: 'old.test' } }),
     hostless: managerOf(routes, { http_protocol_options: { accept_http_10: true } }),
     passing100: managerOf(routes, { proxy_100_continue: true }),
     few: managerOf(routes, { common_http_protocol_options: { max_requests_per_connection: 2 } }),
   },
-  clusters: [staticCluster('raw', upstream.port)],
+  clusters: [
+    staticCluster('raw', upstream.port, {
+      typed_extension_protocol_options: {
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+          '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+          explicit_http_config: TRAILERS,
+        },
+      },
+    }),
+  ],
 });
 
 t.test('pipelined requests are answered in their order', async (t) => {

@@ -49,6 +49,7 @@ const proxy = await startProxy(t, {
           routes: retryRoutes(),
         },
       ]),
+      http_protocol_options: { enable_trailers: true },
     },
     host: {
       route_config: routeConfig([

@@ -17,6 +17,7 @@ import { createAccessLoggers } from '../../../registry.js';
 /** Defaults of the API where zero would mean something else. */
 const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
 const DEFAULT_IDLE_MS = 60 * 60_000;
+const DEFAULT_DRAIN_MS = 5000;
 const DEFAULT_DELAYED_CLOSE_MS = 1000;
 const DEFAULT_HEADERS_KB = 60;
 const DEFAULT_MAX_HEADERS = 100;
@@ -37,6 +38,7 @@ export function connectionManagerOptions(
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
       maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
       acceptHttp10: http1.accept_http_10 ?? false,
+      dropsTrailers: http1.enable_trailers !== true,
     },
     routes: {
       current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
@@ -74,6 +76,7 @@ export function connectionManagerOptions(
     requestHeadersMs: milliseconds(config.request_headers_timeout, 0),
     idleMs: milliseconds(common.idle_timeout, DEFAULT_IDLE_MS),
     maxConnectionMs: milliseconds(common.max_connection_duration, 0),
+    drainMs: milliseconds(config.drain_timeout, DEFAULT_DRAIN_MS),
     delayedCloseMs: milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: listener.bufferLimit,

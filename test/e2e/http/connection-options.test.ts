@@ -1,0 +1,83 @@
+// Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url.
+
+import t from 'tap';
+import {
+  bootstrap,
+  connectRaw,
+  httpListener,
+  httpRequest,
+  startBaton,
+  startEchoUpstream,
+  startUpstream,
+  staticCluster,
+} from '../harness/index.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+
+const trailing = await startUpstream(t, (request, response) => {
+  request.resume().on('end', () => {
+    response.writeHead(200, { trailer: 'x-back' });
+    response.write(JSON.stringify(request.trailers));
+    response.addTrailers({ 'x-back': '1' });
+    response.end();
+  });
+});
+const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-there: 1\r\n\r\n';
+
+t.test('trailers pass in the directions for which they are enabled', async (t) => {
+  const enabled = { http_protocol_options: { enable_trailers: true } };
+  const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  const options = { '@type': type, explicit_http_config: enabled };
+  const proxy = await startProxy(t, {
+    listeners: {
+      there: managerOf([routeTo({ prefix: '/' }, 'none')], enabled),
+      back: managerOf([routeTo({ prefix: '/' }, 'all')]),
+    },
+    clusters: [
+      staticCluster('none', trailing.port),
+      staticCluster('all', trailing.port, {
+        typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
+      }),
+    ],
+  });
+  const exchange = async (listener: string): Promise<string> => {
+    const client = await connectRaw(t, proxy.ports[listener]!);
+    client.write(CHUNKED);
+    return client.readUntil(/\r\n0\r\n(.*\r\n)*\r\n/);
+  };
+  t.match(await exchange('there'), /\{"x-there":"1"\}\r\n0\r\n\r\n$/);
+  t.match(await exchange('back'), /\{\}\r\n0\r\nx-back: 1\r\n\r\n$/);
+});
+
+t.test('a connection that is old enough has drain_timeout for one more request', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const manager = (drain: string) =>
+    managerOf([routeTo({ prefix: '/' }, 'echo')], {
+      common_http_protocol_options: { max_connection_duration: '0.1s' },
+      drain_timeout: drain,
+    });
+  const proxy = await startProxy(t, {
+    listeners: { patient: manager('600s'), hasty: manager('0.1s') },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const patient = await connectRaw(t, proxy.ports['patient']!);
+  await proxy.baton.waitForStat('http.patient.downstream_cx_max_duration_reached', 1);
+  patient.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.match((await patient.readToEnd()).text, /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/);
+  const hasty = await connectRaw(t, proxy.ports['hasty']!);
+  t.same(await hasty.readToEnd(), { text: '', closed: 'end' });
+});
+
+t.test('absolute URLs are served, and a wish for the contrary is refused', async (t) => {
+  const manager = (allowed: boolean) => ({
+    route_config: { virtual_hosts: [{ name: 'b', domains: ['b'], routes: [direct] }] },
+    http_protocol_options: { allow_absolute_url: allowed },
+  });
+  const direct = { match: { path: '/x' }, direct_response: { status: 202 } };
+  const config = (allowed: boolean) => bootstrap({ listeners: [httpListener('a', 0, manager(allowed))], clusters: [] });
+  const baton = await startBaton(t, { config: config(true) });
+  const { status } = await httpRequest(await baton.listenerPort('a'), 'http://b/x');
+  t.equal(status, 202);
+  const refused = await startBaton(t, { config: config(false), wait: 'spawned' });
+  t.equal((await refused.exited).code, 1);
+  t.match(refused.stderr, /allow_absolute_url: requests with absolute URLs are always served/);
+});
