@@ -1,4 +1,4 @@
-// Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url.
+// Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url, max_connection_duration; and paths.
 
 import t from 'tap';
 import {
@@ -80,4 +80,37 @@ t.test('absolute URLs are served, and a wish for the contrary is refused', async
   const refused = await startBaton(t, { config: config(false), wait: 'spawned' });
   t.equal((await refused.exited).code, 1);
   t.match(refused.stderr, /allow_absolute_url: requests with absolute URLs are always served/);
+});
+
+t.test('a host connection that grows too old under a request is counted once', async (t) => {
+  const late = await startUpstream(t, (_request, response) => {
+    setTimeout(() => response.end('late'), 300);
+  });
+  const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  const common = { max_connection_duration: '0.1s' };
+  const options = { '@type': type, common_http_protocol_options: common, explicit_http_config: {} };
+  const proxy = await startProxy(t, {
+    listeners: { a: managerOf([routeTo({ prefix: '/' }, 'late')]) },
+    clusters: [
+      staticCluster('late', late.port, {
+        typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
+      }),
+    ],
+  });
+  t.equal((await proxy.get('/')).body, 'late');
+  await proxy.baton.waitForStat('cluster.late.upstream_cx_active', 0);
+  t.equal(await proxy.baton.stat('cluster.late.upstream_cx_max_duration_reached'), 1);
+});
+
+t.test('paths that cannot be normalized are counted', async (t) => {
+  const direct = { match: { prefix: '/' }, direct_response: { status: 200 } };
+  const manager = (action: string) =>
+    managerOf([direct], { normalize_path: true, path_with_escaped_slashes_action: action });
+  const proxy = await startProxy(t, {
+    listeners: { strict: manager('REJECT_REQUEST'), kind: manager('UNESCAPE_AND_REDIRECT') },
+  });
+  t.equal((await proxy.on('strict', '/a%2fb')).status, 400);
+  t.equal(await proxy.baton.stat('http.strict.downstream_rq_failed_path_normalization'), 1);
+  t.equal((await proxy.on('kind', '/a%2fb')).status, 307);
+  t.equal(await proxy.baton.stat('http.kind.downstream_rq_redirected_with_normalized_path'), 1);
 });

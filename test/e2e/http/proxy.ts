@@ -22,7 +22,7 @@ export interface ProxyOptions extends Omit<BatonOptions, 'config'> {
 }
 
 /** A Baton whose listeners are known by name. */
-export interface Proxy {
+export interface HttpProxy {
   readonly baton: BatonProcess;
   /** Ports by the name of the listener. */
   readonly ports: Readonly<Record<string, number>>;
@@ -34,7 +34,7 @@ export interface Proxy {
   on(listener: string, path: string, options?: HttpRequestOptions): Promise<HttpAnswer>;
 }
 
-export async function startProxy(t: Teardown, options: ProxyOptions): Promise<Proxy> {
+export async function startProxy(t: Teardown, options: ProxyOptions): Promise<HttpProxy> {
   const { listeners, clusters = [], listenerOptions = {}, ...rest } = options;
   const names = Object.keys(listeners);
   const baton = await startBaton(t, {

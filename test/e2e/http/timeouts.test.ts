@@ -1,17 +1,8 @@
 // What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
 
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import {
-  type Config,
-  connectRaw,
-  rawExchange,
-  startUpstream,
-  staticCluster,
-  type Teardown,
-  waitFor,
-} from '../harness/index.js';
+import { type Config, connectRaw, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import { startDeafServer } from './deaf-server.js';
 import { parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
@@ -139,8 +130,8 @@ t.test('a request that is not complete in time is answered 408', async (t) => {
   );
   t.match(parseMessage(slow.text), { status: 408, headers: { connection: 'close' }, rest: 'request timeout' });
   const complete = await connectRaw(t, proxy.ports['requests']!);
-  complete.write('POST /hang HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
-  await waitFor(() => upstream.requests.at(-1)!.method === 'POST' && upstream.sockets.size > 0);
+  complete.write('POST /hang/complete HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
+  await waitFor(() => upstream.requests.at(-1)!.path === '/hang/complete');
   const { socket } = upstream.requests.at(-1)!;
   await new Promise((resolve) => setTimeout(resolve, 400));
   socket.write(response(200, 'late'));
@@ -157,8 +148,8 @@ t.test('idle connections are closed, busy ones are not', async (t) => {
   const unused = await rawExchange(proxy.ports['idleConnections']!, '');
   t.same(unused, { text: '', closed: 'end' }, 'before the first request');
   const used = await connectRaw(t, proxy.ports['idleConnections']!);
-  used.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
-  await waitFor(() => upstream.requests.at(-1)!.path === '/hang');
+  used.write('GET /hang/busy HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => upstream.requests.at(-1)!.path === '/hang/busy');
   await new Promise((resolve) => setTimeout(resolve, 400));
   upstream.requests.at(-1)!.socket.write(response(200, 'late'));
   t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
@@ -181,26 +172,3 @@ t.test('a client that is still sending reads the whole answer before the connect
   connection.write('x'.repeat(100_000));
   await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
 });
-
-/** A server whose queue is full: the system answers no further connection attempt. */
-async function startDeafServer(t: Teardown): Promise<number> {
-  const worker = new Worker(
-    `const { createServer } = require('node:net');
-     const { parentPort } = require('node:worker_threads');
-     const server = createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
-       parentPort.postMessage(server.address().port);
-       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
-     });`,
-    { eval: true },
-  );
-  t.teardown(() => worker.terminate());
-  const [port] = (await once(worker, 'message')) as [number];
-  const { connect } = await import('node:net');
-  // More attempts than the queue holds; some never succeed, and all go with the test.
-  for (let i = 0; i < 8; i++) {
-    const socket = connect(port, '127.0.0.1').on('error', () => {});
-    t.teardown(() => socket.destroy());
-    if (i === 0) await once(socket, 'connect');
-  }
-  return port;
-}

@@ -1,0 +1,272 @@
+// Access logs: a line for each request, right about what happened to it, whatever becomes of the file and the process.
+
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  freePort,
+  rawExchange,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { KeepAliveClient } from './keep-alive.js';
+import { answering, managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
+
+const STREAM = 'type.googleapis.com/envoy.extensions.access_loggers.stream.v3.';
+const directory = tempDir(t);
+const file = (name: string) => join(directory, name);
+const lines = (name: string) =>
+  existsSync(file(name)) ? readFileSync(file(name), 'latin1').split('\n').slice(0, -1) : [];
+const withFormat = (name: string, log_format: Config): Config => {
+  const log = fileAccessLog(file(name));
+  return { ...log, typed_config: { ...(log['typed_config'] as Config), log_format } };
+};
+const text = (format: string) => ({ text_format_source: { inline_string: format } });
+
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  if (path === '/end') socket.end();
+  else if (path === '/garbage') socket.write('nonsense\r\n\r\n');
+  else if (path === '/half') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (path === '/503') socket.write(response(503));
+  else if (!path.startsWith('/hang')) socket.write(response(200, 'hello', { 'x-host': 'from host' }));
+});
+
+const flagged = [withFormat('flags', text('%REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n'))];
+const retry = {
+  retry_policy: { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } },
+};
+const proxy = await startProxy(t, {
+  listeners: {
+    formats: managerOf(
+      [routeTo({ prefix: '/named' }, 'raw', {}, { name: 'the-route' }), routeTo({ prefix: '/' }, 'raw')],
+      {
+        access_log: [
+          fileAccessLog(file('default')),
+          withFormat('text', text(textFormat())),
+          withFormat('json', { json_format: jsonFormat() }),
+          withFormat('omitting', { ...text('[%REQ(x-none)%]\n'), omit_empty_values: true }),
+          {
+            name: 'out',
+            typed_config: { '@type': `${STREAM}StdoutAccessLog`, log_format: text('out %REQ(:PATH)%\n') },
+          },
+          {
+            name: 'err',
+            typed_config: { '@type': `${STREAM}StderrAccessLog`, log_format: text('err %REQ(:PATH)%\n') },
+          },
+        ],
+      },
+    ),
+    flags: managerOf(
+      [
+        answering({ path: '/direct' }, 'direct'),
+        routeTo({ path: '/none' }, 'none'),
+        routeTo({ path: '/closed' }, 'closed'),
+        routeTo({ path: '/closed/retry' }, 'closed', retry),
+        routeTo({ path: '/503' }, 'raw', retry),
+        routeTo({ path: '/full' }, 'full'),
+        routeTo({ path: '/hang/timeout' }, 'raw', { timeout: '0.1s' }),
+        routeTo({ path: '/hang/idle' }, 'raw', { timeout: '0s', idle_timeout: '0.1s' }),
+        { match: { path: '/unknown' }, route: { cluster_header: 'x-cluster' } },
+        ...['/', '/end', '/garbage', '/half', '/hang'].map((path) => routeTo({ path }, 'raw')),
+      ],
+      { access_log: flagged },
+    ),
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('none', []),
+    staticCluster('closed', await freePort()),
+    staticCluster('full', upstream.port, { circuit_breakers: { thresholds: [{ max_requests: 0 }] } }),
+  ],
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
+});
+
+t.test("the default format, one of one's own, and JSON", async (t) => {
+  const id = '01234567-89ab-4def-8123-456789abcdef';
+  const headers = { 'user-agent': 'agent/1', 'x-request-id': id, 'x-forwarded-for': '203.0.113.7', host: 'site.test' };
+  await proxy.get('/named/path?q="1"', { method: 'POST', headers, body: 'abc' });
+  const [usual] = await waitFor(() => (lines('default').length === 1 ? lines('default') : undefined));
+  const time = '\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z';
+  t.match(
+    usual,
+    new RegExp(
+      `^\\[${time}\\] "POST /named/path\\?q="1" HTTP/1\\.1" 200 - 3 5 \\d+ \\d+ "203\\.0\\.113\\.7" "agent/1" ` +
+        `"${id}" "site\\.test" "127\\.0\\.0\\.1:${upstream.port}"$`,
+    ),
+  );
+  const [own] = await waitFor(() => (lines('text').length === 1 ? lines('text') : undefined));
+  const fields = Object.fromEntries(own!.split('|').map((field) => field.split('=', 2) as [string, string]));
+  t.match(fields, {
+    route: 'the-route',
+    host: 'all',
+    cluster: 'raw',
+    upstream: `127.0.0.1:${upstream.port}`,
+    local: /^127\.0\.0\.1:\d+$/,
+    to: `127.0.0.1:${proxy.port}`,
+    from: /^127\.0\.0\.1:\d+$/,
+    response: 'from host',
+    cut: 'agen',
+    missing: '-',
+    stream: id,
+    tries: '1',
+    details: 'via_upstream',
+    sent: /^\d+$/,
+    first: /^\d+$/,
+    taken: /^\d+$/,
+    day: /^\d{2}\/\w{3}\/\d{4}$/,
+    percent: '%',
+  });
+  const [json] = await waitFor(() => (lines('json').length === 1 ? lines('json') : undefined));
+  const logged = JSON.parse(json!);
+  t.match(logged, {
+    code: 200,
+    method: 'POST',
+    path: '/named/path?q="1"',
+    bytes: { in: 3, out: 5 },
+    list: ['HTTP/1.1', 'fixed'],
+    text: 'POST 200',
+    nothing: null,
+  });
+  t.equal((await waitFor(() => (lines('omitting').length === 1 ? lines('omitting') : undefined)))[0], '[]');
+  await waitFor(() => proxy.baton.stdout.includes('out /named/path?q="1"\n'));
+  await waitFor(() => proxy.baton.stderr.includes('err /named/path?q="1"\n'));
+});
+
+t.test('flags and details tell what happened', async (t) => {
+  const on = (path: string, headers: Record<string, string> = {}) => proxy.on('flags', path, { headers });
+  const port = proxy.ports['flags']!;
+  const cases: [string, string, () => Promise<unknown>][] = [
+    ['/', '200 - via_upstream', () => on('/')],
+    ['/direct', '200 - direct_response', () => on('/direct')],
+    ['/nowhere', '404 NR route_not_found', () => on('/nowhere')],
+    ['/unknown', '503 NC cluster_not_found', () => on('/unknown', { 'x-cluster': 'nobody' })],
+    ['/none', '503 UH no_healthy_upstream', () => on('/none')],
+    ['/closed', '503 UF upstream_reset_before_response_started{', () => on('/closed')],
+    ['/closed/retry', '503 UF,URX upstream_reset_before_response_started{', () => on('/closed/retry')],
+    ['/503', '503 URX via_upstream', () => on('/503')],
+    ['/full', '503 UO upstream_reset_before_response_started{overflow}', () => on('/full')],
+    ['/end', '503 UC upstream_reset_before_response_started{connection_termination}', () => on('/end')],
+    ['/garbage', '502 UPE upstream_reset_before_response_started{protocol_error}', () => on('/garbage')],
+    ['/half', '200 UC upstream_reset_after_response_started{', () => on('/half').catch(() => {})],
+    ['/hang/timeout', '504 UT response_timeout', () => on('/hang/timeout')],
+    ['/hang/idle', '504 SI stream_idle_timeout', () => on('/hang/idle')],
+    [
+      '/hang',
+      '0 DC downstream_remote_disconnect',
+      async () => {
+        const { length } = upstream.requests;
+        const client = await connectRaw(t, port);
+        client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+        await waitFor(() => upstream.requests.length > length);
+        client.reset();
+      },
+    ],
+    [
+      '/hang',
+      '400 DPE ',
+      () => rawExchange(port, 'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n'),
+    ],
+    ['- 400 DPE', 'http1.', () => rawExchange(port, 'nonsense\r\n\r\n')],
+    ['- 431 DPE', 'http1.headers_too_large', () => rawExchange(port, `GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`)],
+    ['- 426 -', 'low_version', () => rawExchange(port, 'GET / HTTP/1.0\r\n\r\n')],
+  ];
+  let count = 0;
+  for (const [path, expected, act] of cases) {
+    await act();
+    count++;
+    await waitFor(() => lines('flags').length >= count, { what: `a line for ${path} ${expected}` });
+    const all = lines('flags');
+    t.equal(all.length, count, 'one line');
+    t.ok(all.at(-1)!.startsWith(`${path} ${expected}`), `${path} ${expected}: ${all.at(-1)}`);
+  }
+});
+
+t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t) => {
+  const { baton, ports } = await startProxy(t, {
+    listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('rotated')] }) },
+    args: ['-l', 'warning', '--concurrency', '2', '--file-flush-interval-msec', '20'],
+  });
+  const client = new KeepAliveClient(t, ports['main']!, 8);
+  const sent: string[] = [];
+  const send = (count: number) =>
+    Promise.all(
+      Array.from({ length: count }, () => {
+        sent.push(`r${sent.length}`);
+        return client.get('/', { 'x-id': sent.at(-1)! });
+      }),
+    );
+  for (let round = 0; round < 3; round++) {
+    await send(100);
+    renameSync(file('rotated'), file(`rotated.${round}`));
+    baton.child.kill('SIGUSR1');
+    // Lines of this moment go to either file.
+    await send(100);
+    await waitFor(() => existsSync(file('rotated')), { what: 'a new file' });
+  }
+  await baton.stop();
+  const parts = ['rotated.0', 'rotated.1', 'rotated.2', 'rotated'].map(lines);
+  t.same(new Set(parts.flat()), new Set(sent));
+  t.equal(parts.flat().length, sent.length, 'each once');
+  t.ok(
+    parts.every((part) => part.length > 0),
+    `${parts.map((part) => part.length)} lines`,
+  );
+});
+
+t.test('the lines of all workers are in the file, whole, when the process has ended', async (t) => {
+  const { baton, ports } = await startProxy(t, {
+    listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('ended')] }) },
+    args: ['-l', 'warning', '--concurrency', '2'],
+  });
+  const client = new KeepAliveClient(t, ports['main']!, 8);
+  const ids = Array.from({ length: 500 }, (_, index) => `${'x'.repeat(index % 50)}${index}`);
+  await Promise.all(ids.map((id) => client.get('/', { 'x-id': id })));
+  await baton.stop();
+  t.same(lines('ended').sort(), ids.sort());
+});
+
+function idLog(name: string): Config {
+  return withFormat(name, text('%REQ(x-id)%\n'));
+}
+
+function textFormat(): string {
+  const fields = {
+    route: '%ROUTE_NAME%',
+    host: '%VIRTUAL_HOST_NAME%',
+    cluster: '%UPSTREAM_CLUSTER%',
+    upstream: '%UPSTREAM_HOST%',
+    local: '%UPSTREAM_LOCAL_ADDRESS%',
+    to: '%DOWNSTREAM_LOCAL_ADDRESS%',
+    from: '%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%',
+    response: '%RESP(X-HOST)%',
+    cut: '%REQ(USER-AGENT):4%',
+    missing: '%REQ(x-none)%',
+    stream: '%STREAM_ID%',
+    tries: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
+    details: '%RESPONSE_CODE_DETAILS%',
+    sent: '%REQUEST_TX_DURATION%',
+    first: '%RESPONSE_DURATION%',
+    taken: '%REQUEST_DURATION%',
+    day: '%START_TIME(%d/%b/%Y)%',
+    percent: '%%',
+  };
+  const all = Object.entries(fields).map(([name, operator]) => `${name}=${operator}`);
+  return `${all.join('|')}\n`;
+}
+
+function jsonFormat(): Config {
+  return {
+    code: '%RESPONSE_CODE%',
+    method: '%REQ(:METHOD)%',
+    path: '%REQ(:PATH)%',
+    bytes: { in: '%BYTES_RECEIVED%', out: '%BYTES_SENT%' },
+    list: ['%PROTOCOL%', 'fixed'],
+    text: '%REQ(:METHOD)% %RESPONSE_CODE%',
+    nothing: '%REQ(x-none)%',
+  };
+}

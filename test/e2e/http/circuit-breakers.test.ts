@@ -1,0 +1,158 @@
+// Circuit breakers: what is beyond the thresholds of a cluster is refused at once, whichever worker has it.
+
+import t from 'tap';
+import { type Config, staticCluster, waitFor } from '../harness/index.js';
+import { startDeafServer } from './deaf-server.js';
+import { type Answer, KeepAliveClient } from './keep-alive.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
+
+/** Enough connections for both workers to have some. */
+const CLIENTS = 20;
+const OVERFLOW = 'upstream connect error or disconnect/reset before headers. reset reason: overflow';
+
+const held: RawRequest[] = [];
+const upstream = await startRawUpstream(t, (request) => {
+  if (/\r\nx-envoy-attempt-count: 1(\r\n|$)/.test(request.head)) request.socket.write(response(503, 'again'));
+  else held.push(request);
+});
+const deaf = await startDeafServer(t);
+
+const guarded = (name: string, port: number, thresholds: Config, more: Config = {}) =>
+  staticCluster(name, port, { circuit_breakers: { thresholds: [thresholds] }, ...more });
+const retrying = {
+  name: 'retrying',
+  domains: ['retrying.test'],
+  include_request_attempt_count: true,
+  routes: [
+    routeTo({ prefix: '/' }, 'retries', {
+      retry_policy: { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } },
+    }),
+  ],
+};
+const rest = {
+  name: 'rest',
+  domains: ['*'],
+  routes: [
+    routeTo({ prefix: '/requests/high' }, 'requests', { priority: 'HIGH' }),
+    routeTo({ prefix: '/requests' }, 'requests'),
+    routeTo({ prefix: '/pending' }, 'pending'),
+    routeTo({ prefix: '/connections' }, 'connections'),
+  ],
+};
+const proxy = await startProxy(t, {
+  listeners: { main: managerOf([], { route_config: { name: 'routes', virtual_hosts: [retrying, rest] } }) },
+  clusters: [
+    staticCluster('requests', upstream.port, {
+      circuit_breakers: {
+        thresholds: [
+          { priority: 'DEFAULT', max_requests: 3, track_remaining: true },
+          { priority: 'HIGH', max_requests: 1 },
+        ],
+      },
+    }),
+    guarded('pending', deaf, { max_pending_requests: 3 }, { connect_timeout: '1s' }),
+    guarded('connections', upstream.port, { max_connections: 2 }),
+    guarded('retries', upstream.port, { max_retries: 2 }),
+  ],
+  args: ['-l', 'warning', '--concurrency', '2'],
+});
+
+t.test('both workers have taken connections', async (t) => {
+  const answers = await Promise.all(Array.from({ length: CLIENTS }, () => proxy.get('/nowhere')));
+  t.ok(answers.every(({ status }) => status === 404));
+  const counts = await Promise.all(
+    [0, 1].map((worker) => proxy.baton.stat(`listener.127.0.0.1_${proxy.port}.worker_${worker}.downstream_cx_total`)),
+  );
+  t.ok(
+    counts.every((count) => count! > 0),
+    `the following tests would show little otherwise: ${counts}`,
+  );
+});
+
+t.test('max_requests holds for all workers together, and for each priority by itself', async (t) => {
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const { done, answers } = collect(client, CLIENTS, '/requests');
+  await waitFor(() => answers.length === CLIENTS - 3);
+  t.equal(held.length, 3, 'three reach the host');
+  for (const { status, body, headers } of answers) {
+    t.match(
+      { status, body, overloaded: headers['x-envoy-overloaded'] },
+      { status: 503, body: OVERFLOW, overloaded: 'true' },
+    );
+  }
+  await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.rq_open', 1);
+  await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.remaining_rq', 0);
+  await proxy.baton.waitForStat('cluster.requests.upstream_rq_pending_overflow', CLIENTS - 3);
+
+  const high = proxy.get('/requests/high');
+  await waitFor(() => held.length === 4, { what: 'a request of high priority to pass' });
+  t.equal((await proxy.get('/requests/high')).status, 503, 'the second is too many');
+  release();
+  t.equal((await high).status, 200);
+  t.ok((await done).filter(({ status }) => status === 200).length === 3);
+
+  await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.rq_open', 0);
+  const again = proxy.get('/requests');
+  await waitFor(() => held.length === 1, { what: 'requests to pass again' });
+  release();
+  t.equal((await again).status, 200);
+});
+
+t.test('max_pending_requests bounds those that wait for a connection', async (t) => {
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const { done, answers } = collect(client, CLIENTS, '/pending');
+  await waitFor(() => answers.length === CLIENTS - 3);
+  for (const { status, body } of answers) t.match({ status, body }, { status: 503, body: OVERFLOW });
+  const late = (await done).filter(({ body }) => body !== OVERFLOW);
+  t.equal(late.length, 3);
+  for (const { status, body } of late) t.match({ status, body }, { status: 503, body: /connection timeout/ });
+});
+
+t.test('max_connections bounds the connections, and requests wait for them', async (t) => {
+  const before = upstream.sockets.size;
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const { done } = collect(client, CLIENTS, '/connections');
+  let answered = 0;
+  while (answered < CLIENTS) {
+    await waitFor(() => held.length > 0);
+    // A worker without any connection may have one in any case.
+    t.ok(upstream.sockets.size - before <= 3, `${upstream.sockets.size - before} connections`);
+    answered += held.length;
+    release();
+  }
+  t.ok((await done).every(({ status }) => status === 200));
+});
+
+t.test('max_retries bounds the retries under way', async (t) => {
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const { done, answers } = collect(client, CLIENTS, '/', { host: 'retrying.test' });
+  await waitFor(() => answers.length === CLIENTS - 2 && held.length === 2);
+  for (const { status, body } of answers) t.match({ status, body }, { status: 503, body: 'again' });
+  await proxy.baton.waitForStat('cluster.retries.upstream_rq_retry_overflow', CLIENTS - 2);
+  release();
+  t.equal((await done).filter(({ status }) => status === 200).length, 2);
+});
+
+/** Answers all requests that are held. */
+function release(): void {
+  for (const { socket } of held.splice(0)) socket.write(response(200, 'done'));
+}
+
+/** Sends requests at once; `answers` grows as they are answered. */
+function collect(
+  client: KeepAliveClient,
+  count: number,
+  path: string,
+  headers: Record<string, string> = {},
+): { done: Promise<Answer[]>; answers: Answer[] } {
+  const answers: Answer[] = [];
+  const done = Promise.all(
+    Array.from({ length: count }, async () => {
+      const answer = await client.get(path, headers);
+      answers.push(answer);
+      return answer;
+    }),
+  );
+  return { done, answers };
+}

@@ -1,0 +1,147 @@
+// What a configuration asks for is obeyed, or refused before anything listens: by name, file, line and column.
+
+import t from 'tap';
+import { bootstrap, type Config, httpListener, startBaton, staticCluster, type Teardown } from '../harness/index.js';
+import { answering, managerOf, routeConfig, routeTo } from './proxy.js';
+
+t.test('fields that are not implemented are refused by name and position', async (t) => {
+  const text = `admin:
+  address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+static_resources:
+  listeners:
+    - name: web
+      address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+      filter_chains:
+        - filters:
+            - name: http
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: web
+                tracing: {}
+                route_config:
+                  virtual_hosts:
+                    - name: all
+                      domains: ["*"]
+                      routes:
+                        - match: { prefix: / }
+                          route:
+                            cluster: host
+                            hash_policy: [ { header: { header_name: x } } ]
+                http_filters:
+                  - name: router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+  clusters:
+    - name: host
+      lb_policy: RING_HASH
+`;
+  const { stderr, code } = await refused(t, text);
+  t.equal(code, 1);
+  const expected: [string, number, number][] = [
+    ['static_resources.listeners[0].filter_chains[0].filters[0].typed_config.tracing', 13, 17],
+    ['virtual_hosts[0].routes[0].route.hash_policy', 22, 29],
+    ['static_resources.clusters[0].lb_policy', 29, 18],
+  ];
+  for (const [path, line, column] of expected) {
+    const found = stderr.split('\n').find((each) => each.includes(`${path}: `));
+    t.ok(found?.includes(`config.yaml:${line}:${column}: `), `${path} at ${line}:${column}: ${found}`);
+  }
+  t.notMatch(stderr, /starting main dispatch loop/, 'nothing was started');
+});
+
+t.test('all mistakes are shown at once, each with what is wrong and where', async (t) => {
+  const manager = (more: Config) => managerOf([answering({ prefix: '/' }, 'ok')], more);
+  const route = (more: Config) => managerOf([{ match: { prefix: '/' }, ...more }]);
+  const cases: [string, Config, RegExp][] = [
+    ['an unknown field', manager({ stat_prefx: 'a' }), /stat_prefx.*stat_prefix/],
+    ['an unknown extension', manager({ http_filters: [filter('lua', 'lua.v3.Lua')] }), /http_filters\[0\]/],
+    ['an unknown cluster', managerOf([routeTo({ prefix: '/' }, 'hots')]), /unknown cluster 'hots'.*host/],
+    ['a wrong regex', managerOf([answering({ safe_regex: { regex: '(' } }, 'a')]), /regex/],
+    ['a look-ahead', managerOf([answering({ safe_regex: { regex: '(?=a)' } }, 'a')]), /regex/],
+    ['a route without action', route({}), /routes\[0\]/],
+    ['a status that is none', route({ direct_response: { status: 99 } }), /direct_response\.status/],
+    ['a negative timeout', route({ route: { cluster: 'host', timeout: '-1s' } }), /timeout/],
+    ['no time', route({ route: { cluster: 'host', timeout: 'soon' } }), /timeout/],
+    ['two hosts for a domain', { route_config: routeConfig([host('a', '*'), host('b', '*')]) }, /domains/],
+    ['weights of 0', route({ route: { weighted_clusters: { clusters: [{ name: 'host', weight: 0 }] } } }), /weight/],
+    ['a name that is no header', manager({ access_log: [log('%REQ(a b)%')] }), /REQ/],
+    ['an unknown operator', manager({ access_log: [log('%NONSENSE%')] }), /NONSENSE/],
+    ['a header with a line end', route({ direct_response: { status: 200 }, ...adding('a\nb') }), /header/],
+    [
+      'a pseudo-header that would be removed',
+      route({ direct_response: { status: 200 }, ...removing(':path') }),
+      /:path/,
+    ],
+    ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
+    ['an unknown retry condition', route({ route: { cluster: 'host', retry_policy: { retry_on: '6xx' } } }), /6xx/],
+    ['a body from nowhere', route({ direct_response: { status: 200, body: { filename: '/none' } } }), /\/none/],
+    ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
+    ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
+  ];
+  const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));
+  const { stderr, code } = await refused(t, bootstrap({ listeners, clusters: [staticCluster('host', 1)] }));
+  t.equal(code, 1);
+  const found = stderr.split('\n');
+  cases.forEach(([what, , pattern], index) => {
+    const place = new RegExp(`config\\.yaml:\\d+:\\d+: static_resources\\.listeners\\[${index}\\]\\.`);
+    const line = found.find((each) => place.test(each));
+    t.match(line, pattern, what);
+  });
+});
+
+t.test('--mode validate says the same without serving', async (t) => {
+  const good = bootstrap({
+    listeners: [httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'ok')]))],
+    clusters: [],
+  });
+  const baton = await startBaton(t, { config: good, args: ['--mode', 'validate'], wait: 'spawned' });
+  t.match(await baton.exited, { code: 0 });
+  t.match(baton.stdout, /^configuration '.*config\.yaml' OK\n$/);
+  const bad = bootstrap({ listeners: [httpListener('web', 0, managerOf([], { tracing: {} }))], clusters: [] });
+  const { code, stderr } = await refused(t, bad, ['--mode', 'validate']);
+  t.equal(code, 1);
+  t.match(stderr, /tracing/);
+});
+
+async function refused(
+  t: Teardown,
+  config: Config | string,
+  args: string[] = [],
+): Promise<{ code: number | null; stderr: string }> {
+  const baton = await startBaton(t, { config, args, wait: 'spawned' });
+  // What should have been refused and serves instead would wait for ever.
+  const timer = setTimeout(() => baton.child.kill('SIGKILL'), 20_000);
+  const { code } = await baton.exited;
+  clearTimeout(timer);
+  return { code, stderr: baton.stderr };
+}
+
+function filter(name: string, type: string): Config {
+  return { name, typed_config: { '@type': `type.googleapis.com/envoy.extensions.filters.http.${type}` } };
+}
+
+function host(name: string, domain: string): Config {
+  return { name, domains: [domain], routes: [answering({ prefix: '/' }, name)] };
+}
+
+function log(format: string): Config {
+  return {
+    name: 'log',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog',
+      log_format: { text_format_source: { inline_string: format } },
+    },
+  };
+}
+
+function adding(key: string, value = 'a'): Config {
+  return { response_headers_to_add: [{ header: { key, value } }] };
+}
+
+function removing(name: string): Config {
+  return { request_headers_to_remove: [name] };
+}
+
+function large(): Config {
+  return { inline_string: 'x'.repeat(4097) };
+}

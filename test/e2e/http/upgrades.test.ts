@@ -1,0 +1,177 @@
+// WebSocket and its kin: after a 101 bytes pass both ways, as they are, until either side ends.
+
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  type RawConnection,
+  staticCluster,
+  type Teardown,
+  waitFor,
+} from '../harness/index.js';
+import { parseMessage } from './message.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
+
+const SWITCHING =
+  'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: abc\r\n\r\n';
+
+const tunnels: RawRequest[] = [];
+const upstream = await startRawUpstream(t, (request) => {
+  const { path, socket } = request;
+  if (path.startsWith('/refuse')) socket.write(response(400, 'no'));
+  else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
+  else if (path.startsWith('/plain')) socket.write(response(200, 'plain'));
+  else {
+    // From here on the bytes are the tunnel's.
+    socket.removeAllListeners('data').removeAllListeners('end');
+    tunnels.push(request);
+    socket.write(SWITCHING);
+    if (path.startsWith('/echo')) {
+      socket.on('data', (chunk: string) => socket.write(chunk, 'latin1')).on('end', () => socket.end());
+    }
+  }
+});
+
+const websocket = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
+const routes = [
+  routeTo({ prefix: '/echo/off' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket', enabled: false }] }),
+  routeTo({ prefix: '/echo/short' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/' }, 'raw'),
+];
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf(routes, websocket),
+    without: managerOf(routes),
+    routeOnly: managerOf([routeTo({ prefix: '/' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket' }] })]),
+    idle: managerOf([routeTo({ prefix: '/' }, 'raw')], { ...websocket, stream_idle_timeout: '0.3s' }),
+  },
+  clusters: [staticCluster('raw', upstream.port)],
+});
+
+t.test('bytes pass both ways after the handshake', async (t) => {
+  const connection = await open(t, proxy.port, '/echo');
+  const { head } = tunnels.at(-1)!;
+  const { headers } = parseMessage(`${head}\r\n\r\n`);
+  t.match(headers, { upgrade: 'websocket', connection: /upgrade/i, 'sec-websocket-key': 'xyz' });
+  for (const text of ['hello', '\x00\xff\r\n\r\nGET / HTTP/1.1', 'x'.repeat(100_000)]) {
+    connection.write(text);
+    t.ok((await connection.read(text.length)) === text, `${text.length} bytes come back`);
+  }
+  connection.end();
+  t.same(await connection.readToEnd(), { text: '', closed: 'end' }, 'an end is passed on and answered');
+});
+
+t.test('frames that come with the handshake are not lost', async (t) => {
+  const client = await connectRaw(t, proxy.port);
+  client.write(`${handshake('/echo')}eager frame`);
+  t.match(await client.readUntil('eager frame'), /^HTTP\/1\.1 101 /, 'sent by the client');
+  const host = await connectRaw(t, proxy.port);
+  host.write(handshake('/eager'));
+  t.match(await host.readUntil('first words'), /^HTTP\/1\.1 101 /, 'sent by the host');
+});
+
+t.test('each side ends the tunnel for the other', async (t) => {
+  const first = await open(t, proxy.port, '/tunnel');
+  tunnels.at(-1)!.socket.end('bye');
+  t.same(await first.readToEnd(), { text: 'bye', closed: 'end' });
+  const second = await open(t, proxy.port, '/tunnel');
+  const { socket } = tunnels.at(-1)!;
+  socket.resume();
+  second.reset();
+  await waitFor(() => socket.destroyed || socket.readableEnded, { what: 'the host to see the end' });
+});
+
+t.test('a large transfer passes unchanged, whatever the speeds', async (t) => {
+  const connection = await open(t, proxy.port, '/echo');
+  const block = Buffer.from(Array.from({ length: 1 << 20 }, (_, index) => (index * 31 + (index >> 8)) & 255));
+  const sent = createHash('sha256');
+  const received = createHash('sha256');
+  const BLOCKS = 16;
+  let bytes = 0;
+  connection.socket.removeAllListeners('data').setEncoding('latin1');
+  connection.socket.on('data', (chunk: string) => {
+    received.update(chunk, 'latin1');
+    bytes += chunk.length;
+  });
+  for (let i = 0; i < BLOCKS; i++) {
+    sent.update(block);
+    connection.write(block);
+  }
+  await waitFor(() => bytes === BLOCKS * block.length);
+  t.equal(received.digest('hex'), sent.digest('hex'));
+});
+
+t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t) => {
+  const connection = await open(t, proxy.port, '/echo/short');
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  connection.write('still here');
+  t.equal(await connection.read(10), 'still here');
+  const idle = await open(t, proxy.ports['idle']!, '/echo');
+  t.equal((await idle.readToEnd()).text, '');
+});
+
+t.test('an upgrade that nobody allows is refused with 403', async (t) => {
+  for (const [port, path] of [
+    [proxy.ports['without']!, '/echo'],
+    [proxy.port, '/echo/off'],
+  ] as const) {
+    const { length } = upstream.requests;
+    const connection = await connectRaw(t, port);
+    connection.write(handshake(path));
+    t.match(parseMessage((await connection.readToEnd()).text), { status: 403, rest: '' });
+    t.equal(upstream.requests.length, length, 'the host learns nothing of it');
+  }
+  const other = await connectRaw(t, proxy.port);
+  other.write(handshake('/echo').replace('upgrade: websocket', 'upgrade: other'));
+  t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'another protocol');
+  t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
+});
+
+t.test('a route may allow an upgrade by itself', async (t) => {
+  const connection = await open(t, proxy.ports['routeOnly']!, '/echo');
+  connection.write('hello');
+  t.equal(await connection.read(5), 'hello');
+});
+
+t.test('a host that refuses the upgrade answers as usual', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/refuse'));
+  t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 400 });
+});
+
+t.test('a host that switches protocols unasked is not believed', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /eager HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.equal(parseMessage(await connection.readUntil('protocol error')).status, 502);
+});
+
+t.test('tunnels are counted while they live', async (t) => {
+  const { baton } = proxy;
+  const total = 'http.routeOnly.downstream_cx_upgrades_total';
+  const before = (await baton.stat(total))!;
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 0);
+  const connection = await open(t, proxy.ports['routeOnly']!, '/echo');
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 1);
+  t.equal(await baton.stat(total), before + 1);
+  connection.destroy();
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 0);
+});
+
+function handshake(path: string): string {
+  const fields: Config = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'xyz' };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+/** A connection behind its handshake. */
+async function open(t: Teardown, port: number, path: string): Promise<RawConnection> {
+  const connection = await connectRaw(t, port);
+  connection.write(handshake(path));
+  const { status, headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  if (status !== 101 || headers['upgrade'] !== 'websocket' || headers['connection']?.toLowerCase() !== 'upgrade') {
+    throw new Error(`no upgrade but ${status} ${JSON.stringify(headers)}`);
+  }
+  return connection;
+}
