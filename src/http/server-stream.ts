@@ -136,7 +136,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers) && !this.#acceptUnderscores(headers)) return;
     if (options.paths !== undefined) {
       const problem = options.paths.apply(headers);
-      if (problem !== undefined) return this.sendLocalReply(problem);
+      if (problem !== undefined) return this.#refusePath(problem);
     }
     if (headers.nominates) removeNominated(headers);
     const routes = options.routes.current;
@@ -444,6 +444,16 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   /** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
   #missingHost(): void {
     this.sendLocalReply({ status: 400, body: '', details: 'missing_host_header', flags: 0 });
+  }
+
+  /** 400, or a redirect to the normalized path. */
+  #refusePath(answer: LocalReply): void {
+    const { at } = HttpStats;
+    const isRedirect = answer.status < 400;
+    this.manager.stats.http.increment(
+      isRedirect ? at.downstream_rq_redirected_with_normalized_path : at.downstream_rq_failed_path_normalization,
+    );
+    this.sendLocalReply(answer);
   }
 
   #acceptUnderscores(headers: HeaderBlock): boolean {

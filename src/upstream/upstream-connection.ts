@@ -58,6 +58,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   #startMs: number;
   #idleSinceMs = 0;
   #requests = 0;
+  /** It has reached max_connection_duration. */
+  #isOld = false;
 
   constructor(pool: ConnectionPool) {
     const { thread, cluster } = pool;
@@ -219,8 +221,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   #isTooOld(): boolean {
     const { cluster, thread } = this.pool;
     const { maxConnectionDurationMs } = cluster.spec;
-    if (maxConnectionDurationMs === 0 || thread.clock.monotonicMs - this.#startMs < maxConnectionDurationMs) return false;
+    if (this.#isOld || maxConnectionDurationMs === 0) return this.#isOld;
+    if (thread.clock.monotonicMs - this.#startMs < maxConnectionDurationMs) return false;
     cluster.stats.increment(ClusterStats.at.upstream_cx_max_duration_reached);
+    this.#isOld = true;
     return true;
   }
 

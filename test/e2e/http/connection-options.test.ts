@@ -88,7 +88,11 @@ t.test('a host connection that grows too old under a request is counted once', a
   });
   const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
   const common = { max_connection_duration: '0.1s' };
-  const options = { '@type': type, common_http_protocol_options: common, explicit_http_config: {} };
+  const options = {
+    '@type': type,
+    common_http_protocol_options: common,
+    explicit_http_config: { http_protocol_options: {} },
+  };
   const proxy = await startProxy(t, {
     listeners: { a: managerOf([routeTo({ prefix: '/' }, 'late')]) },
     clusters: [
