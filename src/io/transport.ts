@@ -45,6 +45,17 @@ export interface BufferLimits {
   hardLimit: number;
 }
 
+/**
+ * Limits for a connection that may buffer `bytes` (per_connection_buffer_limit_bytes). What the kernel does not take must be
+ * copied, so the source is stopped long before a large limit is reached: 64 KiB keep the socket busy, and a megabyte costs
+ * page faults.
+ */
+export function bufferLimits(bytes: number): BufferLimits {
+  return { highWatermark: Math.min(bytes, MOST_PENDING), hardLimit: 0 };
+}
+
+const MOST_PENDING = 64 * 1024;
+
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
 

@@ -1,6 +1,6 @@
 // A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
 
-import type { BufferLimits } from '../io/transport.js';
+import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
@@ -37,7 +37,7 @@ export class Cluster implements ConnectingCluster {
     this.stats = thread.stats.scope(snapshot.scope);
     this.responses = new ResponseStats(thread.stats, snapshot.scope.prefix);
     this.limits = new ClusterLimits(thread.words, snapshot.block, spec.thresholds);
-    this.bufferLimits = { highWatermark: spec.perConnectionBufferLimit, hardLimit: 0 };
+    this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot));

@@ -2,6 +2,7 @@
 
 import type { Any } from '../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
+import { bufferLimits } from '../io/transport.js';
 import { ActiveListener } from '../listener/active-listener.js';
 import type { FilterChain } from '../listener/network-filter.js';
 import { getLogger } from '../log/logger.js';
@@ -67,7 +68,7 @@ export class WorkerListeners {
         stats: this.#context.scope(prefix, ListenerStats),
         workerStats: this.#context.scope(`${prefix}worker_${this.#workerIndex}.`, ListenerWorkerStats),
         logger,
-        limits: { highWatermark: limit, hardLimit: 0 },
+        limits: bufferLimits(limit),
         nextSerial: this.#nextSerial,
       },
       chain,

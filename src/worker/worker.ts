@@ -11,7 +11,7 @@ import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
 import { loadShim } from '../io/shim.js';
 import { TimerDriver } from '../io/timer-driver.js';
-import { Transport } from '../io/transport.js';
+import { bufferLimits, Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog } from '../log/logger.js';
 import type { Layout } from '../stats/layout.js';
@@ -47,7 +47,7 @@ class Worker {
     const clock = new Clock();
     this.#stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => logger.exception(Level.Error, 'a timer failed', error), clock);
-    const limits = { highWatermark: DEFAULT_BUFFER_LIMIT, hardLimit: 0 };
+    const limits = bufferLimits(DEFAULT_BUFFER_LIMIT);
     this.#transport = new Transport(shim, memory, clock, limits, (error) => {
       logger.exception(Level.Error, 'a connection was ended after an internal error', error);
     });
