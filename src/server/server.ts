@@ -43,6 +43,9 @@ const DEFAULT_FLUSH_MS = 5000;
 /** How long workers get to end before their threads are ended by force. */
 const WORKER_END_MS = 3000;
 
+/** How often workers may die before all of them run: the start has failed then. */
+const DEATHS_AT_START = 5;
+
 const logger = getLogger('main');
 
 export class Server {
@@ -221,6 +224,7 @@ export class Server {
   #startWorkers(): Promise<void> {
     logger.info('all dependencies initialized. starting workers');
     return new Promise((resolve, reject) => {
+      let deaths = 0;
       for (let index = 0; index < this.#options.concurrency; index++) {
         const worker = new WorkerThread(index, {
           startData: () => this.#startData(index),
@@ -231,6 +235,8 @@ export class Server {
           died: () => {
             this.store.workerDied(index);
             this.#words.forgetWorker(index + 1);
+            // A server that never becomes live is worse than none: whoever watches it starts another one.
+            if (++deaths === DEATHS_AT_START) reject(new Error(`workers have died ${deaths} times as they began`));
           },
         });
         this.#workers.push(worker);
