@@ -6,11 +6,17 @@ import inspector from 'node:inspector';
 import { Signals } from './server/signals.js';
 
 const signals = new Signals();
-// A SIGUSR1 that came before this line has opened the port: it counts as received.
-if (inspector.url() !== undefined && !process.execArgv.some((argument) => argument.startsWith('--inspect'))) {
+closeDebugger();
+// The thread of Node that opens the port may be slow to do it.
+setTimeout(closeDebugger, 1000).unref();
+
+const { run } = await import('./cli/run.js');
+closeDebugger();
+process.exitCode = await run(process.argv.slice(2), signals);
+
+/** A SIGUSR1 that came before somebody listened for it opens the port: it counts as received. */
+function closeDebugger(): void {
+  if (inspector.url() === undefined || process.execArgv.some((argument) => argument.startsWith('--inspect'))) return;
   inspector.close();
   signals.received('SIGUSR1');
 }
-
-const { run } = await import('./cli/run.js');
-process.exitCode = await run(process.argv.slice(2), signals);
