@@ -1,5 +1,6 @@
 // HTTP/1.1 as it goes over the wire on both sides: order, framing, methods and statuses without bodies, trailers, versions.
 
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { connectRaw, type RawConnection, rawExchange, staticCluster, waitFor } from '../harness/index.js';
 import { dechunk, type Message, parseMessage } from './message.js';
@@ -258,6 +259,32 @@ t.test('field values keep their bytes and their order', async (t) => {
   t.match(headers, { 'x-latin': '\xe4\xf6\xfc\xff', 'x-many': '1,2', 'x-empty': '', 'x-space': 'a b' });
 });
 
+t.test('fields that repeat stay apart', async (t) => {
+  const { text } = await rawExchange(proxy.port, 'GET /cookies HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(text, /\r\nset-cookie: a=1; path=\/\r\n/i);
+  t.match(text, /\r\nset-cookie: b=2, c\r\n/i);
+});
+
+t.test('bytes that come one by one make the same messages', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  const bytes =
+    'POST /held/drops?q=1 HTTP/1.1\r\nhost: a\r\nx-long: some value\r\ntransfer-encoding: chunked\r\n\r\n' +
+    '3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n';
+  await drop(connection.socket, bytes);
+  await waitFor(() => held.length === 1);
+  const { head, socket } = held.pop()!;
+  t.match(parseMessage(`${head}\r\n\r\n`), {
+    startLine: 'POST /held/drops?q=1 HTTP/1.1',
+    headers: { 'x-long': 'some value' },
+  });
+  await drop(
+    socket,
+    'HTTP/1.1 200 OK\r\nx-answer: yes\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0001\r\n!\r\n0\r\n\r\n',
+  );
+  t.match(parseMessage(await connection.readUntil('\r\n\r\n')).headers, { 'x-answer': 'yes' });
+  t.equal(dechunk(await connection.readUntil('0\r\n\r\n')).body, 'hello!');
+});
+
 /** What the host answers by path; others get their path. */
 function answers(): Record<string, string> {
   return {
@@ -269,6 +296,7 @@ function answers(): Record<string, string> {
     '/trailers':
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n5\r\nabcde\r\n0\r\nx-sum: 15\r\nx-more: yes\r\n\r\n',
     '/hop': 'HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=9\r\ncontent-length: 0\r\n\r\n',
+    '/cookies': response(200, '', { 'set-cookie': 'a=1; path=/', 'Set-Cookie': 'b=2, c' }),
     '/599': 'HTTP/1.1 599\r\ncontent-length: 3\r\n\r\nodd',
   };
 }
@@ -285,4 +313,12 @@ async function readMessages(connection: RawConnection, count: number): Promise<M
 
 async function readBodies(connection: RawConnection, count: number): Promise<string[]> {
   return (await readMessages(connection, count)).map(({ rest }) => rest);
+}
+
+/** Sends each byte by itself. */
+async function drop(socket: Socket, bytes: string): Promise<void> {
+  for (const byte of bytes) {
+    socket.write(byte, 'latin1');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

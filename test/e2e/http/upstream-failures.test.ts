@@ -121,6 +121,32 @@ t.test('bytes behind a response never reach another request', async (t) => {
   }
 });
 
+t.test('bytes where no body may be never reach another request', async (t) => {
+  for (const [method, path, status] of [
+    ['HEAD', '/body/head', 200],
+    ['GET', '/body/204', 204],
+    ['GET', '/body/304', 304],
+  ] as const) {
+    for (let i = 0; i < 3; i++) {
+      const first = `${method} ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
+      const { text } = await rawExchange(
+        proxy.port,
+        `${first}GET /whole HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`,
+      );
+      const answer = parseMessage(text);
+      t.equal(answer.status, status, `${method} ${path}`);
+      t.match(parseMessage(answer.rest), { status: 200, rest: 'whole' }, `${method} ${path}: the next request`);
+    }
+  }
+});
+
+t.test('a host may answer before it has the whole request', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('POST /whole HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\nsome');
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 200, headers: { connection: 'close' }, rest: 'whole' });
+});
+
 t.test('a client that leaves takes its request from the host', async (t) => {
   for (const leave of ['end', 'reset'] as const) {
     await waitFor(() => upstream.requests.every(({ path, socket }) => path !== '/hang' || socket.destroyed));
@@ -159,6 +185,9 @@ function answers(): Record<string, string> {
   return {
     '/whole': response(200, 'whole'),
     '/surplus': `${response(200, 'mine')}${response(200, 'yours')}`,
+    '/body/head': 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nbody',
+    '/body/204': 'HTTP/1.1 204 No Content\r\n\r\nbody',
+    '/body/304': 'HTTP/1.1 304 Not Modified\r\ncontent-length: 4\r\n\r\nbody',
     '/ends/at-once': '',
     '/resets/at-once': '',
     '/ends/in-the-head': 'HTTP/1.1 200 OK\r\ncontent-len',

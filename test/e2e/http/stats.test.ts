@@ -1,0 +1,92 @@
+// The counters of HTTP traffic are exact: for clients, for listeners and for clusters.
+
+import t from 'tap';
+import { freePort, httpRequest, staticCluster } from '../harness/index.js';
+import { answering, managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
+
+let failures = 1;
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  if (path === '/hang') return;
+  if (path === '/end') socket.end();
+  else if (path === '/retry' && failures-- > 0) socket.write(response(503));
+  else socket.write(response(Number(/^\/(\d{3})$/.exec(path)?.[1] ?? 200), 'body'));
+});
+const retry = {
+  retry_policy: { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } },
+};
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf([
+      answering({ path: '/direct' }, 'direct'),
+      { match: { path: '/redirect' }, redirect: { path_redirect: '/' } },
+      routeTo({ path: '/hang' }, 'host', { timeout: '0.1s' }),
+      routeTo({ path: '/retry' }, 'host', retry),
+      routeTo({ path: '/closed' }, 'closed'),
+      ...['/200', '/201', '/404', '/503', '/end'].map((path) => routeTo({ path }, 'host')),
+    ]),
+  },
+  clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
+  args: ['-l', 'warning', '--concurrency', '2'],
+});
+
+t.test('every request is counted once where it belongs', async (t) => {
+  const paths = ['/200', '/200', '/201', '/404', '/503', '/hang', '/retry', '/end', '/closed'];
+  for (const path of [...paths, '/direct', '/redirect', '/nowhere']) await proxy.get(path);
+  await proxy.get('/200', { method: 'POST', body: 'x'.repeat(1000) });
+  await httpRequest(proxy.port, '/200', { method: 'HEAD' });
+  const listener = `listener.127.0.0.1_${proxy.port}`;
+  const expected: Record<string, number> = {
+    'http.main.downstream_rq_total': 14,
+    'http.main.downstream_rq_http1_total': 14,
+    'http.main.downstream_rq_completed': 14,
+    'http.main.downstream_rq_2xx': 7,
+    'http.main.downstream_rq_3xx': 1,
+    'http.main.downstream_rq_4xx': 2,
+    'http.main.downstream_rq_5xx': 4,
+    'http.main.downstream_rq_active': 0,
+    'http.main.downstream_cx_total': 14,
+    'http.main.downstream_cx_http1_total': 14,
+    'http.main.downstream_cx_active': 0,
+    'http.main.downstream_cx_destroy': 14,
+    'http.main.rq_total': 14,
+    'http.main.rq_direct_response': 1,
+    'http.main.rq_redirect': 1,
+    'http.main.no_route': 1,
+    [`${listener}.downstream_cx_total`]: 14,
+    [`${listener}.downstream_cx_active`]: 0,
+    [`${listener}.http.main.downstream_rq_2xx`]: 7,
+    [`${listener}.http.main.downstream_rq_5xx`]: 4,
+    [`${listener}.http.main.downstream_rq_completed`]: 14,
+    // Nine with an answer of the host or in its stead, and one more try.
+    'cluster.host.upstream_rq_total': 11,
+    'cluster.host.upstream_rq_completed': 10,
+    'cluster.host.upstream_rq_200': 5,
+    'cluster.host.upstream_rq_201': 1,
+    'cluster.host.upstream_rq_2xx': 6,
+    'cluster.host.upstream_rq_404': 1,
+    'cluster.host.upstream_rq_4xx': 1,
+    'cluster.host.upstream_rq_503': 2,
+    'cluster.host.upstream_rq_504': 1,
+    'cluster.host.upstream_rq_5xx': 3,
+    'cluster.host.upstream_rq_timeout': 1,
+    'cluster.host.upstream_rq_retry': 1,
+    'cluster.host.upstream_rq_retry_success': 1,
+    'cluster.host.retry.upstream_rq_503': 1,
+    'cluster.host.upstream_rq_active': 0,
+    'cluster.host.upstream_rq_pending_active': 0,
+    'cluster.host.upstream_cx_connect_fail': 0,
+    'cluster.closed.upstream_cx_connect_fail': 1,
+    'cluster.closed.upstream_rq_503': 1,
+    'cluster.closed.upstream_rq_pending_failure_eject': 1,
+    'cluster.closed.upstream_cx_active': 0,
+  };
+  for (const [name, value] of Object.entries(expected)) {
+    await proxy.baton.waitForStat(name, value, 3000).catch(() => {});
+    t.equal(await proxy.baton.stat(name), value, name);
+  }
+  t.equal(await proxy.baton.stat('cluster.host.upstream_cx_active'), upstream.sockets.size);
+  t.equal(await proxy.baton.stat('cluster.host.upstream_cx_total'), upstream.accepted());
+  t.ok((await proxy.baton.stat('http.main.downstream_cx_rx_bytes_total'))! > 1000);
+  t.ok((await proxy.baton.stat('cluster.host.upstream_cx_tx_bytes_total'))! > 1000);
+});
