@@ -36,7 +36,8 @@ import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { WorkerListeners } from '../../src/worker/worker-listeners.js';
 
-const CURL_REQUEST = 'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
+const CURL_REQUEST =
+  'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
 const BROWSER_REQUEST =
   'GET /index.html HTTP/1.1\r\nHost: www.example.com\r\nConnection: keep-alive\r\nsec-ch-ua: "Chromium";v="130", "Not?A_Brand";v="99"\r\n' +
   'sec-ch-ua-mobile: ?0\r\nsec-ch-ua-platform: "Linux"\r\nUpgrade-Insecure-Requests: 1\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36\r\n' +
@@ -180,9 +181,10 @@ const response = Buffer.from(RESPONSE, 'latin1');
 accept();
 run(1);
 const measured = run(seconds);
-process.stdout.write(`${(measured.microseconds / measured.requests).toFixed(3)} µs a request (${measured.requests} requests)\n`);
+process.stdout.write(
+  `${(measured.microseconds / measured.requests).toFixed(3)} µs a request (${measured.requests} requests)\n`,
+);
 process.exit(0);
-
 
 /** Serves rounds of one request a connection for so long; gives CPU time. */
 function run(forSeconds: number): { requests: number; microseconds: number } {

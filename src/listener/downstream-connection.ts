@@ -107,7 +107,10 @@ export class DownstreamConnection {
     const { stats, workerStats } = this.listener;
     stats.increment(ListenerStats.at.downstream_cx_destroy);
     stats.decrement(ListenerStats.at.downstream_cx_active);
-    stats.record(ListenerStats.at.downstream_cx_length_ms, Math.floor(this.transport.clock.monotonicMs - this.startMonotonicMs));
+    stats.record(
+      ListenerStats.at.downstream_cx_length_ms,
+      Math.floor(this.transport.clock.monotonicMs - this.startMonotonicMs),
+    );
     workerStats.decrement(ListenerWorkerStats.at.downstream_cx_active);
     this.listener.connectionEnded(this);
   }

@@ -38,10 +38,6 @@ export interface ClusterSpec {
   readonly maxConnectionDurationMs: number;
   /** Raw sockaddr that connections come from. */
   readonly sourceAddress: Uint8Array | undefined;
-  /** The source address need not exist on this machine. */
-  readonly freebind: boolean;
-  /** TCP keepalive of connections, in whole seconds; what is not given is the kernel's. Absent: off. */
-  readonly keepalive: { readonly idle?: number; readonly interval?: number; readonly probes?: number } | undefined;
   readonly http1: H1ClientOptions;
   /** Limits of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
@@ -86,7 +82,6 @@ const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 export function clusterSpec(cluster: Cluster): ClusterSpec {
   const options = unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
   const common = options?.common_http_protocol_options ?? {};
-  const keepalive = cluster.upstream_connection_options?.tcp_keepalive;
   const source = cluster.upstream_bind_config?.source_address;
   const name = cluster.name ?? '';
   return {
@@ -98,12 +93,6 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
     maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
-    freebind: cluster.upstream_bind_config?.freebind ?? false,
-    keepalive: keepalive && {
-      idle: keepalive.keepalive_time,
-      interval: keepalive.keepalive_interval,
-      probes: keepalive.keepalive_probes,
-    },
     http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [

@@ -14,7 +14,6 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
     idleTimeoutMs: 3_600_000,
     maxConnectionDurationMs: 0,
     sourceAddress: undefined,
-    keepalive: undefined,
     thresholds: [
       { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
       { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
@@ -50,8 +49,7 @@ const FULL: Cluster = {
   dns_failure_refresh_rate: { base_interval: '0.5s' },
   respect_dns_ttl: true,
   dns_lookup_family: 'V4_ONLY',
-  upstream_bind_config: { source_address: { address: '127.0.0.9', port_value: 0 }, freebind: true },
-  upstream_connection_options: { tcp_keepalive: { keepalive_time: 60 } },
+  upstream_bind_config: { source_address: { address: '127.0.0.9', port_value: 0 } },
   typed_extension_protocol_options: {
     'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
       '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
@@ -88,8 +86,6 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
     maxRequestsPerConnection: 7,
     idleTimeoutMs: 0,
     maxConnectionDurationMs: 60_000,
-    freebind: true,
-    keepalive: { idle: 60 },
     http1: { maxHeaders: 7 },
     thresholds: [
       { maxConnections: 1024, maxRetries: 0, maxPendingRequests: 4_294_967_295 },

@@ -8,7 +8,6 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Pipe': ALL,
   'envoy.config.core.v3.Locality': ALL,
   'envoy.config.core.v3.Metadata': { filter_metadata: true },
-  'envoy.config.core.v3.TcpKeepalive': ALL,
   'envoy.config.core.v3.DataSource': {
     filename: true,
     inline_bytes: true,
