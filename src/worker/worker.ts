@@ -130,6 +130,8 @@ class Worker {
 
   /** The thread is about to die: what can be written without waiting is written. */
   abandon(): void {
+    // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
+    this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
   }
 
