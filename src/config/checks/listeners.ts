@@ -66,6 +66,12 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
         'requests with absolute URLs are always served: leave it out',
       );
     }
+    if ((manager.max_request_headers_kb ?? 0) > MAX_HEAD_KB) {
+      around.problems.error(
+        [...path, 'max_request_headers_kb'],
+        `heads of more than ${MAX_HEAD_KB} KiB are not implemented`,
+      );
+    }
     if (manager.route_config) checkRoutes(manager.route_config, [...path, 'route_config'], around);
   }
   const proxy = unpack(config, TCP_PROXY);
@@ -74,6 +80,9 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
     checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around);
   });
 }
+
+/** A head is held in one block of a worker's memory. */
+const MAX_HEAD_KB = 64;
 
 /** A terminal filter stands last, and only there. */
 function checkOrder(
