@@ -76,6 +76,7 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['an unknown retry condition', route({ route: { cluster: 'host', retry_policy: { retry_on: '6xx' } } }), /6xx/],
     ['a body from nowhere', route({ direct_response: { status: 200, body: { filename: '/none' } } }), /\/none/],
     ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
+    ['heads that are too large', manager({ max_request_headers_kb: 65 }), /max_request_headers_kb: .*64 KiB/],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];
   const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));
