@@ -66,7 +66,12 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#transport.setLimits(id, this.#limits);
     const connection = new DownstreamConnection(this.#transport, id, this, this.#nextSerial(), offset, length);
     this.#connections.add(connection);
-    return this.#chain.terminal.accept(connection);
+    try {
+      return this.#chain.terminal.accept(connection);
+    } catch (error) {
+      connection.reset();
+      throw error;
+    }
   }
 
   onAcceptFailed(errno: number): void {

@@ -72,8 +72,7 @@ t.test('a response that has begun is broken off when the timeout ends', async (t
 t.test('the timeout of a route begins when the request is complete', async (t) => {
   const connection = await connectRaw(t, proxy.ports['routes']!);
   connection.write('POST /answer HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n1');
-  // Longer than the timeout; nothing can be awaited, for nothing should happen.
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await timePasses();
   connection.write('2');
   t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
 });
@@ -133,7 +132,7 @@ t.test('a request that is not complete in time is answered 408', async (t) => {
   complete.write('POST /hang/complete HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
   await waitFor(() => upstream.requests.at(-1)!.path === '/hang/complete');
   const { socket } = upstream.requests.at(-1)!;
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await timePasses();
   socket.write(response(200, 'late'));
   t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete one has time');
 });
@@ -150,7 +149,7 @@ t.test('idle connections are closed, busy ones are not', async (t) => {
   const used = await connectRaw(t, proxy.ports['idleConnections']!);
   used.write('GET /hang/busy HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => upstream.requests.at(-1)!.path === '/hang/busy');
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await timePasses();
   upstream.requests.at(-1)!.socket.write(response(200, 'late'));
   t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
   t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
@@ -172,3 +171,9 @@ t.test('a client that is still sending reads the whole answer before the connect
   connection.write('x'.repeat(100_000));
   await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
 });
+
+/** As much time as the timeouts have, by the clock of the proxy: the timeout of another request. */
+async function timePasses(): Promise<void> {
+  const { status } = await proxy.on('routes', '/hang/timeout');
+  if (status !== 504) throw new Error(`a request that hangs was answered ${status}`);
+}

@@ -143,7 +143,11 @@ export class Router implements TerminalFilter, PoolRequest {
     if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || (mayRetry && this.#retry.isEnabled)) {
-      if (!this.#body.append(offset, length)) return this.#stream.resetResponse('request_buffer_exhausted');
+      if (!this.#body.append(offset, length)) {
+        // A request that is on its way can do without another try.
+        if (!isSending) return this.#noRoom();
+        this.#giveUpRetries();
+      }
     }
     if (endStream) this.#requestCompleted();
     if (isSending) this.#encoder!.data(offset, length, endStream);
@@ -154,7 +158,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || this.#retry.isEnabled) {
-      if (!trailers.hold()) return this.#stream.resetResponse('request_buffer_exhausted');
+      if (!trailers.hold()) return this.#noRoom();
       this.#trailers = trailers;
     }
     this.#requestCompleted();
@@ -342,7 +346,7 @@ export class Router implements TerminalFilter, PoolRequest {
     // Behind the route's changes: they may ask for retries too.
     this.#retry.begin(route.retryPolicy, headers);
     // Another try needs the head in a later turn.
-    if (this.#retry.isEnabled && !headers.retain()) return this.#stream.resetResponse('request_buffer_exhausted');
+    if (this.#retry.isEnabled && !headers.retain()) return this.#noRoom();
     if (endStream) this.#startTimeout();
     this.#start();
   }
@@ -376,7 +380,7 @@ export class Router implements TerminalFilter, PoolRequest {
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
   #waitForConnection(): void {
-    if (!this.#headers.retain()) return this.#stream.resetResponse('request_buffer_exhausted');
+    if (!this.#headers.retain()) return this.#noRoom();
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
   }
 
@@ -423,6 +427,16 @@ export class Router implements TerminalFilter, PoolRequest {
 
   get #retryBufferLimit(): number {
     return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
+  }
+
+  /** The thread has no memory left to hold requests in. */
+  #noRoom(): void {
+    this.#stream.sendLocalReply({
+      status: 503,
+      body: 'no room to hold the request',
+      details: 'request_buffer_exhausted',
+      flags: ResponseFlag.OverloadManager,
+    });
   }
 
   /** The body has become too large to be kept: the request gets the one try that it has. */
