@@ -47,7 +47,10 @@ const proxy = await startProxy(t, {
     requests: managerOf([toRaw('/')], { request_timeout: SOON }),
     heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
     idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
-    oldConnections: managerOf([toRaw('/')], { common_http_protocol_options: { max_connection_duration: SOON } }),
+    oldConnections: managerOf([toRaw('/')], {
+      common_http_protocol_options: { max_connection_duration: SOON },
+      drain_timeout: SOON,
+    }),
     delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
   },
   clusters: [
@@ -149,8 +152,9 @@ t.test('idle connections are closed, busy ones are not', async (t) => {
   const used = await connectRaw(t, proxy.ports['idleConnections']!);
   used.write('GET /hang/busy HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => upstream.requests.at(-1)!.path === '/hang/busy');
+  const { socket } = upstream.requests.at(-1)!;
   await timePasses();
-  upstream.requests.at(-1)!.socket.write(response(200, 'late'));
+  socket.write(response(200, 'late'));
   t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
   t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
 });
