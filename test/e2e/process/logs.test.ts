@@ -6,6 +6,7 @@ import t from 'tap';
 import {
   type BatonProcess,
   bootstrap,
+  connectRaw,
   fileAccessLog,
   httpListener,
   httpRequest,
@@ -13,6 +14,7 @@ import {
   type Teardown,
   tempDir,
   waitFor,
+  withDeadline,
 } from '../harness/index.js';
 
 const config = bootstrap({
@@ -117,6 +119,23 @@ t.test('access logs can go to stdout and stderr when these are pipes', async (t)
   await httpRequest(port, '/last');
   await baton.stop();
   t.ok(baton.stdout.includes('file /last\n'), 'what is buffered at the end is written');
+});
+
+t.test('a reader of the access log that stands still holds up neither requests nor the end', async (t) => {
+  const baton = await serve(t, ['--file-flush-interval-msec', '20']);
+  baton.child.stdout!.pause();
+  const client = await connectRaw(t, await baton.listenerPort('web'));
+  // Far more than a pipe holds.
+  const target = `/${'x'.repeat(2000)}`;
+  for (let index = 0; index < 1000; index++) {
+    client.write(`GET ${target} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    await client.readUntil('\r\n\r\n');
+  }
+  t.equal((await baton.admin('/ready')).status, 200);
+  baton.child.kill('SIGTERM');
+  const exited = new Promise((resolve) => baton.child.once('exit', resolve));
+  t.equal(await withDeadline(exited, 'the end'), 0);
+  baton.child.stdout!.resume();
 });
 
 function serve(t: Teardown, args: string[]): Promise<BatonProcess> {
