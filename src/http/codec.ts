@@ -28,7 +28,7 @@ export const enum ResetReason {
 
 /** What is wrong with a message: the answer it deserves and a fixed text for logs (response code details). */
 export interface CodecError {
-  /** 400, 413, 431, 501, 505 … for requests; for responses it only tells that the message is invalid. */
+  /** 400, 408, 426, 431 … for requests; for responses it only tells that the message is invalid. */
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;

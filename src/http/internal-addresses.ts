@@ -2,6 +2,7 @@
 //
 // As in Envoy since 1.33 nobody does unless ranges are configured: in a network with many tenants private addresses say nothing.
 
+import { BatonError } from '../common/errors.js';
 import type { HttpConnectionManager } from '../config/generated/api.js';
 import { parseIp } from '../io/address.js';
 
@@ -14,9 +15,10 @@ export class InternalAddresses {
   #lastIp = '';
   #lastAnswer: boolean;
 
+  /** @throws BatonError CONFIG_INVALID for a prefix that is no IP address */
   constructor(config: InternalAddressConfig) {
-    this.#ranges = (config.cidr_ranges ?? []).map((range) => ({
-      prefix: parseIp(range.address_prefix ?? '') ?? NO_ADDRESS,
+    this.#ranges = (config.cidr_ranges ?? []).map((range, index) => ({
+      prefix: prefixOf(range.address_prefix ?? '', `cidr_ranges[${index}].address_prefix`),
       bits: range.prefix_len ?? 0,
     }));
     this.#unixSockets = config.unix_sockets ?? false;
@@ -48,7 +50,16 @@ interface Range {
   readonly bits: number;
 }
 
-const NO_ADDRESS = new Uint8Array(0);
+function prefixOf(text: string, where: string): Uint8Array {
+  const prefix = parseIp(text);
+  if (prefix === undefined) {
+    throw new BatonError('CONFIG_INVALID', `'${text}' is not an IP address`, {
+      where,
+      remedy: 'give one such as 10.0.0.0',
+    });
+  }
+  return prefix;
+}
 
 function contains(range: Range, address: Uint8Array): boolean {
   if (address.length !== range.prefix.length) return false;

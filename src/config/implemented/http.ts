@@ -24,6 +24,7 @@ export const HTTP: ImplementedTable = {
     xff_num_trusted_hops: true,
     skip_xff_append: true,
     via: true,
+    internal_address_config: true,
     generate_request_id: true,
     preserve_external_request_id: true,
     always_set_request_id_in_response: true,
@@ -44,6 +45,8 @@ export const HTTP: ImplementedTable = {
     is_optional: accepted('an extension that this build lacks is refused in any case'),
     disabled: true,
   },
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': ALL,
+  'envoy.config.core.v3.CidrRange': ALL,
   'envoy.config.core.v3.HttpProtocolOptions': {
     idle_timeout: true,
     max_connection_duration: true,

@@ -46,7 +46,7 @@ const CODEC_ERROR = 'http1.codec_error';
 const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.RequestLine]: { status: 400, detail: CODEC_ERROR },
   [H1Error.StatusLine]: { status: 502, detail: CODEC_ERROR },
-  [H1Error.Version]: { status: 505, detail: CODEC_ERROR },
+  [H1Error.Version]: { status: 400, detail: CODEC_ERROR },
   [H1Error.Http10]: { status: 426, detail: 'low_version' },
   [H1Error.Target]: { status: 400, detail: 'http1.invalid_url' },
   [H1Error.FieldName]: { status: 400, detail: 'http1.invalid_characters' },
@@ -61,7 +61,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.ContentLengthNotAllowed]: { status: 400, detail: 'http1.content_length_not_allowed' },
   [H1Error.LengthAndCoding]: { status: 400, detail: 'http1.content_length_and_chunked_not_allowed' },
   [H1Error.Coding]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
-  [H1Error.CodingUnknown]: { status: 501, detail: 'http1.invalid_transfer_encoding' },
+  [H1Error.CodingUnknown]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
   [H1Error.CodingNotAllowed]: { status: 400, detail: 'http1.transfer_encoding_not_allowed' },
   [H1Error.ChunkSize]: { status: 400, detail: CODEC_ERROR },
   [H1Error.ChunkExtension]: { status: 400, detail: CODEC_ERROR },

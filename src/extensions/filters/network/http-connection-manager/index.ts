@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import type { HttpConnectionManager } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
+import { InternalAddresses } from '../../../../http/internal-addresses.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import type { ListenerIdentity, NetworkFilterExtension } from '../../../factories.js';
@@ -15,8 +16,9 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'],
   isTerminal: true,
   validate(config, report) {
-    const { route_config: routes = {} } = config as HttpConnectionManager;
+    const { internal_address_config: internal, route_config: routes = {} } = config as HttpConnectionManager;
     const readFile = (path: string): Uint8Array => readFileSync(path);
+    reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
     reportMistakes(report, 'route_config', () => buildRouteTable(routes, () => undefined, { readFile }));
   },
   scopes: (config, listener) => [
