@@ -79,8 +79,17 @@ export class WorkerListeners {
     const chain = config.filter_chains![0]!;
     const bufferLimit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
     const identity: ListenerIdentity = { name, statToken, bufferLimit };
-    const filterConfig: Any = chain.filters!.at(-1)!.typed_config!;
+    const filterConfig: Any | undefined = chain.filters?.at(-1)?.typed_config;
+    if (filterConfig === undefined) return { name: chain.name ?? '', terminal: NO_FILTERS };
     const extension = this.#context.extensions.networkFilter(filterConfig);
     return { name: chain.name ?? '', terminal: extension.createOnWorker(filterConfig, identity, this.#context) };
   }
 }
+
+/** A chain without filters closes its connections. */
+const NO_FILTERS: FilterChain['terminal'] = {
+  accept(connection) {
+    connection.close(0);
+    return undefined;
+  },
+};

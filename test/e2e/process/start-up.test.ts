@@ -12,6 +12,7 @@ import {
   httpListener,
   httpRequest,
   loopback,
+  rawExchange,
   startBaton,
   type Teardown,
   tempDir,
@@ -105,6 +106,18 @@ t.test('an address that the machine does not have is refused, and bound with fre
   const baton = await startBaton(t, { config: bootstrap({ listeners, clusters: [] }) });
   t.equal((await httpRequest(await baton.listenerPort('web'), '/')).body, 'hello');
   t.match((await baton.admin('/listeners')).body, /^away::192\.0\.2\.7:\d+$/m);
+  await baton.stop();
+});
+
+t.test('a filter chain without filters closes its connections', async (t) => {
+  const empty = { name: 'empty', address: loopback(0), filter_chains: [{}] };
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [empty, httpListener('web', 0, HELLO)], clusters: [] }),
+  });
+  const port = await baton.listenerPort('empty');
+  t.same(await rawExchange(port, ''), { text: '', closed: 'end' });
+  await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_destroy`, 1);
+  t.equal((await httpRequest(await baton.listenerPort('web'), '/')).body, 'hello');
   await baton.stop();
 });
 
