@@ -1,17 +1,10 @@
 // One worker as the primary sees it: a long-lived task in a thread of its own, started again whenever the thread dies.
 
-import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { messageOf } from '../common/errors.js';
 import { getLogger } from '../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../worker/messages.js';
-
-// A request runs through some sixty small functions. With V8's usual limits TurboFan stops inlining half-way; these make a
-// request 10 to 15 % cheaper in JavaScript (scripts/bench/data-plane.ts with and without the flags).
-setFlagsFromString('--max-inlined-bytecode-size-cumulative=5000');
-setFlagsFromString('--max-inlined-bytecode-size=2000');
-setFlagsFromString('--max-optimized-bytecode-size=200000');
 
 const logger = getLogger('main');
 
