@@ -85,7 +85,7 @@ for (const [name, address] of [
   });
 }
 
-t.test('a connection gets at most one Data event in a batch, of at most 64 KiB', async (t) => {
+t.test('a connection gets at most one Data event in a batch, of at most 128 KiB', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   const sent = pattern(1 << 20);
@@ -93,7 +93,7 @@ t.test('a connection gets at most one Data event in a batch, of at most 64 KiB',
   await until(() => rig.received(server).length === sent.length, 'all bytes');
   const data = rig.of(Event.Data, server);
   t.equal(new Set(data.map((event) => event.batch)).size, data.length);
-  t.ok(data.every((event) => event.bytes.length <= 65536));
+  t.ok(data.every((event) => event.bytes.length <= 131072));
   t.ok(data.every((event) => event.offset % 64 === 0));
   rig.close();
 });
