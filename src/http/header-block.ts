@@ -4,7 +4,7 @@
 // into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
-import { equalsFolded, FOLD, type HeaderKey, OTHER_HEADER } from '../common/header-names.js';
+import { equalsFolded, type HeaderKey, OTHER_HEADER } from '../common/header-names.js';
 import { type Memory, NO_BLOCK } from '../io/memory.js';
 
 /** Words of a field record. */
@@ -454,21 +454,4 @@ export class HeaderBlockPool {
   #wake(): void {
     while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
   }
-}
-
-/** Whether the comma-separated list in bytes[start, end) has the token `name` (lower case), without regard to case. */
-export function listHasToken(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
-  let at = start;
-  while (at < end) {
-    while (at < end && (bytes[at] === 32 || bytes[at] === 9 || bytes[at] === 44)) at++;
-    let i = 0;
-    while (i < name.length && at + i < end && FOLD[bytes[at + i]!] === name[i]) i++;
-    let after = at + i;
-    if (i === name.length) {
-      while (after < end && (bytes[after] === 32 || bytes[after] === 9)) after++;
-      if (after >= end || bytes[after] === 44) return true;
-    }
-    while (at < end && bytes[at] !== 44) at++;
-  }
-  return false;
 }

@@ -4,7 +4,7 @@ import t from 'tap';
 import { headerKey, knownHeader } from '../../src/common/header-names.js';
 import { HeadKind } from '../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../src/http/h1/head-reader.js';
-import { HeaderBlock, HeaderBlockPool, listHasToken, Method } from '../../src/http/header-block.js';
+import { HeaderBlock, HeaderBlockPool, Method } from '../../src/http/header-block.js';
 import { removeHopByHop } from '../../src/http/hop-by-hop.js';
 import { Memory } from '../../src/io/memory.js';
 
@@ -162,52 +162,5 @@ t.test('more fields than a block begins with', (t) => {
   const block = new HeaderBlock(new Memory(LAYOUT));
   for (let i = 0; i < 300; i++) block.add(headerKey(`x-${i}`), String(i));
   t.equal(block.get(headerKey('x-299')), '299');
-  t.end();
-});
-
-t.test('list tokens are found whole', (t) => {
-  const memory = new Memory(LAYOUT);
-  const name = new TextEncoder().encode('close');
-  for (const [text, expected] of [
-    ['close', true],
-    ['Keep-Alive, CLOSE', true],
-    [' ,\tclose ,x', true],
-    ['closed', false],
-    ['clos', false],
-    ['x-close', false],
-    ['close x', false],
-    ['', false],
-  ] as const) {
-    for (let i = 0; i < text.length; i++) memory.bytes[i] = text.charCodeAt(i);
-    t.equal(listHasToken(memory.bytes, 0, text.length, name), expected, text);
-  }
-  t.end();
-});
-
-t.test('what belongs to one connection goes no further', (t) => {
-  const memory = new Memory(LAYOUT);
-  const fields = [
-    'Host: x',
-    'Connection: keep-alive, X-Hop , , host, content-length,transfer-encoding, trailer',
-    'Content-Length: 3',
-    'X-Hop: 1',
-    'X-Hop-Two: 2',
-    'x-hop: 3',
-    'Keep-Alive: timeout=5',
-    'Proxy-Connection: close',
-    'TE: gzip',
-    'te: Trailers',
-    'Trailer: x-sum',
-    'Upgrade: websocket',
-  ];
-  const kept = ['host: x', 'content-length: 3', 'x-hop-two: 2', 'te: Trailers', 'trailer: x-sum'];
-  const plain = parsed(memory, ['POST / HTTP/1.1', ...fields]);
-  plain.close = true;
-  removeHopByHop(plain, false);
-  t.same(lines(plain), kept);
-  t.equal(plain.close, false, 'the next connection does not end because this one does');
-  const upgrade = parsed(memory, ['GET / HTTP/1.1', ...fields]);
-  removeHopByHop(upgrade, true);
-  t.same(lines(upgrade), [...kept, 'upgrade: websocket']);
   t.end();
 });
