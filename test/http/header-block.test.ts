@@ -5,7 +5,6 @@ import { headerKey, knownHeader } from '../../src/common/header-names.js';
 import { HeadKind } from '../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../src/http/h1/head-reader.js';
 import { HeaderBlock, HeaderBlockPool, Method } from '../../src/http/header-block.js';
-import { removeHopByHop } from '../../src/http/hop-by-hop.js';
 import { Memory } from '../../src/io/memory.js';
 
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
