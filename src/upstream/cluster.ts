@@ -60,14 +60,6 @@ export class Cluster implements ConnectingCluster {
     return this.#hosts.host(index);
   }
 
-  /** A host that is none of `tried`, if one turns up within `attempts` picks. */
-  pickOtherHost(tried: readonly Host[], attempts: number): Host | undefined {
-    let host = this.pickHost();
-    for (let attempt = 1; attempt < attempts && host !== undefined && tried.includes(host); attempt++)
-      host = this.pickHost();
-    return host;
-  }
-
   /** The HTTP connections of this worker to a host of this cluster. */
   pool(host: Host, priority: Priority): HttpPool {
     let pools = this.#pools.get(host);

@@ -58,17 +58,12 @@ export class RetryPolicy {
   readonly maxRetries: number;
   /** Milliseconds; 0: as long as the whole request may take. */
   readonly perTryTimeoutMs: number;
-  /** Milliseconds; 0: none. */
-  readonly perTryIdleTimeoutMs: number;
   readonly statusCodes: readonly number[];
   readonly headers: readonly HeaderRule[] | undefined;
   /** If set, only requests for which one of these holds are tried again. */
   readonly requestHeaders: readonly HeaderRule[] | undefined;
   readonly baseIntervalMs: number;
   readonly maxIntervalMs: number;
-  /** A retry prefers hosts that this request has not tried yet, and asks the load balancer this often for one. */
-  readonly avoidsTriedHosts: boolean;
-  readonly hostSelectionAttempts: number;
 
   /** @throws BatonError when the policy is invalid; `where` is its path in the configuration. */
   constructor(config: RetryPolicyConfig, where: string) {
@@ -82,7 +77,6 @@ export class RetryPolicy {
     this.conditions = conditions;
     this.maxRetries = config.num_retries ?? 1;
     this.perTryTimeoutMs = optionalMs(config.per_try_timeout);
-    this.perTryIdleTimeoutMs = optionalMs(config.per_try_idle_timeout);
     this.statusCodes = config.retriable_status_codes ?? [];
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
@@ -93,10 +87,6 @@ export class RetryPolicy {
       const message = 'max_interval must be greater than or equal to base_interval';
       throw new BatonError('CONFIG_INVALID', message, { where: `${where}.retry_back_off.max_interval` });
     }
-    this.avoidsTriedHosts = (config.retry_host_predicate ?? []).some((predicate, index) =>
-      isPreviousHosts(predicate, `${where}.retry_host_predicate[${index}]`),
-    );
-    this.hostSelectionAttempts = Number(config.host_selection_retry_max_attempts ?? 1);
   }
 }
 
@@ -130,20 +120,4 @@ function optionalMs(duration: string | undefined): number {
 /** Whole milliseconds, at least 1. */
 function wholeMs(duration: string): number {
   return Math.max(1, Math.floor(durationMs(duration)));
-}
-
-const PREVIOUS_HOSTS_TYPE = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
-
-function isPreviousHosts(predicate: { name?: string; typed_config?: { '@type': string } }, where: string): true {
-  const type = predicate.typed_config?.['@type'];
-  if (
-    type === undefined
-      ? predicate.name === 'envoy.retry_host_predicates.previous_hosts'
-      : type.endsWith(`/${PREVIOUS_HOSTS_TYPE}`)
-  ) {
-    return true;
-  }
-  throw new BatonError('CONFIG_INVALID', `retry_host_predicate '${predicate.name ?? type}' is not implemented`, {
-    where,
-  });
 }

@@ -143,7 +143,6 @@ class VirtualHostBuilder<C> {
       clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
       timeoutMs: action.timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(action.timeout),
       idleTimeoutMs: optionalMs(action.idle_timeout),
-      maxStreamDurationMs: optionalMs(action.max_stream_duration?.max_stream_duration),
       retryPolicy:
         action.retry_policy === undefined
           ? this.#retryPolicy
@@ -200,7 +199,6 @@ class VirtualHostBuilder<C> {
       clusterNotFoundStatus: 503,
       timeoutMs: 0,
       idleTimeoutMs: undefined,
-      maxStreamDurationMs: undefined,
       retryPolicy: undefined,
       upgrades: undefined,
       priority: Priority.Default,

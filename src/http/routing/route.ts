@@ -29,7 +29,6 @@ export interface RouteSettings<C> {
   clusterNotFoundStatus: number;
   timeoutMs: number;
   idleTimeoutMs: number | undefined;
-  maxStreamDurationMs: number | undefined;
   retryPolicy: RetryPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   priority: Priority;
@@ -67,8 +66,6 @@ export class Route<C> {
   readonly timeoutMs: number;
   /** Without a byte in either direction; 0: for ever; undefined: as the connection manager says. */
   readonly idleTimeoutMs: number | undefined;
-  /** Of the whole stream; 0: for ever; undefined: as the connection manager says. */
-  readonly maxStreamDurationMs: number | undefined;
   /** The route's own or its virtual host's. */
   readonly retryPolicy: RetryPolicy | undefined;
   /** Which circuit breaker thresholds count. */
@@ -102,7 +99,6 @@ export class Route<C> {
     this.clusterNotFoundStatus = settings.clusterNotFoundStatus;
     this.timeoutMs = settings.timeoutMs;
     this.idleTimeoutMs = settings.idleTimeoutMs;
-    this.maxStreamDurationMs = settings.maxStreamDurationMs;
     this.retryPolicy = settings.retryPolicy;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;

@@ -42,7 +42,6 @@ t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
   t.match(plain, { name: 'r', virtualHostName: 'host', kind: RouteKind.Forward, cluster: 'a', clusterName: 'a' });
   t.equal(plain.timeoutMs, 15_000);
   t.equal(plain.idleTimeoutMs, undefined);
-  t.equal(plain.maxStreamDurationMs, undefined);
   t.equal(plain.retryPolicy, undefined);
   t.equal(plain.priority, Priority.Default);
   t.equal(plain.clusterNotFoundStatus, 503);
@@ -53,7 +52,6 @@ t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
     cluster: 'a',
     timeout: '0s',
     idle_timeout: '1.500s',
-    max_stream_duration: { max_stream_duration: '60s' },
     priority: 'HIGH',
     cluster_not_found_response_code: 'NOT_FOUND',
     auto_host_rewrite: true,
@@ -66,7 +64,6 @@ t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
   });
   t.equal(set.timeoutMs, 0);
   t.equal(set.idleTimeoutMs, 1500);
-  t.equal(set.maxStreamDurationMs, 60_000);
   t.equal(set.priority, Priority.High);
   t.equal(set.clusterNotFoundStatus, 404);
   t.equal(set.autoHostRewrite, true);

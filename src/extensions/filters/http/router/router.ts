@@ -83,7 +83,6 @@ export class Router implements TerminalFilter, PoolRequest {
   #encoder: RequestEncoder | undefined;
   #try: Try = Try.None;
   #attempts = 0;
-  readonly #triedHosts: Host[] = [];
   #isRequestComplete = false;
   #trailers: HeaderBlock | undefined;
   /** The head of the current try has been sent. */
@@ -188,7 +187,6 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#body.clear();
     this.#trailers?.drop();
     this.#trailers = undefined;
-    if (this.#triedHosts.length > 0) this.#triedHosts.length = 0;
   }
 
   // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -355,16 +353,11 @@ export class Router implements TerminalFilter, PoolRequest {
   #start(): void {
     const route = this.#route;
     const cluster = this.#cluster;
-    const policy = route.retryPolicy;
-    const host =
-      this.#attempts > 0 && policy?.avoidsTriedHosts === true
-        ? cluster.pickOtherHost(this.#triedHosts, policy.hostSelectionAttempts)
-        : cluster.pickHost();
+    const host = cluster.pickHost();
     if (host === undefined) return this.#noHealthyHost();
     this.#host = host;
     this.#attempts++;
     this.#stream.info.attemptCount = this.#attempts;
-    if (this.#retry.isEnabled) this.#triedHosts.push(host);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;
       route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, this.#attempts === 1);
