@@ -7,8 +7,11 @@
         "src/arguments.cc",
         "src/closing.cc",
         "src/connections.cc",
+        "src/freezing.cc",
         "src/instance.cc",
         "src/listeners.cc",
+        "src/message-socket.cc",
+        "src/process.cc",
         "src/sockets.cc",
         "src/submissions.cc",
         "src/transport.cc"

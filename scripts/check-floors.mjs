@@ -13,7 +13,7 @@ const FLOORS = [
   ['config'],
   ['stats', 'log'],
   ['runtime', 'access-log'],
-  ['listener', 'http', 'upstream'],
+  ['listener', 'http', 'upstream', 'grpc'],
   ['extensions'],
   ['admin', 'restart', 'restarter', 'xds'],
   ['server', 'worker'],

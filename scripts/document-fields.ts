@@ -1,4 +1,4 @@
-// Writes the list of implemented fields into docs/configuration.md, from the table that the loader obeys.
+// Writes docs/compatibility.md, the list of what is implemented, from the table that the loader obeys.
 //
 //   npm run build && node dist/scripts/document-fields.js
 
@@ -6,19 +6,22 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { packagePath } from '../src/common/package-root.js';
+import { ExtensionCatalog } from '../src/config/extension.js';
 import { ACCESS_LOG } from '../src/config/implemented/access-log.js';
 import { BOOTSTRAP } from '../src/config/implemented/bootstrap.js';
 import { CLUSTER } from '../src/config/implemented/cluster.js';
 import { COMMON } from '../src/config/implemented/common.js';
 import { HTTP } from '../src/config/implemented/http.js';
-import type { AnyRow } from '../src/config/implemented/index.js';
+import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
 import { LISTENER } from '../src/config/implemented/listener.js';
 import { ROUTE } from '../src/config/implemented/route.js';
+import { STATS_SINKS } from '../src/config/implemented/stats-sinks.js';
 import { ALL, type ImplementedTable } from '../src/config/implemented/table.js';
+import { messageNameOf } from '../src/config/schema/decode.js';
+import { loadSchema } from '../src/config/schema/schema.js';
+import { EXTENSIONS } from '../src/extensions/index.js';
 
-const DOCUMENT = packagePath('docs/configuration.md');
-const BEGIN = '<!-- fields: written by scripts/document-fields.ts -->';
-const END = '<!-- end of fields -->';
+const DOCUMENT = packagePath('docs/compatibility.md');
 
 const SECTIONS: readonly (readonly [string, ImplementedTable])[] = [
   ['Bootstrap', BOOTSTRAP],
@@ -27,45 +30,101 @@ const SECTIONS: readonly (readonly [string, ImplementedTable])[] = [
   ['Routes', ROUTE],
   ['Clusters', CLUSTER],
   ['Access logs', ACCESS_LOG],
+  ['Stats sinks', STATS_SINKS],
   ['Small messages that others hold', COMMON],
 ];
 
-/** The text of the document with its list brought up to date. */
-export function withFields(document: string): string {
-  const from = document.indexOf(BEGIN);
-  const to = document.indexOf(END);
-  if (from < 0 || to < from) throw new Error(`docs/configuration.md has lost its markers '${BEGIN}' and '${END}'`);
-  const list = SECTIONS.map(([title, table]) => `### ${title}\n\n${messages(table)}\n`).join('\n');
-  return `${document.slice(0, from)}${BEGIN}\n\n${list}\n${document.slice(to)}`;
+const HEAD = `# Compatibility
+
+What of Envoy's v3 API Baton implements, by message: this page is written from the table that the loader obeys
+(\`npm run build && node dist/scripts/document-fields.js\`). A field that is set and not implemented is refused by name, with
+its line; [configuration.md](configuration.md) tells how. Fields and enum values that the API has marked as not implemented or
+has hidden are listed like all others.
+`;
+
+const schema = loadSchema();
+const catalog = new ExtensionCatalog(EXTENSIONS);
+const table = implementedBy(EXTENSIONS);
+
+/** The document as it has to be. */
+export function compatibilityDocument(): string {
+  const listed = new Set(SECTIONS.flatMap(([, rows]) => Object.keys(rows)));
+  const own = Object.keys(table).filter((name) => !listed.has(name));
+  const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
+  if (own.length > 0) sections.push(section("Extensions' own messages", own.sort()));
+  return `${HEAD}\n${extensions()}\n${sections.join('\n')}`;
 }
 
-/** docs/configuration.md as it is. */
+/** docs/compatibility.md as it is. */
 export function readDocument(): string {
   return readFileSync(DOCUMENT, 'utf8');
 }
 
-function messages(table: ImplementedTable): string {
-  return Object.entries(table as { readonly [name: string]: typeof ALL | { readonly [field: string]: AnyRow } })
-    .map(([name, rows]) => `- **${shortName(name)}**: ${rows === ALL ? 'every field' : fields(rows)}`)
-    .join('\n');
+function section(title: string, names: readonly string[]): string {
+  return `## ${title}\n\n${names.map(message).join('\n')}`;
 }
 
-/** `Cluster.RefreshRate` of `envoy.config.cluster.v3.Cluster.RefreshRate`. */
-function shortName(name: string): string {
-  return name.replace(/^(?:[a-z0-9_]+\.)+/, '');
+function message(name: string): string {
+  const fields = [...schema.message(name)!.fields.keys()];
+  const rows = fields.map((field) => ({ field, row: rowOf(table, name, field) }));
+  const parts = [`### ${name}`];
+  const isWhole = (table as { readonly [name: string]: unknown })[name] === ALL;
+  const implemented = rows.filter(
+    ({ row }) => row === true || (typeof row === 'object' && !('refused' in row) && !('accepted' in row)),
+  );
+  if (isWhole) parts.push('Every field.');
+  else if (implemented.length > 0)
+    parts.push(`Implemented: ${implemented.map(({ field, row }) => `\`${field}\`${limits(row!)}`).join(', ')}.`);
+  for (const { field, row } of rows) {
+    if (typeof row === 'object' && 'accepted' in row)
+      parts.push(`Accepted without effect: \`${field}\`; ${row.accepted}.`);
+  }
+  for (const { field, row } of rows) {
+    if (typeof row === 'object' && 'refused' in row) parts.push(`Refused: \`${field}\`; ${row.refused}.`);
+  }
+  const missing = rows.filter(({ row }) => row === undefined).map(({ field }) => `\`${field}\``);
+  if (missing.length > 0) parts.push(`Not implemented: ${missing.join(', ')}.`);
+  return `${parts.join('\n\n')}\n`;
 }
 
-function fields(rows: { readonly [field: string]: AnyRow }): string {
-  const texts = Object.entries(rows).map(([field, row]) => `\`${field}\`${remark(row)}`);
-  return texts.length === 0 ? 'no field' : texts.join(', ');
-}
-
-function remark(row: AnyRow): string {
+function limits(row: AnyRow): string {
   if (row === true) return '';
-  if ('refused' in row) return ` (refused: ${row.refused})`;
-  if ('accepted' in row) return ` (taken without effect: ${row.accepted})`;
   if ('atMost' in row) return ` (at most ${row.atMost}: ${row.reason})`;
-  return ` (${row.join(', ')})`;
+  return Array.isArray(row) ? ` (${row.join(', ')})` : '';
 }
 
-if (import.meta.url === pathToFileURL(argv[1] ?? '').href) writeFileSync(DOCUMENT, withFields(readDocument()));
+function extensions(): string {
+  const rows = catalog.list().map(({ category, name, typeUrls }) => {
+    const messages = typeUrls.map((url) => messageNameOf(url).replace(/.*\./, ''));
+    return `| \`${category}\` | \`${name}\` | ${messages.join(', ')} |`;
+  });
+  return `## Extensions
+
+| category | name | messages |
+|---|---|---|
+${rows.join('\n')}
+
+Envoy's other extensions are not implemented; their packages below \`envoy.extensions\`:
+
+${otherPackages().join('\n')}
+`;
+}
+
+/** Packages of extensions without any that is implemented, a line for each group. */
+function otherPackages(): string[] {
+  const packageOf = (name: string) =>
+    name.replace(/\.v\d+(alpha|beta)?\d*\.[A-Z].*/, '').replace('envoy.extensions.', '');
+  const known = new Set(catalog.list().flatMap(({ typeUrls }) => typeUrls.map((url) => packageOf(messageNameOf(url)))));
+  const groups = new Map<string, Set<string>>();
+  for (const name of schema.messageNames()) {
+    if (!name.startsWith('envoy.extensions.') || known.has(packageOf(name))) continue;
+    const parts = packageOf(name).split('.');
+    const group = parts.slice(0, parts[0] === 'filters' ? 2 : 1).join('.');
+    const rest = parts.slice(group.split('.').length).join('.');
+    if (!groups.has(group)) groups.set(group, new Set());
+    if (rest !== '') groups.get(group)!.add(rest);
+  }
+  return [...groups].map(([group, names]) => `- \`${group}\`${names.size > 0 ? `: ${[...names].join(', ')}` : ''}`);
+}
+
+if (import.meta.url === pathToFileURL(argv[1] ?? '').href) writeFileSync(DOCUMENT, compatibilityDocument());

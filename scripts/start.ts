@@ -11,7 +11,9 @@ const UPSTREAM_PORT = 8081;
 const given = process.argv.slice(2);
 const upstream = given.length === 0 ? await startUpstream() : undefined;
 const main = new URL('../src/main.js', import.meta.url).pathname;
-const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : ['-c', packagePath(QUICKSTART)])], {
+// The quick start may run beside others, which have the usual base ID.
+const quickStart = ['-c', packagePath(QUICKSTART), '--use-dynamic-base-id'];
+const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : quickStart)], {
   stdio: 'inherit',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGHUP'] as const) process.on(signal, () => baton.kill(signal));

@@ -8,6 +8,8 @@
 
 #include "arguments.h"
 #include "instance.h"
+#include "message-socket.h"
+#include "process.h"
 #include "sockets.h"
 
 namespace baton {
@@ -81,12 +83,74 @@ napi_value connect(napi_env env, napi_callback_info info) {
   return answerId(env, "connect", transport->connect(remote, hasLocal ? &local : nullptr, limits));
 }
 
+bool readAdoption(napi_env env, napi_value value, Transport::Adoption& to) {
+  int32_t high;
+  int32_t hard;
+  void* pending;
+  if (!readInt(env, property(env, value, "highWatermark"), "highWatermark", 0, high) ||
+      !readInt(env, property(env, value, "hardLimit"), "hardLimit", 0, hard) ||
+      !readArray(env, property(env, value, "pending"), "pending", napi_uint8_array, false, pending, to.pendingBytes) ||
+      !readBool(env, property(env, value, "ended"), "ended", to.ended) ||
+      !readBool(env, property(env, value, "finAsked"), "finAsked", to.finAsked) ||
+      !readBool(env, property(env, value, "paused"), "paused", to.paused) ||
+      !readBool(env, property(env, value, "frozen"), "frozen", to.frozen)) {
+    return false;
+  }
+  to.limits = {static_cast<uint32_t>(high), static_cast<uint32_t>(hard)};
+  to.pending = static_cast<const uint8_t*>(pending);
+  return true;
+}
+
 napi_value adopt(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t fd;
   Transport* transport = openTransport(arguments);
   if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
-  return answerId(env, "adopt", transport->adopt(fd));
+  Transport::Adoption adoption{};
+  adoption.limits = transport->acceptedLimits();
+  if (!isAbsent(env, arguments[1]) && !readAdoption(env, arguments[1], adoption)) return nullptr;
+  return answerId(env, "adopt", transport->adopt(fd, adoption));
+}
+
+// A call on a connection that says whether there was something to do.
+napi_value tryOn(napi_env env, napi_callback_info info, bool (Transport::*call)(Id)) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  napi_value done;
+  napi_get_boolean(env, (transport->*call)(id), &done);
+  return done;
+}
+
+napi_value freeze(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::freeze); }
+
+napi_value thaw(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::thaw); }
+
+napi_value letGo(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::letGo); }
+
+napi_value copyFrozen(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  Transport::Frozen frozen{};
+  if (!transport->frozen(id, frozen)) return throwErrno(env, "copyFrozen", ENOENT);
+  SocketResult copy = baton::duplicate(frozen.fd);
+  if (copy.error != 0) return throwErrno(env, copy.call, copy.error);
+  napi_value pending = makeBytes(env, frozen.pending->data(), frozen.pending->size());
+  napi_value ended;
+  napi_value finAsked;
+  napi_value made;
+  if (pending == nullptr || napi_get_boolean(env, frozen.ended, &ended) != napi_ok ||
+      napi_get_boolean(env, frozen.finAsked, &finAsked) != napi_ok || napi_create_object(env, &made) != napi_ok) {
+    return throwErrno(env, "copyFrozen", ENOMEM);
+  }
+  napi_set_named_property(env, made, "fd", makeInt(env, copy.fd.release()));
+  napi_set_named_property(env, made, "pending", pending);
+  napi_set_named_property(env, made, "ended", ended);
+  napi_set_named_property(env, made, "finAsked", finAsked);
+  return made;
 }
 
 // After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because
@@ -158,7 +222,9 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
   static const napi_property_descriptor methods[] = {
       method("addListener", addListener),       method("setAccepting", setAccepting),
       method("removeListener", removeListener), method("connect", connect),
-      method("adopt", adopt),                   method("flush", flush),
+      method("adopt", adopt),                   method("freeze", freeze),
+      method("copyFrozen", copyFrozen),         method("thaw", thaw),
+      method("letGo", letGo),                   method("flush", flush),
       method("localAddress", localAddress),     method("peerAddress", peerAddress),
       method("pendingBytes", pendingBytes),     method("counts", counts),
       method("close", close)};
@@ -214,8 +280,130 @@ napi_value closeDescriptor(napi_env env, napi_callback_info info) {
   return ::close(fd) == 0 || errno == EINTR ? nullptr : throwErrno(env, "close", errno);
 }
 
+// ---- message sockets
+
+// The descriptors of an array, their number in `count`.
+bool readDescriptors(napi_env env, napi_value value, int* fds, size_t& count) {
+  uint32_t length = 0;
+  if (napi_get_array_length(env, value, &length) != napi_ok || length > MessageSocket::kMaxDescriptors) {
+    throwType(env, "fds must be an array of at most 64 descriptors");
+    return false;
+  }
+  for (uint32_t i = 0; i < length; i++) {
+    napi_value element;
+    int32_t fd;
+    if (napi_get_element(env, value, i, &element) != napi_ok || !readInt(env, element, "fd", 0, fd)) return false;
+    fds[i] = fd;
+  }
+  count = length;
+  return true;
+}
+
+// send(bytes, fds), or sendTo(address, bytes, fds) with `to`.
+napi_value sendMessage(napi_env env, const Arguments& arguments, const SocketAddress* to, size_t first) {
+  MessageSocket* socket = MessageSocket::from(env, arguments.self());
+  void* bytes;
+  size_t length;
+  int fds[MessageSocket::kMaxDescriptors];
+  size_t count;
+  if (socket == nullptr ||
+      !readArray(env, arguments[first], "bytes", napi_uint8_array, false, bytes, length) ||
+      !readDescriptors(env, arguments[first + 1], fds, count)) {
+    return nullptr;
+  }
+  const int error = socket->send(to == nullptr ? nullptr : to->get(), to == nullptr ? 0 : to->length, bytes, length,
+                                 fds, count);
+  if (error != 0 && error != EAGAIN) return throwErrno(env, "sendmsg", error);
+  napi_value sent;
+  napi_get_boolean(env, error == 0, &sent);
+  return sent;
+}
+
+napi_value send(napi_env env, napi_callback_info info) {
+  return sendMessage(env, Arguments(env, info), nullptr, 0);
+}
+
+napi_value sendTo(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress address;
+  return readAddress(env, arguments[0], "address", address) ? sendMessage(env, arguments, &address, 1) : nullptr;
+}
+
+napi_value closeMessages(napi_env env, napi_callback_info info) {
+  MessageSocket* socket = MessageSocket::from(env, Arguments(env, info).self());
+  if (socket != nullptr) socket->close();
+  return nullptr;
+}
+
+napi_value watchMessages(napi_env env, napi_callback_info info) {
+  static const napi_property_descriptor methods[] = {method("send", send), method("sendTo", sendTo),
+                                                     method("close", closeMessages)};
+  const Arguments arguments(env, info);
+  int32_t fd;
+  napi_valuetype type = napi_undefined;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  if (napi_typeof(env, arguments[1], &type) != napi_ok || type != napi_object) {
+    return throwType(env, "events must be an object");
+  }
+  return MessageSocket::create(env, fd, arguments[1], methods, sizeof methods / sizeof methods[0]);
+}
+
+napi_value openMeetingSocket(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress address;
+  if (!readAddress(env, arguments[0], "address", address)) return nullptr;
+  SocketResult opened = baton::openMeetingSocket(address);
+  return opened.error != 0 ? throwErrno(env, opened.call, opened.error) : makeInt(env, opened.fd.release());
+}
+
+napi_value socketPair(napi_env env, napi_callback_info) {
+  Descriptor ends[2];
+  const int error = makeSocketPair(ends);
+  if (error != 0) return throwErrno(env, "socketpair", error);
+  napi_value made;
+  napi_create_array_with_length(env, 2, &made);
+  for (uint32_t i = 0; i < 2; i++) napi_set_element(env, made, i, makeInt(env, ends[i].release()));
+  return made;
+}
+
+// ---- the process
+
+napi_value endWithParent(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t signal;
+  if (!readInt(env, arguments[0], "signal", 0, signal)) return nullptr;
+  const int error = baton::endWithParent(signal);
+  return error == 0 ? nullptr : throwErrno(env, "prctl", error);
+}
+
+napi_value reap(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t pid;
+  if (!readInt(env, arguments[0], "pid", 1, pid)) return nullptr;
+  const int ended = baton::reap(pid);
+  if (ended < 0 && ended != -ECHILD) return throwErrno(env, "waitpid", -ended);
+  napi_value gone;
+  napi_get_boolean(env, ended == pid, &gone);
+  return gone;
+}
+
+napi_value trimMemory(napi_env, napi_callback_info) {
+  baton::trimMemory();
+  return nullptr;
+}
+
 napi_value threadId(napi_env env, napi_callback_info) {
   return makeInt(env, static_cast<int32_t>(syscall(SYS_gettid)));
+}
+
+napi_value allowedProcessors(napi_env env, napi_callback_info) {
+  const int count = baton::allowedProcessors();
+  return count < 0 ? throwErrno(env, "sched_getaffinity", -count) : makeInt(env, count);
+}
+
+napi_value enableCoreDump(napi_env env, napi_callback_info) {
+  const int error = baton::enableCoreDump();
+  return error == 0 ? nullptr : throwErrno(env, "prctl", error);
 }
 
 napi_value initialize(napi_env env, napi_value exports) {
@@ -223,7 +411,11 @@ napi_value initialize(napi_env env, napi_value exports) {
       method("createTransport", createTransport), method("openListenSocket", openListenSocket),
       method("listen", listen),                   method("boundAddress", boundAddress),
       method("duplicate", duplicate),             method("closeDescriptor", closeDescriptor),
-      method("threadId", threadId)};
+      method("threadId", threadId),               method("allowedProcessors", allowedProcessors),
+      method("enableCoreDump", enableCoreDump),   method("openMeetingSocket", openMeetingSocket),
+      method("socketPair", socketPair),           method("watchMessages", watchMessages),
+      method("endWithParent", endWithParent),     method("reap", reap),
+      method("trimMemory", trimMemory)};
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;
 }

@@ -105,14 +105,18 @@ napi_value makeInt(napi_env env, int32_t value) {
   return made;
 }
 
-napi_value makeAddress(napi_env env, const SocketAddress& address) {
+napi_value makeBytes(napi_env env, const void* bytes, size_t length) {
   void* data = nullptr;
   napi_value buffer = nullptr;
   napi_value made = nullptr;
-  if (napi_create_arraybuffer(env, address.length, &data, &buffer) != napi_ok) return nullptr;
-  if (address.length > 0) memcpy(data, &address.storage, address.length);
-  napi_create_typedarray(env, napi_uint8_array, address.length, buffer, 0, &made);
+  if (napi_create_arraybuffer(env, length, &data, &buffer) != napi_ok) return nullptr;
+  if (length > 0) memcpy(data, bytes, length);
+  napi_create_typedarray(env, napi_uint8_array, length, buffer, 0, &made);
   return made;
+}
+
+napi_value makeAddress(napi_env env, const SocketAddress& address) {
+  return makeBytes(env, &address.storage, address.length);
 }
 
 napi_value throwErrno(napi_env env, const char* call, int error) {

@@ -27,6 +27,19 @@ class Arguments {
   napi_value values_[kMost] = {};
 };
 
+// Values made in a callback from the loop live until its scope ends.
+class HandleScope {
+ public:
+  explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
+  ~HandleScope() { napi_close_handle_scope(env_, scope_); }
+  HandleScope(const HandleScope&) = delete;
+  HandleScope& operator=(const HandleScope&) = delete;
+
+ private:
+  napi_env env_;
+  napi_handle_scope scope_ = nullptr;
+};
+
 bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to);
 bool readBool(napi_env env, napi_value value, const char* name, bool& to);
 // A raw sockaddr in a Uint8Array.
@@ -40,6 +53,8 @@ bool isAbsent(napi_env env, napi_value value);
 napi_value property(napi_env env, napi_value object, const char* name);
 
 napi_value makeInt(napi_env env, int32_t value);
+// A Uint8Array of its own; nullptr when there is no memory.
+napi_value makeBytes(napi_env env, const void* bytes, size_t length);
 napi_value makeAddress(napi_env env, const SocketAddress& address);
 // Throws an Error with `code` (EADDRINUSE …); nullptr.
 napi_value throwErrno(napi_env env, const char* call, int error);

@@ -23,23 +23,9 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   return id;
 }
 
-Id Transport::adopt(int fd) {
-  const int error = prepareAdopted(fd);
-  if (error != 0) return -error;
-  setNoDelay(fd);
-  Descriptor taken(fd);
-  const Id id = add(taken, SocketKind::Connection, acceptedLimits_);
-  if (id < 0) {
-    taken.release();  // still the caller's
-    return id;
-  }
-  sockets_.find(id)->shared = true;
-  return id;
-}
-
-// Takes the descriptor and gives it an id, and a place in the epoll set when it is a connection. When either fails, the
+// Takes the descriptor and gives it an id, and a place in the epoll set when it is a connection to be watched. When either fails, the
 // answer is a negative errno and the descriptor is not taken.
-Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits) {
+Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits, bool watched) {
   const Id id = sockets_.allocate();
   if (id < 0) return -ENOBUFS;
   SocketRecord& socket = *sockets_.find(id);
@@ -47,12 +33,12 @@ Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits) {
   socket.highWatermark = limits.highWatermark;
   socket.hardLimit = limits.hardLimit;
   if (kind == SocketKind::Connection) {
-    const int error = fd ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
+    const int error = fd && watched ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
     if (error != 0) {
       sockets_.release(id);
       return -error;
     }
-    socket.inEpoll = true;
+    socket.inEpoll = watched;
     ++connections_;
   }
   socket.fd = std::move(fd);
@@ -70,6 +56,7 @@ void Transport::look(Id id, SocketRecord& socket) {
 
 // epoll's bits are only hints; what recv(), send() and SO_ERROR answer decides.
 void Transport::lookAtConnection(Id id, SocketRecord& connection) {
+  if (connection.frozen) return;
   const uint32_t hints = std::exchange(connection.hints, 0);
   if (connection.dead) return;
   if (connection.error == 0) {

@@ -8,18 +8,6 @@ namespace {
 // Distinguishes our wrappers from other objects that carry native data.
 constexpr napi_type_tag kTag = {0x6261746f6e2d7368, 0x696d2d7472616e73};
 
-class HandleScope {
- public:
-  explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
-  ~HandleScope() { napi_close_handle_scope(env_, scope_); }
-  HandleScope(const HandleScope&) = delete;
-  HandleScope& operator=(const HandleScope&) = delete;
-
- private:
-  napi_env env_;
-  napi_handle_scope scope_ = nullptr;
-};
-
 bool refuse(napi_env env, const char* why) {
   throwType(env, why);
   return false;

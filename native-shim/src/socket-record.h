@@ -35,6 +35,7 @@ struct SocketRecord : SlotHeader {
   bool dead : 1;           // Reset reported
   bool blocked : 1;        // Blocked reported
   bool shutdownAsked : 1;  // FIN follows the pending bytes
+  bool frozen : 1;         // out of the epoll set; another process may have a copy of the descriptor
 
   // Listeners.
   bool exclusive : 1;
@@ -46,7 +47,7 @@ struct SocketRecord : SlotHeader {
   SocketRecord()
       : queued(false), inEpoll(false), shared(false), connecting(false), readable(false), hangup(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
-        shutdownAsked(false), exclusive(false), accepting(false), resting(false), failReported(false),
+        shutdownAsked(false), frozen(false), exclusive(false), accepting(false), resting(false), failReported(false),
         removed(false) {}
 };
 

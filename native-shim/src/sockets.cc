@@ -81,6 +81,23 @@ SocketResult startConnect(const SocketAddress& remote, const SocketAddress* loca
   return {std::move(fd), 0, ""};
 }
 
+SocketResult openMeetingSocket(const SocketAddress& address) {
+  Descriptor fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return failed("socket", errno);
+  const int error = setOption(fd.get(), SOL_SOCKET, SO_PASSCRED, 1);
+  if (error != 0) return failed("setsockopt", error);
+  if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
+  return {std::move(fd), 0, ""};
+}
+
+int makeSocketPair(Descriptor ends[2]) {
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) != 0) return errno;
+  ends[0] = Descriptor(fds[0]);
+  ends[1] = Descriptor(fds[1]);
+  return 0;
+}
+
 int prepareAdopted(int fd) {
   int type = 0;
   socklen_t length = sizeof type;

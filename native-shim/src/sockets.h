@@ -45,6 +45,10 @@ SocketResult openListenSocket(const SocketAddress& address, const ListenOptions&
 SocketResult duplicate(int fd);
 // Begins a connect; fd is valid (and error 0) while it is under way or done.
 SocketResult startConnect(const SocketAddress& remote, const SocketAddress* local);
+// A bound datagram socket whose messages tell who sent them.
+SocketResult openMeetingSocket(const SocketAddress& address);
+// Two ends of a conversation in sequenced packets; 0 or errno.
+int makeSocketPair(Descriptor ends[2]);
 // 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.
 int prepareAdopted(int fd);
 void setNoDelay(int fd);

@@ -77,7 +77,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       return nullptr;
     case Op::Shutdown:
       connection->shutdownAsked = true;
-      if (connection->pending.empty() && !connection->connecting) shutdown(connection->fd.get(), SHUT_WR);
+      if (connection->pending.empty() && !connection->connecting && !connection->frozen) shutdown(connection->fd.get(), SHUT_WR);
       return nullptr;
     case Op::Pause:
       connection->paused = true;
@@ -103,7 +103,7 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
   if (connection.error != 0) return;  // Reset is on its way, or was reported
   if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
   size_t sent = 0;
-  if (connection.pending.empty() && !connection.connecting) {
+  if (connection.pending.empty() && !connection.connecting && !connection.frozen) {
     const ssize_t taken = writeBytes(connection.fd.get(), ranges, count, total);
     if (taken == static_cast<ssize_t>(total)) return;
     if (taken < 0 && errno != EAGAIN) return fail(id, connection, errno, true);
@@ -117,6 +117,7 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
 }
 
 void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs) {
+  if (connection.frozen) return release(id, connection);
   const bool pending = !connection.pending.empty();
   // Bytes are lost, so the end must not look like an orderly one.
   if (connection.error != 0 || (pending && flushMs == 0)) return abort(id, connection);
@@ -130,6 +131,7 @@ void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, 
 }
 
 void Transport::abort(Id id, SocketRecord& connection) {
+  if (connection.frozen) return release(id, connection);
   if (connection.fd) {
     if (connection.shared) epoll_.remove(connection.fd.get());
     connection.fd.abort();

@@ -43,8 +43,8 @@ void Transport::close() {
   // The records stay until the handles are closed: this may be called from within a batch.
   sockets_.forEach([this](Id, SocketRecord& socket) {
     if (socket.shared && socket.fd) epoll_.remove(socket.fd.get());
-    // Bytes are lost, so the end must not look like an orderly one.
-    if (!socket.pending.empty()) socket.fd.abort();
+    // Bytes are lost, so the end must not look like an orderly one; but a frozen connection may have gone to another process.
+    if (!socket.pending.empty() && !socket.frozen) socket.fd.abort();
     socket.fd.close();
     socket.pending.clear();
   });

@@ -43,6 +43,23 @@ class Transport {
     uint32_t highWatermark;
     uint32_t hardLimit;
   };
+  // How far a connection had come that is taken over.
+  struct Adoption {
+    Limits limits;
+    const uint8_t* pending = nullptr;  // not sent yet
+    size_t pendingBytes = 0;
+    bool ended = false;     // the peer's FIN has been reported
+    bool finAsked = false;  // FIN follows the pending bytes
+    bool paused = false;
+    bool frozen = false;  // until thaw()
+  };
+  // What another transport needs to go on with a frozen connection.
+  struct Frozen {
+    int fd;
+    const PendingQueue* pending;
+    bool ended;
+    bool finAsked;
+  };
   struct Counts {
     uint32_t connections;
     uint32_t listeners;
@@ -60,7 +77,15 @@ class Transport {
   // These three give an id, or a negative errno. A failed connect has an id and reports with Reset.
   Id addListener(int fd, bool exclusive);
   Id connect(const SocketAddress& remote, const SocketAddress* local, Limits limits);
-  Id adopt(int fd);
+  Id adopt(int fd, const Adoption& adoption);
+
+  // freezing.cc
+  bool freeze(Id id);
+  bool thaw(Id id);
+  bool frozen(Id id, Frozen& to);
+  bool letGo(Id id);
+
+  const Limits& acceptedLimits() const { return acceptedLimits_; }
 
   void setAccepting(Id id, bool accepting);
   void removeListener(Id id, bool acceptRest);
@@ -98,7 +123,7 @@ class Transport {
   void closeHandle(uv_handle_t* handle);
 
   // connections.cc
-  Id add(Descriptor& fd, SocketKind kind, Limits limits);
+  Id add(Descriptor& fd, SocketKind kind, Limits limits, bool watched = true);
   void look(Id id, SocketRecord& socket);
   void lookAtConnection(Id id, SocketRecord& connection);
   bool finishConnect(Id id, SocketRecord& connection, uint32_t hints);

@@ -5,7 +5,7 @@ import { compileJsonFormat } from '../../src/access-log/json-format.js';
 import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import { Protocol, StreamInfo } from '../../src/access-log/stream-info.js';
 import { headerKey } from '../../src/common/header-names.js';
-import { HeaderBlock, Method } from '../../src/http/header-block.js';
+import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { Memory } from '../../src/io/memory.js';
 
 const LINES = 2_000_000;

@@ -16,8 +16,8 @@ import { HeadReader } from '../../src/http/h1/head-reader.js';
 import { sendRequestHead } from '../../src/http/h1/serializer.js';
 import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../src/http/h1/server-codec.js';
 import { h1Shared } from '../../src/http/h1/shared.js';
-import { HeaderBlock } from '../../src/http/header-block.js';
-import { removeHopByHop } from '../../src/http/hop-by-hop.js';
+import { HeaderBlock } from '../../src/http/headers/header-block.js';
+import { removeHopByHop } from '../../src/http/headers/hop-by-hop.js';
 import { Memory } from '../../src/io/memory.js';
 
 const CURL =

@@ -9,7 +9,7 @@ import type { Cluster as ClusterConfig, Listener } from '../../src/config/genera
 import type { WorkerContext } from '../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
-import { HeaderBlockPool } from '../../src/http/header-block.js';
+import { HeaderBlockPool } from '../../src/http/headers/header-block.js';
 import { encodeIp } from '../../src/io/address.js';
 import { Clock } from '../../src/io/clock.js';
 import { Memory } from '../../src/io/memory.js';
@@ -26,6 +26,7 @@ import {
 } from '../../src/io/shim.js';
 import { TimerDriver } from '../../src/io/timer-driver.js';
 import { Transport } from '../../src/io/transport.js';
+import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
@@ -35,6 +36,7 @@ import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { WorkerListeners } from '../../src/worker/worker-listeners.js';
+import { WorkerPorts } from '../../src/worker/worker-ports.js';
 
 const CURL_REQUEST =
   'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
@@ -98,6 +100,18 @@ class PlayedTransport implements NativeTransport {
   removeListener(): void {}
   adopt(): number {
     return 0;
+  }
+  freeze(): boolean {
+    return false;
+  }
+  copyFrozen(): never {
+    throw new Error('nothing is frozen here');
+  }
+  thaw(): boolean {
+    return false;
+  }
+  letGo(): boolean {
+    return false;
   }
   localAddress(): Uint8Array {
     return encodeIp('127.0.0.1', 18080);
@@ -253,6 +267,7 @@ function accept(): void {
 function buildWorker(): PlayedTransport {
   const store = new StatsStore({ workers: 1 });
   const words = new SharedWordsOwner();
+  const ports = new WorkerPorts(0, {}, () => {});
   const scopes = new Map<string, ScopeRef>();
   const extensions = new ExtensionRegistry(EXTENSIONS);
   const identity = { name: 'http', statToken: 'http', bufferLimit: 1024 * 1024 };
@@ -260,7 +275,7 @@ function buildWorker(): PlayedTransport {
   for (const { prefix, layout } of [
     { prefix: 'listener.http.', layout: ListenerStats },
     { prefix: 'listener.http.worker_0.', layout: ListenerWorkerStats },
-    ...extensions.networkFilter(filter).scopes(filter, identity),
+    ...extensions.networkFilter(filter).scopes(filter, identity, extensions),
   ])
     scopes.set(prefix, store.addScope(prefix, layout));
   const clusterScope = store.addScope('cluster.up.', ClusterStats);
@@ -297,15 +312,18 @@ function buildWorker(): PlayedTransport {
     random: new Random(),
     stats,
     words: new SharedWords(words.handle(1)),
+    runtime: new Runtime(),
   };
   const clusters = new ClusterManager(thread);
   const context: WorkerContext = {
     ...thread,
     clusters,
+    serverHealth: { isFailing: false, isFailedOnPurpose: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,
     headerBlocks: new HeaderBlockPool(memory),
     identity: { ip: '10.0.0.1', cluster: '', node: '' },
+    port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),
   };
   clusters.apply({
@@ -316,11 +334,13 @@ function buildWorker(): PlayedTransport {
     hostScope,
     hosts: directory.data,
   });
-  new WorkerListeners(context, 0, 1).apply({
+  new WorkerListeners(context, 0, 1, words.allocateListener()).apply({
     name: 'http',
     config: listener,
     statToken: 'http',
-    fd: 0,
+    block: words.allocateListener(),
+    drain: undefined,
+    fds: [0],
     isShared: false,
   });
   transportPlayed.firstUpstream = FIRST_CLIENT + clients;

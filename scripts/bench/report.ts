@@ -98,7 +98,8 @@ function versionOf(program: string, option: string): string {
   return `${program} ${/\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'}`;
 }
 
-function markdown(header: string[], rows: string[][]): string {
+/** A table whose first two columns are texts, the others figures. */
+export function markdown(header: string[], rows: string[][]): string {
   const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const line = (cells: string[]): string =>
     `| ${cells.map((cell, column) => (column < 2 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!))).join(' | ')} |`;

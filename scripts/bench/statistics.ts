@@ -1,4 +1,4 @@
-// The one statistic the benchmark uses.
+// The statistics that benchmarks use.
 
 /** The middle value, or the mean of the two middle ones; NaN for none. */
 export function median(values: readonly number[]): number {
@@ -6,4 +6,10 @@ export function median(values: readonly number[]): number {
   const middle = sorted.length / 2;
   if (Number.isInteger(middle)) return (sorted[middle - 1]! + sorted[middle]!) / 2;
   return sorted[Math.floor(middle)]!;
+}
+
+/** The smallest value that `share` (0 to 1) of the values do not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }

@@ -5,8 +5,8 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { CircuitBreakerStats, ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { Http1CodecStats } from '../../src/stats/layouts/http.js';
-import { StatsReader, type StatsReaderAttachment } from '../../src/stats/reader.js';
-import { renderText } from '../../src/stats/render-text.js';
+import { StatsReader, type StatsReaderAttachment } from '../../src/stats/read/reader.js';
+import { renderText } from '../../src/stats/render/render-text.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { type Scope, type ScopeRef, ThreadStats, type WorkerStatsAttachment } from '../../src/stats/thread-stats.js';
 

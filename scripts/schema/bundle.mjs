@@ -2,13 +2,14 @@
 // obeys in a compact form. protobufjs can load it whole; the configuration loader reads it as plain data.
 //
 // Options of a field: rules (protoc-gen-validate), deprecated, disallowed (deprecated and refused by default), sensitive
-// (redacted in dumps), category (of the extension that fits), proto3_optional. Of a oneof: required. Of a message:
-// previous (its v2 name, for hints). Of an enum value: deprecated.
+// (redacted in dumps), category (of the extension that fits), proto3_optional, unfinished (work in progress in the API). Of a
+// oneof: required. Of a message: previous (its v2 name, for hints), unfinished. Of an enum value: deprecated, disallowed.
 
+import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
 /** Packages whose messages are kept even when nothing refers to them: resources, extensions and admin answers. */
-const KEPT = /^(envoy\.|xds\.(core|type)\.|udpa\.type\.)/;
+const KEPT = /^(envoy\.|opentelemetry\.|xds\.(core|type)\.|udpa\.type\.)/;
 
 /** Categories of fields whose comments do not name one. */
 const CATEGORIES = {
@@ -72,7 +73,9 @@ function namespaceJson(namespace, wanted) {
 function messageJson(type) {
   const json = { fields: {} };
   const previous = type.options?.['(udpa.annotations.versioning).previous_message_type'];
-  if (previous) json.options = { previous };
+  const unfinished =
+    type.options?.[`(xds.annotations.v3.message_status)${UNFINISHED}`] || isUnfinishedFile(type.filename);
+  if (previous || unfinished) json.options = { ...(previous && { previous }), ...(unfinished && { unfinished: true }) };
   for (const oneof of type.oneofsArray) {
     if (oneof.fieldsArray.some((field) => field.options?.proto3_optional)) continue;
     json.oneofs ??= {};
@@ -103,6 +106,7 @@ function fieldOptions(field) {
     if (parsed['deprecated'] === true) options.deprecated = true;
     if (parsed['(udpa.annotations.sensitive)'] === true) options.sensitive = true;
     if ('(envoy.annotations.disallowed_by_default)' in parsed) options.disallowed = true;
+    if (parsed['(xds.annotations.v3.field_status)']?.work_in_progress === true) options.unfinished = true;
   }
   if (field.options?.proto3_optional) options.proto3_optional = true;
   const category = /\[#extension-category:\s*([\w.]*\w)/.exec(field.comment ?? '');
@@ -114,9 +118,25 @@ function fieldOptions(field) {
 function enumJson(type) {
   const deprecated = {};
   for (const [name, options] of Object.entries(type.valuesOptions ?? {})) {
-    if (options?.deprecated) deprecated[name] = { deprecated: true };
+    const disallowed = options?.['(envoy.annotations.disallowed_by_default_enum)'] === true;
+    if (options?.deprecated) deprecated[name] = { deprecated: true, ...(disallowed && { disallowed }) };
   }
   return { values: { ...type.values }, ...(Object.keys(deprecated).length > 0 && { valuesOptions: deprecated }) };
+}
+
+const UNFINISHED = '.work_in_progress';
+const unfinishedFiles = new Map();
+
+/** The files' own options: protobufjs gives them to the package, which others share. */
+function isUnfinishedFile(file) {
+  if (!file) return false;
+  let found = unfinishedFiles.get(file);
+  if (found === undefined) {
+    const text = readFileSync(file, 'utf8');
+    found = /^option \(xds\.annotations\.v3\.file_status\)\.work_in_progress = true;/m.test(text);
+    unfinishedFiles.set(file, found);
+  }
+  return found;
 }
 
 function nameOf(object) {

@@ -10,9 +10,11 @@ const LEFT_OUT = new Set([
   'envoy/config/trace/v3/opencensus.proto',
   'envoy/config/trace/v3/trace.proto',
   'envoy/extensions/access_loggers/open_telemetry/v3/logs_service.proto',
-  'envoy/service/metrics/v3/metrics_service.proto',
   'envoy/service/trace/v3/trace_service.proto',
 ]);
+
+/** What an Any may hold that no message of Envoy's names. */
+const NAMED_BY_NONE = ['xds/type/v3/typed_struct.proto', 'udpa/type/v1/typed_struct.proto'];
 
 /**
  * All v3 messages of Envoy's API with field names as written, comments, and options parsed.
@@ -32,7 +34,7 @@ export function loadProtos(root) {
     const folder = folders.find((candidate) => existsSync(join(candidate, target)));
     return folder ? join(folder, target) : target;
   };
-  const files = [...protoFiles(join(deps, 'envoy-api')), ...protoFiles(own)].filter(isWanted);
+  const files = [...protoFiles(join(deps, 'envoy-api')), ...protoFiles(own)].filter(isWanted).concat(NAMED_BY_NONE);
   protos.loadSync([...new Set(files)].sort(), {
     keepCase: true,
     alternateCommentMode: true,
@@ -57,9 +59,9 @@ function addFields(protos) {
     const source = `syntax = "proto3"; message Added { ${fields} }`;
     const added = protobuf.parse(source, new protobuf.Root(), { keepCase: true }).root.lookupType('Added');
     const target = protos.lookupType(message);
-    for (const { name, id, type, rule } of added.fieldsArray) {
+    for (const { name, id, type, rule, partOf } of added.fieldsArray) {
       const field = new protobuf.Field(name, id, type, rule);
-      target.add(field);
+      (partOf ? target.oneofs[partOf.name] : target).add(field);
       field.resolve();
     }
   }

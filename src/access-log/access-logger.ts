@@ -1,7 +1,7 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
-import { readFileSync } from 'node:fs';
 import { BatonError, messageOf } from '../common/errors.js';
+import { readRegularFile } from '../common/regular-file.js';
 import type { AccessLogFile, AccessLogFiles } from './file-log.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
 import { compileJsonFormat, type JsonObject } from './json-format.js';
@@ -89,7 +89,7 @@ function readText(source: TextSource): string {
   }
   if (source.filename !== undefined) {
     try {
-      return readFileSync(source.filename, 'utf8');
+      return readRegularFile(source.filename).toString('utf8');
     } catch (error) {
       throw new BatonError('CONFIG_UNREADABLE', messageOf(error), { cause: error });
     }

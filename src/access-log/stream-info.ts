@@ -41,6 +41,9 @@ export class StreamInfo {
   bytesReceived = 0;
   bytesSent = 0;
 
+  /** Somebody asks how this server is: statistics of traffic leave the request out. */
+  isHealthCheck = false;
+
   requestHeaders: HeaderView | undefined = undefined;
   responseHeaders: HeaderView | undefined = undefined;
   responseTrailers: HeaderView | undefined = undefined;
@@ -88,6 +91,7 @@ export class StreamInfo {
     this.responseFlags = ResponseFlag.None;
     this.bytesReceived = 0;
     this.bytesSent = 0;
+    this.isHealthCheck = false;
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;
     this.responseTrailers = undefined;

@@ -2,18 +2,26 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AdminServices } from './admin-services.js';
-import type { QueryParameters } from './query-parameters.js';
+import type { QueryParameters } from './http/query-parameters.js';
 
 export interface AdminParameter {
   readonly name: string;
   readonly help: string;
   /** The values it knows. */
   readonly choices?: readonly string[];
+  /** Its presence counts and not its value: a form has a checkbox for it. */
+  readonly isFlag?: boolean;
+  /** The choice that a form begins with; the first one when left out. */
+  readonly preset?: string;
 }
 
 export interface AdminHandler {
   /** The whole path, matched exactly. */
   readonly path: string;
+  /** Further paths that name it, matched exactly as well, but listed nowhere. */
+  readonly aliases?: readonly string[];
+  /** Part of another endpoint's page: /help and the home page leave it out. */
+  readonly isUnlisted?: boolean;
   /** Changes something: only POST is let through. */
   readonly mutates: boolean;
   readonly help: string;
@@ -25,14 +33,14 @@ export interface AdminHandler {
 
 export interface AdminRequest {
   readonly method: string;
-  /** Without the query. */
+  /** As it was asked for, without the query: an alias stays one. */
   readonly path: string;
   /** Of the URL, or of the form when the URL has none. */
   readonly query: QueryParameters;
   readonly headers: IncomingHttpHeaders;
   /** Whole. */
   readonly body: Buffer;
-  /** All endpoints in the order of their paths. */
+  /** All listed endpoints in the order of their paths. */
   readonly handlers: readonly AdminHandler[];
 }
 

@@ -1,10 +1,18 @@
 // What the admin interface may see and do of the server: all that its handlers lean on.
 
+import type { ContentionSums } from '../common/contention.js';
+import type { ProfilerKind } from '../common/profiling/profile.js';
+import type { ThreadMemory } from '../common/thread-memory.js';
 import type { Node } from '../config/generated/api.js';
 import type { Address } from '../io/address.js';
+import type { LevelRules } from '../log/level-rules.js';
+import type { Layer } from '../runtime/layer.js';
 import type { StatsStore } from '../stats/store.js';
 import type { ClusterSpec } from '../upstream/cluster-config.js';
 import type { KnownHost } from '../upstream/host-directory.js';
+import type { Thresholds } from '../upstream/limits.js';
+import type { ConfigDump } from './config-dump/config-dump.js';
+import type { RenderPool } from './render/render-pool.js';
 
 /** envoy.admin.v3.ServerInfo.State */
 export type ServerStateName = 'LIVE' | 'DRAINING' | 'PRE_INITIALIZING' | 'INITIALIZING';
@@ -14,6 +22,8 @@ export interface ListenerView {
   readonly name: string;
   /** Where it really listens, its main address first: port 0 has become a port. */
   readonly addresses: readonly Address[];
+  /** Of its stats: `listener.127.0.0.1_80.` */
+  readonly statPrefix: string;
 }
 
 /** A host with what the primary thinks of it now. */
@@ -26,6 +36,8 @@ export interface HostView {
 /** An active cluster; one that is still warming is none. */
 export interface ClusterView {
   readonly spec: ClusterSpec;
+  /** Limits of the default and of the high priority, as runtime has them now. */
+  readonly thresholds: readonly [Thresholds, Thresholds];
   /** It came from a management server, not from the bootstrap. */
   readonly isAddedViaApi: boolean;
   /** '' when it has none. */
@@ -34,16 +46,88 @@ export interface ClusterView {
   readonly hosts: Iterable<HostView>;
 }
 
+/** What is left at one listener. */
+export interface DrainingListenerView {
+  readonly name: string;
+  /** DRAINING: its connections are asked to end; STOPPED: it accepts no more, and asks no more either. */
+  readonly state: 'ACTIVE' | 'DRAINING' | 'STOPPED';
+  readonly connections: number;
+  readonly requests: number;
+}
+
+export interface DrainStatusView {
+  /** The one that was begun last; undefined when there was none. */
+  readonly drain:
+    | {
+        readonly strategy: 'gradual' | 'immediate';
+        /** All listeners, or those with traffic_direction INBOUND. */
+        readonly reach: 'all' | 'inbound';
+        readonly reason: 'admin' | 'restart' | 'sigterm';
+        readonly elapsedMs: number;
+        readonly remainingMs: number;
+      }
+    | undefined;
+  readonly listeners: readonly DrainingListenerView[];
+}
+
+/** The certificates of one TLS context. */
+export interface TlsContextView {
+  readonly caCertificates: readonly CertificateView[];
+  readonly chain: readonly CertificateView[];
+}
+
+export interface CertificateView {
+  /** The file; `<inline>` when the configuration holds the certificate itself. */
+  readonly path: string;
+  /** In hexadecimal. */
+  readonly serialNumber: string;
+  readonly subjectAltNames: readonly ({ dns: string } | { uri: string } | { ip_address: string })[];
+  readonly validFrom: Date;
+  readonly expiration: Date;
+  /** Of the OCSP response that is stapled to it. */
+  readonly ocsp?: { readonly validFrom: Date; readonly expiration: Date };
+}
+
+/** Somebody who has not all that he needs to begin. */
+export interface UnreadyView {
+  readonly name: string;
+  readonly targets: readonly string[];
+}
+
+/** Whether a profiler has been started, and why not. */
+export type StartOfProfiler =
+  | { readonly isStarted: true }
+  /** `isFailure`: not because of what runs already, but because it cannot be done. */
+  | { readonly isStarted: false; readonly isFailure: boolean; readonly why: string };
+
+/** The profilers of all threads. Profiles are pprof's protobuf, gzipped. */
+export interface ProfilersView {
+  /** Where profiles are written. */
+  readonly path: string;
+  start(kind: ProfilerKind): Promise<StartOfProfiler>;
+  /** Writes the profile and resolves with it; undefined when the profiler was not running. Rejects with a BatonError when it cannot be written. */
+  stop(kind: ProfilerKind): Promise<Uint8Array | undefined>;
+  /** What is in use of the heaps. */
+  heap(): Promise<AsyncIterable<Uint8Array>>;
+  /** The same at the peak since the heap profiler was started last; undefined when it never was. */
+  peakHeap(): Promise<AsyncIterable<Uint8Array> | undefined>;
+}
+
 /** The server as its admin interface knows it. Methods are called on the primary, between two turns of its loop. */
 export interface AdminServices {
   readonly stats: StatsStore;
+  /** Brings gauges that the primary keeps up to date, for an answer that shows them. */
+  updateStats(): Promise<void>;
+  /** Makes large bodies in other threads. It is closed with the admin server. */
+  readonly renders: RenderPool;
+  readonly profilers: ProfilersView;
   /** stats_flush_on_admin: an answer about stats flushes them first. */
   readonly flushesStatsOnAdmin: boolean;
   /** `{revision}/{version}/{status}/{build type}` */
   readonly version: string;
   /** Opaque; 'disabled' without hot restarts. */
   readonly hotRestartVersion: string;
-  /** The node with what the command line overrides, in proto JSON form. */
+  /** The node with what the command line overrides and with what this program is, in proto JSON form. */
   readonly node: Node;
   /** command_line_options of /server_info, in proto JSON form. */
   readonly commandLineOptions: { readonly [name: string]: unknown };
@@ -55,8 +139,33 @@ export interface AdminServices {
   listeners(): Iterable<ListenerView>;
   /** See listeners(). */
   clusters(): Iterable<ClusterView>;
-  /** Merges histograms now: a new interval begins. */
-  flushStats(): void;
+  /** Merges histograms now: a new interval begins. Resolves when it is done. */
+  flushStats(): Promise<void>;
+  /** Counters count from 0 again, and recent lookups are forgotten. Resolves when all do. */
+  resetCounters(): Promise<void>;
+  /** Levels of loggers, on all threads. */
+  setLevelRules(rules: LevelRules): void;
+  /** Whether health checks are to fail. */
+  setHealthFailing(isFailing: boolean): void;
+  /** What the heaps of all threads take, the primary's first. */
+  memory(): Promise<readonly ThreadMemory[]>;
+  /** The configuration in use, a dump each kind of resources, in the order in which they are shown. */
+  configDumps(includeEds: boolean): Iterable<ConfigDump>;
+  /** How often threads waited for each other; undefined unless it is counted. */
+  contention(): ContentionSums | undefined;
+  /** Listeners, or those for inbound traffic, accept no more. Resolves when their sockets are closed. */
+  stopListeners(inboundOnly: boolean): Promise<void>;
+  /** Listeners, or those for inbound traffic, ask their connections to end, and stop after a time unless `staysOpen`. */
+  drainListeners(inboundOnly: boolean, staysOpen: boolean): void;
+  drainStatus(): Promise<DrainStatusView>;
+  /** The certificates that TLS contexts have loaded, an element a context. */
+  tlsContexts(): Iterable<TlsContextView>;
+  /** What listeners still wait for: those that are active until the workers have started, then those that are warming. */
+  unreadyTargets(): Iterable<UnreadyView>;
+  /** The layers of runtime that there are now, lowest first. */
+  runtimeLayers(): readonly Layer[];
+  /** Overrides runtime values for all threads; an empty text takes an override back. False, and nothing done, without an admin layer. */
+  modifyRuntime(entries: Iterable<readonly [key: string, text: string]>): boolean;
   /** Opens log files anew, as SIGUSR1 does. */
   reopenLogs(): void;
   /** Begins a clean exit and returns; AdminServer.close() lets answers in flight go out. */

@@ -3,19 +3,32 @@
 import type { AdminHandler } from './admin-handler.js';
 
 export class HandlerTable {
+  /** Aliases too. */
   readonly #byPath = new Map<string, AdminHandler>();
+  readonly #handlers = new Set<AdminHandler>();
   #sorted: readonly AdminHandler[] | undefined;
 
   constructor(handlers: Iterable<AdminHandler>) {
     for (const handler of handlers) this.add(handler);
   }
 
-  /** Throws an Error for a path that is taken, or that could not stand in a link or a form. */
+  /**
+   * Throws an Error for a path or an alias that is taken, or that could not stand in a link or a form; nothing is added then.
+   */
   add(handler: AdminHandler): void {
-    const { path } = handler;
-    if (!/^\/[^&"'<>?:]*$/.test(path)) throw new Error(`'${path}' cannot be the path of an admin endpoint`);
-    if (this.#byPath.has(path)) throw new Error(`the admin interface has an endpoint ${path} already`);
-    this.#byPath.set(path, handler);
+    for (const path of pathsOf(handler)) {
+      if (!/^\/[^&"'<>?:]*$/.test(path)) throw new Error(`'${path}' cannot be the path of an admin endpoint`);
+      if (this.#byPath.has(path)) throw new Error(`the admin interface has an endpoint ${path} already`);
+    }
+    for (const path of pathsOf(handler)) this.#byPath.set(path, handler);
+    this.#handlers.add(handler);
+    this.#sorted = undefined;
+  }
+
+  /** Its paths lead nowhere from now on; requests that it is answering go on. Does nothing when it is not in the table. */
+  remove(handler: AdminHandler): void {
+    if (!this.#handlers.delete(handler)) return;
+    for (const path of pathsOf(handler)) this.#byPath.delete(path);
     this.#sorted = undefined;
   }
 
@@ -23,9 +36,15 @@ export class HandlerTable {
     return this.#byPath.get(path);
   }
 
-  /** All of them in byte order of path. */
+  /** All that are listed, without aliases, in byte order of path. */
   get sorted(): readonly AdminHandler[] {
-    this.#sorted ??= [...this.#byPath.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.#sorted ??= [...this.#handlers]
+      .filter((handler) => handler.isUnlisted !== true)
+      .sort((a, b) => (a.path < b.path ? -1 : 1));
     return this.#sorted;
   }
+}
+
+function pathsOf({ path, aliases = [] }: AdminHandler): readonly string[] {
+  return [path, ...aliases];
 }

@@ -9,6 +9,9 @@ export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
 
+/** An element of a list as texts; undefined when it was passed over, which may have taken a while. */
+export type Element = Iterable<string> | undefined;
+
 /** A value whose first line stands `depth` spaces to the right. */
 export function prettyJson(value: JsonValue, depth = 0): string {
   return JSON.stringify(value, null, 1).replaceAll('\n', `\n${' '.repeat(depth)}`);
@@ -16,18 +19,22 @@ export function prettyJson(value: JsonValue, depth = 0): string {
 
 /**
  * A message with `fields` and then a list, whose elements are texts with `depth` + 2 spaces. A list without elements is
- * left out, as every field with its default value is.
+ * left out, as every field with its default value is. There is an empty text for each that was passed over.
  */
 export function* prettyList(
   fields: JsonObject,
   list: string,
-  elements: Iterable<Iterable<string>>,
+  elements: Iterable<Element>,
   depth = 0,
 ): Generator<string, void> {
   const indent = ' '.repeat(depth);
   const head = prettyJson(fields, depth);
   let isOpen = false;
   for (const element of elements) {
+    if (element === undefined) {
+      yield '';
+      continue;
+    }
     if (isOpen) yield ',\n';
     else yield `${head === '{}' ? '{' : `${head.slice(0, -`\n${indent}}`.length)},`}\n${indent} "${list}": [\n`;
     isOpen = true;

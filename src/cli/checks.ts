@@ -10,9 +10,9 @@ export function oneOf(what: string, values: readonly string[], shown: readonly s
     values.includes(value) ? undefined : `unknown ${what} '${value}'; --${option} is ${shown.join(' or ')}`;
 }
 
-export function checkLevel(value: string): string | undefined {
+export function checkLevel(value: string, option = 'log-level'): string | undefined {
   if (parseLevel(value) !== undefined) return undefined;
-  return `invalid log level specified '${value}'; a level is one of ${LEVEL_NAMES.join(', ')}`;
+  return `invalid log level specified '${value}'; levels of --${option} are ${LEVEL_NAMES.join(', ')}`;
 }
 
 export function checkComponentLevels(value: string): string | undefined {
@@ -24,9 +24,10 @@ export function checkComponentLevels(value: string): string | undefined {
     }
     if (!(COMPONENTS as readonly string[]).includes(component)) {
       const near = didYouMean(component, COMPONENTS);
-      return `invalid component specified '${component}'${near || `; components are ${COMPONENTS.join(', ')}`}`;
+      const hint = near || `; components are ${COMPONENTS.join(', ')}`;
+      return `invalid component specified '${component}' in --component-log-level${hint}`;
     }
-    const broken = checkLevel(level);
+    const broken = checkLevel(level, 'component-log-level');
     if (broken !== undefined) return broken;
   }
   return undefined;

@@ -1,12 +1,16 @@
 // The default number of workers: what hardware, affinity and the cgroup's CPU limit allow.
 
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { cpus } from 'node:os';
+import { loadShim } from '../io/shim.js';
+import { OPTIONS } from './options.js';
 
 /** What the number depends on; tests give their own. */
 export interface Machine {
-  /** Hardware threads that the affinity mask allows. */
+  /** Hardware threads; 0 when nobody knows. */
   readonly threads: number;
+  /** CPUs in the affinity mask. */
+  readonly allowed: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The text of a file, or undefined when it cannot be read. */
   readonly read: (path: string) => string | undefined;
@@ -17,16 +21,17 @@ export function workerCount(asked: number | undefined, machine: Machine = thisMa
   return asked === undefined ? defaultConcurrency(machine) : Math.max(1, asked);
 }
 
-/** min(hardware threads, affinity, cgroup limit rounded down), at least 1. */
+/** min(hardware threads, affinity, cgroup limit rounded down), at least 1, and no more than may be asked for. */
 export function defaultConcurrency(machine: Machine): number {
   const limit = isCgroupIgnored(machine.environment) ? undefined : cgroupCpuLimit(machine.read);
-  return Math.max(1, Math.min(machine.threads, limit ?? machine.threads));
+  const { allowed, threads } = machine;
+  return Math.max(1, Math.min(threads || allowed, allowed, limit ?? allowed, OPTIONS.concurrency.max));
 }
 
 function thisMachine(): Machine {
   return {
-    // libuv asks sched_getaffinity, so that a cpuset counts already.
-    threads: availableParallelism(),
+    threads: cpus().length,
+    allowed: loadShim().allowedProcessors(),
     environment: process.env,
     read: (path) => {
       try {

@@ -1,6 +1,6 @@
 // The text of --help, made from the option table.
 
-import type { OptionRow } from './option-row.js';
+import { type OptionRow, shownDefault } from './option-row.js';
 import { OPTION_ROWS } from './options.js';
 
 const WIDTH = 100;
@@ -18,14 +18,10 @@ export const USAGE_HINT = "Try 'baton --help' for all options.";
 function optionText(name: string, row: OptionRow): string {
   const short = row.alias ? `-${row.alias}, ` : '    ';
   const head = `  ${short}--${name}${row.value ? ` <${row.value}>` : ''}`;
-  const lines = wrap(`${row.help}${defaultText(row)}`);
+  const shown = shownDefault(row);
+  const lines = wrap(shown === undefined ? row.help : `${row.help} Default: ${shown}.`);
   const first = head.length < INDENT - 1 ? head.padEnd(INDENT) + lines.shift() : head;
   return [first, ...lines.map((line) => ' '.repeat(INDENT) + line)].join('\n');
-}
-
-function defaultText(row: OptionRow): string {
-  const isSilent = row.kind === 'flag' || row.kind === 'list' || row.default === '' || row.help.includes('Default:');
-  return isSilent ? '' : ` Default: ${row.default}.`;
 }
 
 function wrap(text: string): string[] {

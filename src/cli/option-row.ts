@@ -10,6 +10,9 @@ export type OptionKind = 'string' | 'integer' | 'flag' | 'list';
  */
 export type Effect = 'present' | 'open' | 'none';
 
+/** Files, `<component>:<level>,…`, or one of these words. */
+export type Completion = 'path' | 'component-levels' | readonly string[];
+
 export interface OptionRow {
   readonly kind: OptionKind;
   /** One letter for the short form. */
@@ -23,6 +26,10 @@ export interface OptionRow {
   /** What is wrong with a value that the kind allows, as a whole message. */
   readonly check?: (value: string) => string | undefined;
   readonly help: string;
+  /** What help has no room for: the man page and docs/command-line.md say it behind the help text. */
+  readonly details?: string;
+  /** What shells offer for its value. */
+  readonly completes?: Completion;
   /** Its member in command_line_options of /server_info, if it has one. */
   readonly info?: string;
   /** Its value there, when it is not the option's own value. */
@@ -41,6 +48,12 @@ export type ValueOf<R extends OptionRow> = R['kind'] extends 'flag'
     : R['kind'] extends 'list'
       ? readonly string[]
       : string;
+
+/** The default as texts show it; undefined where there is none, or the help text tells it. */
+export function shownDefault(row: OptionRow): string | undefined {
+  const isSilent = row.kind === 'flag' || row.kind === 'list' || row.default === '' || row.help.includes('Default:');
+  return isSilent ? undefined : String(row.default);
+}
 
 export function camel(name: string): string {
   return name.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());

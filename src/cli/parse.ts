@@ -89,6 +89,7 @@ function splitArgument(argument: string): { readonly name: OptionName; readonly 
 }
 
 function isOption(argument: string): boolean {
+  if (/^-[A-Za-z]$/.test(argument)) return ALIASES.has(argument.slice(1));
   return /^--[a-z]/.test(argument) && Object.hasOwn(OPTIONS, argument.slice(2).replace(/=.*$/s, ''));
 }
 
@@ -155,6 +156,9 @@ function warningsOf(options: Options): string[] {
   const warnings: string[] = [];
   if (options.allowUnknownFields) {
     warnings.push('--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.');
+  }
+  if (options.cpusetThreads && options.given.includes('concurrency')) {
+    warnings.push('Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.');
   }
   for (const name of options.given) {
     const row: OptionRow = OPTIONS[name];

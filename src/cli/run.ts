@@ -1,15 +1,23 @@
 // What the program does with its command line: answer and leave, check a configuration, or serve until a signal ends it.
 
+import { readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { messageOf } from '../common/errors.js';
-import { versionString } from '../common/version.js';
-import type { LoadResult } from '../config/load.js';
-import { loadInThread } from '../config/load-in-thread.js';
+import type { SignalName, Signals } from '../common/signals.js';
+import { fullVersionString, versionString } from '../common/version.js';
+import type { LoadResult } from '../config/load/load.js';
+import { loadInThread } from '../config/load/load-in-thread.js';
 import { overrideNode } from '../config/node.js';
-import { formatProblem, formatProblems } from '../config/problem.js';
+import { jsonSchemaPath } from '../config/schema/json-schema-path.js';
+import { formatProblem, formatProblems } from '../config/text/problem.js';
+import { loadShim } from '../io/shim.js';
+import { applicationLogPattern } from '../log/application-log.js';
+import { repeatOnStderr } from '../log/last-words.js';
 import { Level, parseLevel } from '../log/levels.js';
-import { getLogger, initLogging, type LoggingOptions, parseComponentLevels } from '../log/logger.js';
-import { serve } from '../server/serve.js';
-import type { Signals } from '../server/signals.js';
+import { getLogger, initLogging, type LoggingOptions, parseComponentLevels, setLogFormat } from '../log/logger.js';
+import { writeBaseIdFile } from '../restart/base-id-file.js';
+import { hotRestartVersion } from '../restart/version.js';
+import type { HotRestart } from '../server/restart/hot-restart.js';
 import { workerCount } from './concurrency.js';
 import { helpText, USAGE_HINT } from './help.js';
 import type { Options } from './options.js';
@@ -17,7 +25,10 @@ import { parseArguments } from './parse.js';
 import { commandLineOptions } from './server-info.js';
 import { versionText } from './version.js';
 
-const CONFIG_THREAD = new URL('../server/config-thread.js', import.meta.url);
+const CONFIG_THREAD = new URL('../server/configuration/config-thread.js', import.meta.url);
+
+/** The process that started this one may end before it can be said that this one is to end with it. */
+const STARTED_BY = process.ppid;
 
 const logger = getLogger('main');
 
@@ -37,6 +48,16 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
     process.stdout.write(versionText('baton'));
     return 0;
   }
+  if (options.schema) {
+    // Whoever has read enough of it may close the pipe.
+    process.stdout.once('error', () => {});
+    process.stdout.write(readFileSync(jsonSchemaPath()));
+    return 0;
+  }
+  if (options.hotRestartVersion) {
+    process.stderr.write(hotRestartVersion(options.disableHotRestart));
+    return 0;
+  }
   const logging = loggingOptions(options);
   try {
     initLogging(logging);
@@ -45,22 +66,54 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
     return 1;
   }
   for (const warning of parsed.warnings) logger.warning(warning);
+  if (options.enableCoreDump) enableCoreDump();
   return serveOrValidate(options, logging, signals);
 }
 
 async function serveOrValidate(options: Options, logging: LoggingOptions, signals: Signals): Promise<number> {
-  const loaded = await load(options);
-  const name = options.configPath || '--config-yaml';
+  if (options.mode !== 'serve' || options.disableHotRestart) return loadAndServe(options, logging, signals, undefined);
+  let restart: HotRestart;
+  try {
+    restart = await openHotRestart(options);
+  } catch (error) {
+    tellWhy(options, messageOf(error));
+    return 1;
+  }
+  try {
+    const { baseId } = restart;
+    if (options.baseIdPath !== '') writeBaseIdFile(options.baseIdPath, baseId);
+    return await loadAndServe({ ...options, baseId }, logging, signals, restart);
+  } finally {
+    await restart.close();
+  }
+}
+
+/** `restart`: undefined where no process takes over from another. */
+async function loadAndServe(
+  options: Options,
+  logging: LoggingOptions,
+  signals: Signals,
+  restart: HotRestart | undefined,
+): Promise<number> {
+  if (options.mode !== 'serve') signals.handle(dieOf);
+  // The server is loaded only where one will run, and while the configuration is read.
+  const [loaded, server] = await Promise.all([
+    load(options),
+    options.mode === 'serve' ? import('../server/serve.js') : undefined,
+  ]);
   for (const warning of loaded.warnings) logger.warning(formatProblem(warning));
   if (!loaded.ok) {
-    logger.critical(`error initializing configuration '${name}':\n${formatProblems(loaded.errors)}`);
+    const what = options.mode === 'serve' ? 'config' : 'configuration';
+    tellWhy(options, `error initializing ${what} '${nameOf(options)}':\n${formatProblems(loaded.errors)}`);
     return 1;
   }
   if (options.mode === 'validate') {
-    process.stdout.write(`configuration '${name}' OK\n`);
+    process.stdout.write(`configuration '${nameOf(options)}' OK\n`);
     return 0;
   }
-  if (options.mode === 'init_only') return 0;
+  if (server === undefined) return 0;
+  const format = applicationLogPattern(loaded.bootstrap.application_log_config) ?? logging.format!;
+  setLogFormat(format, logging);
   const concurrency = workerCount(options.given.includes('concurrency') ? options.concurrency : undefined);
   const bootstrap = {
     ...loaded.bootstrap,
@@ -70,21 +123,79 @@ async function serveOrValidate(options: Options, logging: LoggingOptions, signal
       serviceZone: options.serviceZone,
     }),
   };
-  return serve(
+  return server.serve(
     {
       bootstrap,
       concurrency,
       version: versionString(),
-      logging,
+      logging: { ...logging, format },
       fileFlush: { flushMinBytes: options.fileFlushMinSizeKb * 1024, flushIntervalMs: options.fileFlushIntervalMsec },
+      tracesContention: options.enableMutexTracing,
+      draining: {
+        timeMs: options.drainTimeS * 1000,
+        strategy: options.drainStrategy === 'immediate' ? 'immediate' : 'gradual',
+      },
+      drainsOnSigterm: options.drainOnSigterm,
+      handsOverConnections: options.handOverConnections && restart !== undefined,
       localAddressFamily: options.localAddressIpVersion,
-      unknownFields: loaded.unknownFields,
+      counts: loaded.counts,
+      statsTags: options.statsTag,
+      sensitive: loaded.sensitive,
+      disabledExtensions: disabledExtensions(options),
+      adminAllowedHosts: options.adminAllowedHosts.split(',').filter((host) => host !== ''),
       adminAddressPath: options.adminAddressPath,
       commandLineOptions: commandLineOptions(options, concurrency),
       baseId: options.baseId,
+      epoch: options.restartEpoch,
+      restart,
     },
     signals,
   );
+}
+
+/** Rejects with a BatonError when the names of this epoch belong to another process. */
+async function openHotRestart(options: Options): Promise<HotRestart> {
+  // Whoever started this process watches over it: without it nobody would start the next epoch.
+  loadShim().endWithParent(constants.signals.SIGTERM);
+  if (process.ppid !== STARTED_BY) process.kill(process.pid, 'SIGTERM');
+  const { HotRestart } = await import('../server/restart/hot-restart.js');
+  return HotRestart.open({
+    socketPath: options.socketPath,
+    socketMode: Number.parseInt(options.socketMode, 8),
+    baseId: options.useDynamicBaseId ? undefined : options.baseId,
+    epoch: options.restartEpoch,
+    isParentOptional: options.skipHotRestartOnNoParent,
+    takesParentStats: !options.skipHotRestartParentStats,
+    parentShutdownTimeS: options.parentShutdownTimeS,
+    handsOverConnections: options.handOverConnections,
+  });
+}
+
+function tellWhy(options: Options, message: string): void {
+  logger.critical(message);
+  repeatOnStderr(logger, options.logPath, message);
+}
+
+/** What the configuration is called: its file, or the option that held it. */
+function nameOf({ configPath, configYaml }: Options): string {
+  return configPath || (configYaml === '' ? '' : '--config-yaml');
+}
+
+/** While a configuration is only checked nothing has to be taken down: a signal to end ends the process as any other. */
+function dieOf(signal: SignalName): void {
+  if (signal !== 'SIGTERM' && signal !== 'SIGINT') return;
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** Before anything that could crash; a failure is told, and no reason not to serve. */
+function enableCoreDump(): void {
+  try {
+    loadShim().enableCoreDump();
+    logger.info('core dump enabled');
+  } catch (error) {
+    logger.warning(`failed to enable core dump: ${messageOf(error)}`);
+  }
 }
 
 /** Never rejects: what goes wrong in the loading thread is an error of the configuration, or a defect that is logged. */
@@ -93,8 +204,15 @@ async function load(options: Options): Promise<LoadResult> {
     path: options.configPath || undefined,
     yaml: options.configYaml || undefined,
     unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
-    disabledExtensions: options.disableExtensions === '' ? [] : options.disableExtensions.split(','),
+    skipDeprecatedLogs: options.skipDeprecatedLogs,
+    logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
+    disabledExtensions: disabledExtensions(options),
   });
+}
+
+/** `<category>/<name>` each. */
+function disabledExtensions({ disableExtensions }: Options): string[] {
+  return disableExtensions.split(',').filter((item) => item !== '');
 }
 
 function loggingOptions(options: Options): LoggingOptions {
@@ -106,6 +224,6 @@ function loggingOptions(options: Options): LoggingOptions {
     escaped: options.logFormatEscaped,
     fineGrain: options.enableFineGrainLogging,
     singleEntryStacks: options.logStacktraceSingleEntry,
-    version: versionString(),
+    version: fullVersionString(),
   };
 }

@@ -6,6 +6,8 @@ export const ERROR_CODES = {
   CONFIG_UNREADABLE: 'a configuration file cannot be read',
   OPTION_INVALID: 'a command line option is refused',
   REGEX_INVALID: 'a regular expression does not compile',
+  RUNTIME_LAYER: 'a runtime layer cannot be loaded or watched; its values are left out',
+  PROFILE_UNWRITABLE: 'a profile cannot be written to admin.profile_path',
   INSTALLATION_BROKEN: "a file of Baton's own is missing or damaged",
   INTERNAL: "a mistake in Baton, never a user's",
 } as const;

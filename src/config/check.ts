@@ -3,14 +3,16 @@
 import { BatonError } from '../common/errors.js';
 import { compileRegex } from '../common/regex.js';
 import { didYouMean } from '../common/suggest.js';
-import { type Message, messageNameOf } from './decode.js';
 import type { Extension, ExtensionCatalog } from './extension.js';
+import type { FeatureUse } from './feature-use.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
-import { type PathPart, parsePath } from './path.js';
-import type { Problems } from './problems.js';
-import { brokenRule, brokenValueRule, elementRules } from './rules.js';
-import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema.js';
+import { type Message, messageNameOf } from './schema/decode.js';
+import { brokenRule, brokenValueRule, elementRules } from './schema/rules.js';
+import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema/schema.js';
+import { newName } from './text/hints.js';
+import { type PathPart, parsePath } from './text/path.js';
+import type { Problems } from './text/problems.js';
 
 export const TYPE_URL_PREFIX = 'type.googleapis.com/';
 
@@ -19,9 +21,17 @@ export class Checker {
   readonly #catalog: ExtensionCatalog;
   readonly #table: ImplementedTable;
   readonly #problems: Problems;
+  readonly #features: FeatureUse;
   readonly #path: PathPart[] = [];
 
-  constructor(schema: Schema, catalog: ExtensionCatalog, table: ImplementedTable, problems: Problems) {
+  constructor(
+    schema: Schema,
+    catalog: ExtensionCatalog,
+    table: ImplementedTable,
+    problems: Problems,
+    features: FeatureUse,
+  ) {
+    this.#features = features;
     this.#schema = schema;
     this.#catalog = catalog;
     this.#table = table;
@@ -36,9 +46,10 @@ export class Checker {
   }
 
   #message(type: MessageType, message: Message): void {
+    if (type.isUnfinished) this.#features.noteUnfinished(this.#path, type.name, type.name);
     for (const field of type.fields.values()) {
       const value = message[field.name];
-      if (value === undefined && !field.rules) continue;
+      if (value === undefined && !field.rules && field.value.kind !== 'enum') continue;
       this.#path.push(field.name);
       if (!this.#problems.has(this.#path)) this.#field(type, field, value, message);
       this.#path.pop();
@@ -65,11 +76,12 @@ export class Checker {
   }
 
   #field(type: MessageType, field: FieldType, value: unknown, owner: Message): void {
-    if (value !== undefined && !this.#isImplemented(type, field, value)) return;
-    if (value !== undefined && field.isDeprecated) {
-      this.#problems.warn(this.#path, `field '${field.name}' of ${type.name} is deprecated`);
-    }
+    // What is not implemented is refused for that, unless the API refuses it first.
+    if (value !== undefined && !field.isDisallowed && !this.#isImplemented(type, field, value)) return;
+    if (value !== undefined && !this.#mayUse(type, field)) return;
+    if (value !== undefined && field.isDisallowed && !this.#isImplemented(type, field, value)) return;
     const enumType = field.value.kind === 'enum' ? this.#schema.enum(field.value.name) : undefined;
+    if (value === undefined && enumType && !this.#mayLeaveOut(field, enumType)) return;
     const rule = brokenRule(field, value, enumType);
     if (rule !== undefined) {
       this.#problems.error(this.#path, rule);
@@ -103,7 +115,7 @@ export class Checker {
   ): void {
     const rule = rules && brokenValueRule(rules, value, enumType);
     if (rule !== undefined) this.#problems.error(this.#path, rule);
-    if (enumType?.deprecated.has(value as string)) this.#problems.warn(this.#path, `'${value}' is deprecated`, 'value');
+    if (enumType?.deprecated.has(value as string)) this.#mayUseValue(enumType, value as string, `'${value}'`);
     const type: ValueType = field.value;
     if (type.kind === 'message') {
       const messageType = this.#schema.message(type.name)!;
@@ -113,6 +125,38 @@ export class Checker {
     } else if (type.kind === 'special' && type.special === 'any') {
       this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
     }
+  }
+
+  #mayUse(type: MessageType, field: FieldType): boolean {
+    if (!field.isDeprecated && !field.isUnfinished) return true;
+    const title = `field '${field.name}' of ${type.name}`;
+    const name = `${type.name}.${field.name}`;
+    if (field.isUnfinished) this.#features.noteUnfinished(this.#path, name, title);
+    if (!field.isDeprecated) return true;
+    return this.#features.allows({
+      path: this.#path,
+      aspect: 'key',
+      name,
+      title,
+      isDisallowed: field.isDisallowed,
+    });
+  }
+
+  /** Leaving a field out means its default, and the API may have deprecated that one. */
+  #mayLeaveOut(field: FieldType, enumType: EnumType): boolean {
+    const value = enumType.names.get(0);
+    if (field.shape !== 'single' || field.hasPresence || !enumType.deprecated.has(value!)) return true;
+    return this.#mayUseValue(enumType, value!, `'${value}', which holds where ${field.name} is not set,`);
+  }
+
+  #mayUseValue(enumType: EnumType, value: string, title: string): boolean {
+    return this.#features.allows({
+      path: this.#path,
+      aspect: 'value',
+      name: enumType.name.replace(/[^.]*$/, value),
+      title,
+      isDisallowed: enumType.disallowed.has(value),
+    });
   }
 
   /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
@@ -141,13 +185,26 @@ export class Checker {
     const category = field.category ?? this.#categories.at(-1);
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
     if (!found) {
-      this.#problems.error(this.#path, notRegistered(name, ''));
+      // An old config in its place has been reported, with what to write instead.
+      if (!this.#problems.has([...this.#path, 'config']) || newName(name) !== undefined) {
+        this.#problems.error(this.#path, `${notRegistered(name, '')}${this.#nameHint(name, category)}`);
+      }
       return;
     }
     message['typed_config'] = { '@type': typeUrlOf(found.typeUrls[0]!) };
     this.#path.push('typed_config');
     this.#extension(message['typed_config'] as Message, message, category);
     this.#path.pop();
+  }
+
+  #nameHint(name: string, category: string | undefined): string {
+    const successor = newName(name);
+    if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
+    const known = this.#catalog.list().filter((extension) => extension.category === category);
+    return didYouMean(
+      name,
+      known.map((extension) => extension.name),
+    );
   }
 
   #extension(config: Message, owner: Message, category: string | undefined): void {

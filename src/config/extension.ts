@@ -11,7 +11,10 @@ export interface Extension {
   readonly category: string;
   /** The canonical name, for example `envoy.filters.http.router`. */
   readonly name: string;
-  /** Full names of the messages that configure it; the first is the one meant when only the name is given. */
+  /**
+   * Full names of the messages that configure it; the first is the one meant when only the name is given. Those that an HTTP
+   * filter has beyond it are what routes say to it (typed_per_filter_config).
+   */
   readonly typeUrls: readonly string[];
   /** Whether a filter ends its chain: it must come last, and a chain must end with such a one. */
   readonly isTerminal?: boolean;

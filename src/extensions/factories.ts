@@ -4,27 +4,36 @@
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/file-log.js';
 import type { Extension } from '../config/extension.js';
-import type { Any } from '../config/generated/api.js';
+import type { Any, Node } from '../config/generated/api.js';
+import type { CheckedMessage } from '../config/load/check-in-thread.js';
+import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js';
-import type { LocalIdentity } from '../http/forwarding-headers.js';
-import type { HeaderBlockPool } from '../http/header-block.js';
+import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
+import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
 import type { Scope } from '../stats/thread-stats.js';
-import type { ClusterManager } from '../upstream/cluster-manager.js';
+import type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
 export interface NetworkFilterExtension<C = unknown> extends Extension {
   readonly category: 'envoy.filters.network';
-  /** Stats that exist before traffic. */
-  scopes(config: C, listener: ListenerIdentity): ScopeRequest[];
+  /** Stats that exist before traffic, those of filters that it holds included. */
+  scopes(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
   createOnWorker(config: C, listener: ListenerIdentity, context: WorkerContext): TerminalNetworkFilter;
+  /** What it has on the primary, with what filters that it holds have there. */
+  createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];
 }
 
 export interface HttpFilterExtension<C = unknown> extends Extension {
   readonly category: 'envoy.filters.http';
   readonly isTerminal?: false;
+  /** Stats of its own that exist before traffic. */
+  scopes?(config: C, chain: HttpChain): ScopeRequest[];
   createOnWorker(config: C, context: WorkerContext, chain: HttpChainContext): HttpFilterFactory;
+  /** What it has on the primary beside its filters on the workers. */
+  createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart;
   /**
    * Compiles what a route says to the filter (typed_per_filter_config), the most general first; the filter's factory gets
    * it with each stream. Absent: the filter takes nothing from routes.
@@ -42,6 +51,13 @@ export interface TerminalHttpFilterExtension<C = unknown> extends Extension {
 export interface AccessLoggerExtension<C = unknown> extends Extension {
   readonly category: 'envoy.access_loggers';
   createOnWorker(config: C, context: WorkerContext): AccessLogger;
+  /** For the admin interface's own requests, which the primary answers. Absent: it cannot log those. */
+  createOnPrimary?(config: C, context: PrimaryLogContext): AccessLogger;
+}
+
+/** What the primary gives to an access logger. */
+export interface PrimaryLogContext {
+  readonly accessLogFiles: AccessLogFiles;
 }
 
 /** Options of clusters, which are read where clusters are configured: nothing is built from the extension. */
@@ -49,7 +65,14 @@ export interface UpstreamOptionsExtension extends Extension {
   readonly category: 'envoy.upstream_options';
 }
 
+/** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
+export interface StatsSinkExtension<C = unknown> extends Extension {
+  readonly category: 'envoy.stats_sinks';
+  createOnPrimary(config: C, context: PrimaryContext): Promise<StatsSink>;
+}
+
 export type AnyExtension =
+  | StatsSinkExtension
   | UpstreamOptionsExtension
   | NetworkFilterExtension
   | HttpFilterExtension
@@ -61,6 +84,102 @@ export interface ExtensionFinder {
   networkFilter(config: Any): NetworkFilterExtension;
   httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension;
   accessLogger(config: Any): AccessLoggerExtension;
+  statsSink(config: Any): StatsSinkExtension;
+}
+
+/** What the primary gives to the extensions that it creates. */
+export interface PrimaryContext {
+  readonly calls: PrimaryCalls;
+  /** For channels to gRPC services. */
+  readonly hosts: ClusterHosts;
+  readonly node: Node;
+  readonly flushIntervalMs: number;
+  /** The active clusters. */
+  clusters(): Iterable<ClusterFacts>;
+  /** Adds an endpoint to the admin interface, if there is one, that streams events to all who ask. */
+  serveEvents(stream: EventStream): void;
+}
+
+export interface ClusterFacts {
+  readonly name: string;
+  /** `cluster.api.` */
+  readonly statsPrefix: string;
+  /** Of the default priority. */
+  readonly maxPendingRequests: number;
+  readonly hosts: number;
+}
+
+/** An endpoint of the admin interface whose answer is text/event-stream. */
+export interface EventStream {
+  readonly path: string;
+  readonly aliases: readonly string[];
+  readonly help: string;
+  readonly headers: { readonly [name: string]: string };
+  /** A client has come; its iterator's return() is called when it leaves. */
+  open(): AsyncIterable<Uint8Array>;
+}
+
+/** What the primary gives to parts that filters have there; one object for all of them. */
+export interface PrimaryFilterContext {
+  readonly extensions: ExtensionFinder;
+  /** The way to the filters of an extension on the workers. */
+  port(name: string): PrimaryPort;
+  /** Adds an endpoint to the admin interface, if there is one; what it returns removes it. */
+  serve(endpoint: PostEndpoint): () => void;
+  /** Reads YAML or JSON as the message of that full name: its canonical form, or everything that is wrong with it. */
+  checkMessage(name: string, text: string): Promise<CheckedMessage>;
+}
+
+/** Something of a filter that lives on the primary. */
+export interface PrimaryPart {
+  /** The filter is gone. */
+  close(): void;
+}
+
+/** The primary's end of a way to all workers. What passes is plain data. */
+export interface PrimaryPort {
+  readonly workers: number;
+  /** Tells all workers, also those that begin later, in place of what was published before. */
+  publish(state: unknown): void;
+  /** A worker has sent something. */
+  onMessage: ((worker: number, message: unknown) => void) | undefined;
+  /** A worker is gone, and maybe something that it had sent. */
+  onWorkerDeath: ((worker: number) => void) | undefined;
+}
+
+/** A worker's end of such a way. */
+export interface WorkerPort {
+  /** Index of this worker. */
+  readonly worker: number;
+  /** What the primary has published last; undefined: nothing. */
+  readonly state: unknown;
+  onState: ((state: unknown) => void) | undefined;
+  /** Sends to the primary; buffers in `transfer` are gone afterwards. */
+  send(message: unknown, transfer?: readonly ArrayBuffer[]): void;
+}
+
+/** An endpoint of the admin interface that takes a body. */
+export interface PostEndpoint {
+  readonly path: string;
+  readonly help: string;
+  answer(body: Buffer): Promise<EndpointAnswer>;
+}
+
+export interface EndpointAnswer {
+  /** 200 when left out. */
+  readonly status?: number;
+  /** Plain text when left out. */
+  readonly contentType?: string | undefined;
+  /** return() of an iterator is called when the client leaves. */
+  readonly body: string | AsyncIterable<Uint8Array>;
+}
+
+/** The primary's own connections to hosts of clusters. */
+export interface PrimaryCalls {
+  /** A turn begins: called before the thread is used outside its events, where time stands still. */
+  begin(): UpstreamThread;
+  /** The cluster of that name, as the primary uses it itself. */
+  reference(name: string): ClusterReference;
 }
 
 /** What a worker gives to the extensions that it builds its runtime objects from. */
@@ -70,6 +189,10 @@ export interface WorkerContext extends UpstreamThread {
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;
   readonly identity: LocalIdentity;
+  /** The way to what an extension has on the primary. */
+  port(name: string): WorkerPort;
+  /** Whether health checks are to fail (POST /healthcheck/fail): read it when it matters, it changes at any time. */
+  readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
   /** The scope that the primary has made for `prefix` (see ScopeRequest). Throws when the configuration asked for none. */
   scope(prefix: string, layout: Layout): Scope;
 }
@@ -90,8 +213,14 @@ export interface ScopeRequest {
   readonly layout: Layout;
 }
 
+/** Which HTTP chain a filter belongs to. */
+export interface HttpChain {
+  /** `http.ingress.` */
+  readonly statPrefix: string;
+}
+
 /** What the filters of one HTTP chain have in common. */
-export interface HttpChainContext {
+export interface HttpChainContext extends HttpChain {
   /** Most bytes that a filter may hold back of a message. */
   readonly bufferLimit: number;
 }

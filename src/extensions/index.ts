@@ -6,9 +6,17 @@ import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
+import { healthCheck } from './filters/http/health-check/index.js';
 import { router } from './filters/http/router/index.js';
+import { tap } from './filters/http/tap/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
+import { graphiteStatsdSink } from './stat-sinks/graphite-statsd/index.js';
+import { hystrixSink } from './stat-sinks/hystrix/index.js';
+import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
+import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
+import { statsdSink } from './stat-sinks/statsd/index.js';
 import { httpProtocolOptions } from './upstreams/http/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
@@ -17,8 +25,16 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   stdoutAccessLog,
   buffer,
   headerMutation,
+  healthCheck,
   router,
+  tap,
   httpConnectionManager,
   tcpProxy,
+  dogStatsdSink,
+  graphiteStatsdSink,
+  hystrixSink,
+  metricsServiceSink,
+  openTelemetrySink,
+  statsdSink,
   httpProtocolOptions,
 ];

@@ -8,6 +8,7 @@ import type {
   ExtensionFinder,
   HttpFilterExtension,
   NetworkFilterExtension,
+  StatsSinkExtension,
   TerminalHttpFilterExtension,
   WorkerContext,
 } from './factories.js';
@@ -37,6 +38,12 @@ export class ExtensionRegistry implements ExtensionFinder {
     const extension = this.#find(config);
     if (extension.category === 'envoy.access_loggers') return extension;
     throw wrongKind(config, 'an access logger');
+  }
+
+  statsSink(config: Any): StatsSinkExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.stats_sinks') return extension;
+    throw wrongKind(config, 'a stats sink');
   }
 
   #find(config: Any): AnyExtension {

@@ -4,7 +4,7 @@
 // Codecs do no I/O: bytes come in by receive(), bytes go out through ByteSink. Byte ranges handed to a decoder are valid
 // until the call returns; headers until then too, unless HeaderBlock.retain() is called.
 
-import type { HeaderBlock } from './header-block.js';
+import type { HeaderBlock } from './headers/header-block.js';
 
 /** Where a codec's bytes go, and how it asks for more or fewer: one connection. */
 export interface ByteSink {

@@ -1,15 +1,15 @@
 // The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
 
-import type { ConnectionHandler } from '../io/transport.js';
-import type { DownstreamConnection } from '../listener/downstream-connection.js';
-import type { TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
+import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { Cargo } from '../listener/travel.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
   HttpThread,
   ManagerContext,
 } from './manager-context.js';
-import { ServerConnection } from './server-connection.js';
+import { FormerRequests, ServerConnection } from './server-connection.js';
 import { ServerStream } from './server-stream.js';
 import { TurnPool } from './turn-pool.js';
 
@@ -31,7 +31,23 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.#streams = new TurnPool(thread.memory, () => new ServerStream(this));
   }
 
-  accept(connection: DownstreamConnection): ConnectionHandler {
+  accept(connection: DownstreamConnection): DownstreamHandler {
     return new ServerConnection(this, this.#streams, connection);
+  }
+
+  /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */
+  expect({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
+    const former = FormerRequests.from(facts.progress, isClientBlocked);
+    if (sockets.length !== 1 || former === undefined) return 'it is no HTTP connection';
+    let handler: ServerConnection | undefined;
+    return {
+      pausesClient: false,
+      begin: (connection) => {
+        handler = new ServerConnection(this, this.#streams, connection, former);
+        return handler;
+      },
+      begun: () => handler?.goOn(input),
+      drop: () => {},
+    };
   }
 }

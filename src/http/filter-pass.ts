@@ -6,7 +6,7 @@
 import type { Memory } from '../io/memory.js';
 import { BodyBuffer } from './body-buffer.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
-import type { HeaderBlock } from './header-block.js';
+import type { HeaderBlock } from './headers/header-block.js';
 
 /** Where a message goes behind the last filter, and who is told of a body that is too large to hold. */
 export interface MessageSink {

@@ -5,7 +5,7 @@
 
 import type { StreamInfo } from '../access-log/stream-info.js';
 import type { Scope } from '../stats/thread-stats.js';
-import type { HeaderBlock } from './header-block.js';
+import type { HeaderBlock } from './headers/header-block.js';
 import type { Route } from './routing/route.js';
 
 export const enum HeadersStatus {

@@ -7,13 +7,14 @@ import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
-import type { ForwardingRules } from './forwarding-headers.js';
 import type { HeadLimits } from './h1/head-parser.js';
-import type { HeaderBlockPool } from './header-block.js';
-import type { HeaderLine } from './header-line.js';
+import type { ForwardingRules } from './headers/forwarding-headers.js';
+import type { HeaderBlockPool } from './headers/header-block.js';
+import type { HeaderLine } from './headers/header-line.js';
+import type { ResponseHeaders } from './headers/response-headers.js';
 import type { PathNormalizer } from './path-normalization.js';
-import type { ResponseHeaders } from './response-headers.js';
 import type { RouteTable } from './routing/route-table.js';
+import type { UserAgentStats } from './user-agent-stats.js';
 
 /** The routes that new requests see; a request keeps those that it began with. */
 export interface RouteSource {
@@ -82,6 +83,7 @@ export interface ConnectionManagerStats {
   readonly listener: Scope;
   /** http1. of downstream codecs. */
   readonly http1: Scope;
+  readonly userAgents: UserAgentStats;
 }
 
 export interface ManagerContext {

@@ -3,8 +3,9 @@
 
 import { headerKey } from '../common/header-names.js';
 import type { HttpConnectionManager } from '../config/generated/api.js';
+import { Runtime } from '../runtime/runtime.js';
 import type { LocalReply } from './filter.js';
-import { type HeaderBlock, Method } from './header-block.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
 import { pathEndOf } from './query.js';
 
 /** The fields of HttpConnectionManager that are read here. */
@@ -25,15 +26,19 @@ export class PathNormalizer {
   readonly #mergesSlashes: boolean;
   readonly #escapedSlashes: EscapedSlashes;
 
-  private constructor(config: PathConfig) {
-    this.#normalizes = config.normalize_path ?? false;
+  private constructor(config: PathConfig, runtime: Runtime) {
+    this.#normalizes =
+      config.normalize_path ?? runtime.fraction('http_connection_manager.normalize_path', {}).isHitBy(MIDDLE);
     this.#mergesSlashes = config.merge_slashes ?? false;
-    this.#escapedSlashes = ESCAPED_SLASHES[config.path_with_escaped_slashes_action ?? ''] ?? EscapedSlashes.Keep;
+    this.#escapedSlashes = escapedSlashesOf(config, runtime);
   }
 
-  /** Undefined when paths are left as they are. */
-  static of(config: PathConfig): PathNormalizer | undefined {
-    const normalizer = new PathNormalizer(config);
+  /**
+   * Undefined when paths are left as they are. What runtime says of paths is asked once, when the configuration is built, as
+   * in Envoy: all requests of a connection manager have the same rules, on all workers.
+   */
+  static of(config: PathConfig, runtime = new Runtime()): PathNormalizer | undefined {
+    const normalizer = new PathNormalizer(config, runtime);
     const doesAnything =
       normalizer.#normalizes || normalizer.#mergesSlashes || normalizer.#escapedSlashes !== EscapedSlashes.Keep;
     return doesAnything ? normalizer : undefined;
@@ -122,6 +127,24 @@ function removeDotSegments(path: string): string {
 const SLASH = 47;
 const PERCENT = 37;
 const BACKSLASH = 92;
+
+/** No draw, so that all workers decide alike: a share counts when it is more than half. */
+const MIDDLE = 2 ** 31;
+
+/** By the number of the action in the API, as runtime gives it. */
+const ESCAPED_SLASHES_BY_NUMBER: Readonly<Record<number, EscapedSlashes>> = {
+  2: EscapedSlashes.Reject,
+  3: EscapedSlashes.Redirect,
+  4: EscapedSlashes.Forward,
+};
+
+function escapedSlashesOf({ path_with_escaped_slashes_action: action }: PathConfig, runtime: Runtime): EscapedSlashes {
+  const key = 'http_connection_manager.path_with_escaped_slashes_action';
+  if (!runtime.fraction(`${key}_enabled`, { numerator: 100 }).isHitBy(MIDDLE)) return EscapedSlashes.Keep;
+  const isDefault = action === undefined || action === 'IMPLEMENTATION_SPECIFIC_DEFAULT';
+  const found = isDefault ? ESCAPED_SLASHES_BY_NUMBER[runtime.integer(key, 0).value] : ESCAPED_SLASHES[action];
+  return found ?? EscapedSlashes.Keep;
+}
 
 const ESCAPED_SLASHES: Readonly<Record<string, EscapedSlashes>> = {
   REJECT_REQUEST: EscapedSlashes.Reject,

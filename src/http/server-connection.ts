@@ -1,17 +1,45 @@
 // One HTTP connection from a client: socket events to the codec, requests to streams, and the connection's own timeouts.
 
 import type { StreamInfo } from '../access-log/stream-info.js';
+import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
-import type { ConnectionHandler } from '../io/transport.js';
-import type { DownstreamConnection } from '../listener/downstream-connection.js';
+import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
+import type { Departure, FilterProgress } from '../listener/travel.js';
 import { HttpStats } from '../stats/layouts/http.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import { H1ServerCodec, type H1ServerEvents } from './h1/server-codec.js';
+import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import type { ServerStream, StreamConnection } from './server-stream.js';
 import type { TurnPool } from './turn-pool.js';
+import type { DeviceStats } from './user-agent-stats.js';
 
-export class ServerConnection implements ConnectionHandler, H1ServerEvents, ByteSink, StreamConnection {
+/** What a connection has seen in another process; times are monotonic. */
+export class FormerRequests {
+  readonly requests: number;
+  readonly activeMs: number;
+  /** UNSET as long as nothing of a request has come. */
+  readonly requestStartMs: number;
+  /** The client has not taken what was sent to it. */
+  readonly isBlocked: boolean;
+
+  private constructor(requests: number, activeMs: number, requestStartMs: number, isBlocked: boolean) {
+    this.requests = requests;
+    this.activeMs = activeMs;
+    this.requestStartMs = requestStartMs;
+    this.isBlocked = isBlocked;
+  }
+
+  /** Undefined when it is not what an HTTP connection tells. */
+  static from({ requests, activeMs, requestStartMs }: FilterProgress, isBlocked: boolean): FormerRequests | undefined {
+    if (typeof requests !== 'number' || typeof activeMs !== 'number' || typeof requestStartMs !== 'number') {
+      return undefined;
+    }
+    return new FormerRequests(requests, activeMs, requestStartMs, isBlocked);
+  }
+}
+
+export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection {
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #streams: TurnPool<ServerStream>;
@@ -20,6 +48,8 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
   /** The request that is being served. */
   #stream: ServerStream | undefined;
   #requests = 0;
+  /** Of the client, as its first request has told. */
+  #device: DeviceStats | undefined;
   /** When bytes moved last, in either direction. */
   #activeMs: number;
   /** When the first byte of the current request arrived; UNSET between requests. */
@@ -29,7 +59,13 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
   #isDraining = false;
   #endedByPeer = false;
 
-  constructor(manager: ManagerContext, streams: TurnPool<ServerStream>, socket: DownstreamConnection) {
+  /** `former`: of a connection that another process has had. */
+  constructor(
+    manager: ManagerContext,
+    streams: TurnPool<ServerStream>,
+    socket: DownstreamConnection,
+    former?: FormerRequests,
+  ) {
     const { http } = manager.stats;
     this.manager = manager;
     this.#streams = streams;
@@ -37,8 +73,15 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     this.#activeMs = socket.startMonotonicMs;
     this.#codec = new H1ServerCodec(manager.thread.memory, this, this, manager.options.codec);
     this.#timer = new Timer<ServerConnection>(this, onTimer);
-    http.increment(HttpStats.at.downstream_cx_total);
-    http.increment(HttpStats.at.downstream_cx_http1_total);
+    if (former === undefined) {
+      http.increment(HttpStats.at.downstream_cx_total);
+      http.increment(HttpStats.at.downstream_cx_http1_total);
+    } else {
+      this.#requests = former.requests;
+      this.#activeMs = former.activeMs;
+      this.#requestStartMs = former.requestStartMs;
+      if (former.isBlocked) this.#codec.blocked();
+    }
     http.increment(HttpStats.at.downstream_cx_active);
     http.increment(HttpStats.at.downstream_cx_http1_active);
     if (manager.shortestTimeoutMs > 0) manager.thread.wheel.schedule(this.#timer, manager.shortestTimeoutMs);
@@ -51,10 +94,31 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     info.downstreamLocalAddress = this.socket.localText;
   }
 
+  get activeRequests(): number {
+    return this.#stream === undefined ? 0 : 1;
+  }
+
+  countClient(headers: HeaderBlock): void {
+    if (this.#requests === 1) {
+      this.#device = this.manager.stats.userAgents.of(headers);
+      this.#device?.connections.increment();
+    }
+    this.#device?.requests.increment();
+  }
+
   shouldCloseAfterResponse(): boolean {
     const { maxRequestsPerConnection } = this.manager.options;
     if (maxRequestsPerConnection > 0 && this.#requests >= maxRequestsPerConnection && !this.#closesAfterResponse) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_max_requests_reached);
+      this.#closesAfterResponse = true;
+    }
+    const { clock, random } = this.manager.thread;
+    if (
+      !this.#closesAfterResponse &&
+      !this.#mayLeave &&
+      this.socket.listener.drain.shouldClose(clock.monotonicMs, random)
+    ) {
+      this.manager.stats.http.increment(HttpStats.at.downstream_cx_drain_close);
       this.#closesAfterResponse = true;
     }
     return this.#closesAfterResponse;
@@ -109,6 +173,11 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
 
   onIdle(): void {
     this.#requestStartMs = UNSET;
+    if (!this.#mayLeave) return;
+    const departures = this.socket.listener.drain.departures!;
+    if (!departures.hasRoom) return departures.add(this.socket);
+    this.#codec.holdRequests();
+    departures.ready(this.socket);
   }
 
   onClose(abort: boolean): void {
@@ -118,7 +187,20 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     else this.socket.close(this.#endedByPeer ? 0 : this.manager.options.delayedCloseMs);
   }
 
-  // ── ConnectionHandler: what the socket tells ─────────────────────────────────────────────────────────────────────
+  addBuffered(sums: BufferedBytes): void {
+    const { at } = HttpStats;
+    const { http } = this.manager.stats;
+    const received = this.#codec.bufferedBytes;
+    sums.add(
+      http,
+      at.downstream_cx_rx_bytes_buffered,
+      received,
+      at.downstream_cx_tx_bytes_buffered,
+      this.socket.pendingBytes,
+    );
+  }
+
+  // ── DownstreamHandler: what the socket tells ─────────────────────────────────────────────────────────────────────
 
   onConnected(): void {}
 
@@ -159,6 +241,63 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
       stream.abandon();
     }
     if (!this.socket.isClosed) this.onClose(true);
+  }
+
+  // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────
+
+  /** Between two requests, with what has come of the next. */
+  depart(): Departure | undefined {
+    const codec = this.#codec;
+    const canLeave = this.#mayLeave && this.#stream === undefined && codec.isBetweenRequests;
+    if (!canLeave || !this.socket.transport.freeze(this.socket.id)) {
+      codec.startRequests();
+      return undefined;
+    }
+    this.manager.thread.wheel.cancel(this.#timer);
+    return {
+      ids: [this.socket.id],
+      progress: { requests: this.#requests, activeMs: this.#activeMs, requestStartMs: this.#requestStartMs },
+      input: codec.copyBuffered(),
+      stay: () => this.#stay(),
+      leave: () => this.#leave(),
+    };
+  }
+
+  /** Goes on with what had come of the next request when another process let go of the connection. */
+  goOn(input: Uint8Array): void {
+    const { memory } = this.manager.thread;
+    // Pieces of the size in which bytes are received.
+    for (let at = 0; at < input.length && !this.socket.isClosed; at += MOST_INPUT) {
+      const part = input.subarray(at, at + MOST_INPUT);
+      const offset = memory.scratch(part.length);
+      memory.bytes.set(part, offset);
+      this.#codec.receive(offset, part.length);
+    }
+  }
+
+  /** Whether it is to leave when it can. */
+  get #mayLeave(): boolean {
+    return (
+      this.socket.listener.drain.departures !== undefined &&
+      !this.socket.mustStay &&
+      !this.#closesAfterResponse &&
+      !this.#endedByPeer
+    );
+  }
+
+  #stay(): void {
+    const { thread } = this.manager;
+    this.socket.transport.thaw(this.socket.id);
+    if (this.manager.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.manager.shortestTimeoutMs);
+    this.#codec.startRequests();
+  }
+
+  #leave(): void {
+    const { http } = this.manager.stats;
+    this.#codec.destroy();
+    http.decrement(HttpStats.at.downstream_cx_active);
+    http.decrement(HttpStats.at.downstream_cx_http1_active);
+    this.socket.leave();
   }
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -257,6 +396,7 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     if (this.#stream === undefined) return;
     http.increment(at.downstream_cx_destroy_active_rq);
     http.increment(isRemote ? at.downstream_cx_destroy_remote_active_rq : at.downstream_cx_destroy_local_active_rq);
+    if (isRemote) this.#device?.closedByPeer.increment();
   }
 
   /** Everything but the socket: counters, timers, the codec with its stream. */
@@ -267,14 +407,16 @@ export class ServerConnection implements ConnectionHandler, H1ServerEvents, Byte
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     stats.http.decrement(HttpStats.at.downstream_cx_http1_active);
-    stats.http.record(
-      HttpStats.at.downstream_cx_length_ms,
-      Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs),
-    );
+    const lengthMs = Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs);
+    stats.http.record(HttpStats.at.downstream_cx_length_ms, lengthMs);
+    this.#device?.lengthMs.record(lengthMs);
   }
 }
 
 const UNSET = -1;
+
+/** Of a turn's scratch. */
+const MOST_INPUT = 64 * 1024;
 
 function onTimer(connection: ServerConnection): void {
   connection.checkTimeouts();

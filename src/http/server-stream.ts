@@ -8,19 +8,23 @@
 import { ResponseFlag } from '../access-log/response-flags.js';
 import { Protocol, StreamInfo } from '../access-log/stream-info.js';
 import { headerKey, knownHeader } from '../common/header-names.js';
+import { getLogger } from '../log/logger.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { HttpFilter, LocalReply, ResponseStream, TerminalFilter } from './filter.js';
 import { DecodePass, EncodePass, type MessageSink } from './filter-pass.js';
-import type { EdgeConnection } from './forwarding-headers.js';
-import { type HeaderBlock, Method } from './header-block.js';
-import { dropUnderscoredNames, hasUnderscoredNames } from './header-underscores.js';
-import { removeHopByHop, removeNominated } from './hop-by-hop.js';
+import type { EdgeConnection } from './headers/forwarding-headers.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
+import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import type { ManagerContext } from './manager-context.js';
 import type { Route } from './routing/route.js';
 
+const logger = getLogger('http');
+
 const EXPECT = knownHeader('expect');
+const SLASH = 47;
 const HOST = knownHeader('host');
 const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
@@ -33,6 +37,8 @@ const LOCAL_BODY_PIECE = 32 * 1024;
 export interface StreamConnection extends EdgeConnection {
   /** Writes what the connection knows into a stream's record. */
   describe(info: StreamInfo): void;
+  /** Counts a request of the client that its headers tell, as they came. */
+  countClient(headers: HeaderBlock): void;
   /** Whether the response that is about to be sent is the last on this connection. */
   shouldCloseAfterResponse(): boolean;
   /** A timeout of the stream begins that may end before the connection looks at its timeouts again. */
@@ -124,6 +130,8 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     info.requestHeaders = headers;
     info.protocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     this.connection.describe(info);
+    this.connection.countClient(headers);
+    if (logger.isDebug) this.#logRequest(headers, endStream);
     if (endStream) info.lastDownstreamRxMs = thread.clock.monotonicMs;
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
@@ -134,6 +142,9 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       options.defaultHost.addTo(headers);
     }
     if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers) && !this.#acceptUnderscores(headers)) return;
+    if (headers.memory.bytes[headers.pathStart] !== SLASH && headers.method !== Method.Connect) {
+      this.manager.stats.http.increment(HttpStats.at.downstream_rq_non_relative_path);
+    }
     if (options.paths !== undefined) {
       const problem = options.paths.apply(headers);
       if (problem !== undefined) return this.#refusePath(problem);
@@ -369,6 +380,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     }
     this.#countAnswer(status);
+    if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);
     if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
     this.#encoder.headers(headers, false);
@@ -377,6 +389,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   #countAnswer(status: number): void {
     const { stats } = this.manager;
     this.info.responseCode = status;
+    if (this.info.isHealthCheck) return;
     stats.http.increment(HttpStats.at.downstream_rq_completed);
     stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);
     const classOf = (status / 100) | 0;
@@ -439,6 +452,11 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+  }
+
+  #logRequest(headers: HeaderBlock, endStream: boolean): void {
+    const body = endStream ? '' : ', with a body';
+    logger.debug(`[C${this.info.connectionId}] request ${headers.methodText()} ${headers.pathText()}${body}`);
   }
 
   /** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
@@ -542,6 +560,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     this.#terminal.onDestroy();
     if (this.#filters.length > 0) this.#endFilters();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
+    if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
     stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);

@@ -95,11 +95,6 @@ export function addressText(address: Address): string {
   }
 }
 
-/** The form that addresses have in stat names, where ':' would be cut: `127.0.0.1_80`, `[__1]_80`. */
-export function addressStatToken(address: Address): string {
-  return addressText(address).replaceAll(':', '_');
-}
-
 /**
  * Reads what addressText() writes, and `unix://path`. Undefined when it is none of these; names are not resolved. An
  * IPv6 address gets its canonical form.

@@ -11,7 +11,9 @@
 //   `submissions` only while it runs, never while JavaScript runs. Their buffers must never be transferred: native code
 //   keeps their addresses (`memory` is shared memory because that cannot be transferred at all).
 // - Descriptors: openListenSocket() and duplicate() give a descriptor to the caller, who gives it back with
-//   closeDescriptor(). addListener() takes a copy of its own (dup); adopt() takes the descriptor itself.
+//   closeDescriptor(); so do openMeetingSocket(), socketPair() and the descriptors of a received message. watchMessages()
+//   takes its descriptor over; sending a descriptor sends a copy. addListener() takes a copy of its own (dup); adopt() takes
+//   the descriptor itself, and copyFrozen() gives a copy away.
 // - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then is its
 //   slot free for another. An id is slot | generation << ID_SLOT_BITS, a non-negative int32; the shim ignores submissions
 //   whose generation is not the slot's current one.
@@ -109,6 +111,30 @@ export interface TransportOptions {
   hardLimit: number;
 }
 
+/** What a connection has come to, apart from its descriptor. */
+export interface ConnectionProgress {
+  /** Bytes that were sent and that the kernel has not taken. */
+  readonly pending: Uint8Array;
+  /** The peer's end has been delivered. */
+  readonly ended: boolean;
+  /** The sending direction ends behind the pending bytes, or has ended. */
+  readonly finAsked: boolean;
+}
+
+export interface FrozenConnection extends ConnectionProgress {
+  readonly fd: number;
+}
+
+/** How a connection begins that another transport has had. */
+export interface Adoption extends ConnectionProgress {
+  readonly highWatermark: number;
+  readonly hardLimit: number;
+  /** As after Op.Pause. */
+  readonly paused: boolean;
+  /** As after freeze(): thaw() begins it. */
+  readonly frozen: boolean;
+}
+
 export interface NativeTransport {
   /** Accepts on a copy of `fd`. `exclusive`: EPOLLEXCLUSIVE, for one socket shared by several threads. Returns the listener's id. */
   addListener(fd: number, exclusive: boolean): number;
@@ -121,8 +147,24 @@ export interface NativeTransport {
   removeListener(listener: number, acceptRest: boolean): void;
   /** Starts a non-blocking connect to a raw sockaddr, from `local` when given. Returns the connection's id; failure comes as a Reset event. */
   connect(remote: Uint8Array, local: Uint8Array | undefined, highWatermark: number, hardLimit: number): number;
-  /** Takes over a connected socket. Returns the connection's id. */
-  adopt(fd: number): number;
+  /**
+   * Takes over a connected socket, `as` another transport has left it; absent: nothing is pending, and the limits are those of
+   * accepted connections. With more than the high watermark pending it counts as blocked: Drained follows. Returns the
+   * connection's id. When it throws, the descriptor is still the caller's.
+   */
+  adopt(fd: number, as?: Adoption): number;
+  /**
+   * Takes a connection out of the epoll set, so that another transport may go on with it: it has no events from now on, what
+   * is sent is queued, and closing it closes this descriptor alone. Called when no event of the batch is left to be handled,
+   * after flush(). False when it is not connected, or broken.
+   */
+  freeze(id: number): boolean;
+  /** A frozen connection as another transport needs it; the descriptor is a copy that belongs to the caller. */
+  copyFrozen(id: number): FrozenConnection;
+  /** A frozen connection goes on here as if nothing had happened: what has come meanwhile is delivered. */
+  thaw(id: number): boolean;
+  /** Closes this transport's descriptor of a frozen connection, which whoever has a copy does not notice. The id dies. */
+  letGo(id: number): boolean;
   /** Carries out the queued submissions now. Not needed inside onBatch: its end flushes. Throws a TypeError for a submission that makes no sense, after carrying out the others. */
   flush(): void;
   /** Raw sockaddr of the connection's own end (getsockname). Empty for a stale id. */
@@ -147,6 +189,35 @@ export interface ListenSocketOptions {
   keepalive?: { idle?: number; interval?: number; probes?: number };
 }
 
+/** Who sent a message, as the kernel vouches for it. A sender of another user namespace shows the overflow uid 65534. */
+export interface Credentials {
+  readonly pid: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** What happens on a message socket. An exception is reported as uncaught; the socket goes on. */
+export interface MessageSocketEvents {
+  /** One message, with descriptors that belong to the receiver now. `credentials`: on meeting sockets. */
+  onMessage(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void;
+  /** What send() or sendTo() refused may be tried again. */
+  onWritable(): void;
+  /**
+   * The conversation is over, and the socket closed: 0 when the peer has ended it, otherwise an errno (EMSGSIZE: a message
+   * above the limit; EMFILE: descriptors came that this process may not open).
+   */
+  onEnd(errno: number): void;
+}
+
+/** One message at a time over a Unix socket; at most 64 KiB and 64 descriptors. It keeps the thread alive until it is closed. */
+export interface NativeMessageSocket {
+  /** Sends one message whole, with copies of `fds`. False when the socket takes none now. Throws an Error with `code`. */
+  send(bytes: Uint8Array, fds: readonly number[]): boolean;
+  /** As send(), from a meeting socket to that raw sockaddr. ECONNREFUSED or ENOENT: nobody is there. */
+  sendTo(address: Uint8Array, bytes: Uint8Array, fds: readonly number[]): boolean;
+  close(): void;
+}
+
 export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
   /** socket() and bind() to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE …). */
@@ -157,8 +228,24 @@ export interface NativeShim {
   boundAddress(fd: number): Uint8Array;
   duplicate(fd: number): number;
   closeDescriptor(fd: number): void;
+  /** Binds a datagram socket of a Unix address, to meet others at. Throws an Error with `code` (EADDRINUSE …). */
+  openMeetingSocket(address: Uint8Array): number;
+  /** Two connected sockets for messages in order (SOCK_SEQPACKET): one is given away, its end is noticed by the other. */
+  socketPair(): [number, number];
+  /** Takes over `fd` (of the two calls above, or received) and listens to it on this thread's loop. */
+  watchMessages(fd: number, events: MessageSocketEvents): NativeMessageSocket;
+  /** This process gets `signal` when the thread that started it ends (PR_SET_PDEATHSIG); 0 takes that back. */
+  endWithParent(signal: number): void;
+  /** Takes the status of a child that has ended, so that it is no zombie any longer; false when it still runs or is none. */
+  reap(pid: number): boolean;
+  /** Gives memory that the C library holds and nobody uses back to the kernel. */
+  trimMemory(): void;
   /** The kernel's id of the calling thread (gettid), as log lines show it. */
   threadId(): number;
+  /** CPUs that the calling thread may run on: its affinity mask, however many CPUs the machine has. Throws an Error with `code`. */
+  allowedProcessors(): number;
+  /** Lets the kernel write a core file when the process crashes (PR_SET_DUMPABLE). Throws an Error with `code`. */
+  enableCoreDump(): void;
 }
 
 /** Loads the shim; each thread gets an instance of its own. */

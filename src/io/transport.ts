@@ -3,12 +3,14 @@
 // One batch is one turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch
 // are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
+import type { BufferedBytes } from './buffered-bytes.js';
 import type { Clock } from './clock.js';
 import type { Memory } from './memory.js';
 import {
   Control,
   EVENT_STRIDE,
   Event,
+  type FrozenConnection,
   ID_SLOT_MASK,
   type NativeShim,
   type NativeTransport,
@@ -29,6 +31,8 @@ export interface ConnectionHandler {
   onDrained(): void;
   /** One of the above threw: the handler ends its connection. Must not throw. */
   onFault(error: unknown): void;
+  /** Adds the bytes that wait here, in either direction, to the gauges that count them. Asked once in a while. */
+  addBuffered?(sums: BufferedBytes): void;
 }
 
 export interface ListenerHandler {
@@ -63,6 +67,7 @@ export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
 
+  readonly #shim: NativeShim;
   readonly #native: NativeTransport;
   readonly #events = new Int32Array(MAX_EVENTS * EVENT_STRIDE);
   readonly #submissions = new Int32Array(MAX_SUBMISSIONS * SUBMISSION_STRIDE);
@@ -72,6 +77,8 @@ export class Transport {
   readonly #reportFault: (error: unknown) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
+  /** Called when all events of a batch are handled. */
+  onTurnEnd: (() => void) | undefined;
   #queued = 0;
   #inBatch = false;
   #flushScheduled = false;
@@ -84,6 +91,7 @@ export class Transport {
     limits: BufferLimits,
     reportFault: (error: unknown) => void,
   ) {
+    this.#shim = shim;
     this.memory = memory;
     this.clock = clock;
     this.#reportFault = reportFault;
@@ -125,6 +133,49 @@ export class Transport {
     const id = this.#native.adopt(fd);
     this.#connections[id & ID_SLOT_MASK] = handler;
     return id;
+  }
+
+  /**
+   * Goes on with a copy of a connected socket, as another transport has left it, when it is thawed: then it needs its handler.
+   * Throws an Error with `code`.
+   */
+  adoptFrozen(socket: FrozenConnection, limits: BufferLimits, paused: boolean): number {
+    const { ended, fd, finAsked, pending } = socket;
+    const { highWatermark, hardLimit } = limits;
+    const copy = this.#shim.duplicate(fd);
+    try {
+      return this.#native.adopt(copy, { pending, ended, finAsked, paused, frozen: true, highWatermark, hardLimit });
+    } catch (error) {
+      this.#shim.closeDescriptor(copy);
+      throw error;
+    }
+  }
+
+  /**
+   * Stops a connection where it is, for another transport to go on with it: it has no events, and nothing is sent or ended.
+   * False when it is not connected or broken. Called between batches, or in onTurnEnd().
+   */
+  freeze(id: number): boolean {
+    // What was submitted before belongs to what the other one goes on with.
+    this.#native.flush();
+    this.#queued = 0;
+    return this.#native.freeze(id);
+  }
+
+  /** A frozen connection as another transport needs it. Throws an Error with `code` when no descriptor is left. */
+  copyFrozen(id: number): FrozenConnection {
+    return this.#native.copyFrozen(id);
+  }
+
+  /** A frozen connection goes on here. */
+  thaw(id: number): void {
+    this.#native.thaw(id);
+  }
+
+  /** A frozen connection is another one's: its peer does not notice. The id is dead. */
+  letGo(id: number): void {
+    this.#connections[id & ID_SLOT_MASK] = undefined;
+    this.#native.letGo(id);
   }
 
   localAddress(id: number): Uint8Array {
@@ -170,6 +221,19 @@ export class Transport {
 
   setLimits(id: number, limits: BufferLimits): void {
     this.#submit(Op.Watermark, id, limits.highWatermark, limits.hardLimit);
+  }
+
+  /** Bytes of a connection that the kernel has not taken yet. */
+  pendingBytes(id: number): number {
+    return this.#native.pendingBytes(id);
+  }
+
+  /** Lets connections from slot `from` on add what they hold back. Returns the slot to go on from, 0 after the last. */
+  addBuffered(sums: BufferedBytes, from: number, slots: number): number {
+    const connections = this.#connections;
+    const end = Math.min(from + slots, connections.length);
+    for (let slot = from; slot < end; slot++) connections[slot]?.addBuffered?.(sums);
+    return end === connections.length ? 0 : end;
   }
 
   counts(): { connections: number; listeners: number; closing: number } {
@@ -225,6 +289,7 @@ export class Transport {
         cursor++;
       }
     }
+    this.onTurnEnd?.();
     this.#inBatch = false;
     this.#queued = 0;
   }

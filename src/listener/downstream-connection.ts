@@ -1,20 +1,45 @@
 // The socket of one accepted connection: its addresses, its accounting, and the one place where it ends.
 
 import { type Address, addressText, decodeSockaddr } from '../io/address.js';
-import type { Transport } from '../io/transport.js';
+import type { ConnectionHandler, Transport } from '../io/transport.js';
+import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
+import type { ListenerDrain } from './listener-drain.js';
+import type { ChainIdentity, Departure } from './travel.js';
+
+const logger = getLogger('connection');
 
 /** How long a peer may take nothing of the bytes that are pending when its connection is closed in order. */
 const FLUSH_MS = 5000;
 
 /** The listener that accepted a connection, as the connection sees it. */
 export interface ConnectionOwner {
+  readonly name: string;
   /** listener.<address>. */
   readonly stats: Scope;
   /** listener.<address>.worker_<n>. */
   readonly workerStats: Scope;
+  /** Whether responses are to end their connections. */
+  readonly drain: ListenerDrain;
   connectionEnded(connection: DownstreamConnection): void;
+}
+
+/** What a connection has been in another process. */
+export interface FormerLife {
+  readonly remote: Address;
+  readonly local: string;
+  readonly startMonotonicMs: number;
+}
+
+/** What a filter chain does with one connection. */
+export interface DownstreamHandler extends ConnectionHandler {
+  /** Requests that are being served; 0 where there is no such thing. */
+  readonly activeRequests: number;
+  /** The time to drain is over: a connection that no response can end, ends now, and in order. */
+  onDrainEnd?(): void;
+  /** Stops where it is, for another process to go on; undefined at moments at which that is not possible. */
+  depart?(): Departure | undefined;
 }
 
 export class DownstreamConnection {
@@ -25,28 +50,44 @@ export class DownstreamConnection {
   readonly serial: number;
   readonly remote: Address;
   readonly startMonotonicMs: number;
+  /** What has taken it over; undefined when that has closed it at once. */
+  handler: DownstreamHandler | undefined;
+  /** The filters that it began with. */
+  readonly chain: ChainIdentity;
+  /** Another process has refused to go on with it. */
+  mustStay = false;
   #remoteText = '';
   #localText = '';
   #isClosed = false;
 
+  /** `origin` is where the peer's sockaddr stands in memory, or what is known of a connection that was another process's. */
   constructor(
     transport: Transport,
     id: number,
     listener: ConnectionOwner,
+    chain: ChainIdentity,
     serial: number,
-    addressOffset: number,
-    addressLength: number,
+    origin: FormerLife | { readonly offset: number; readonly length: number },
   ) {
     this.transport = transport;
     this.id = id;
     this.listener = listener;
+    this.chain = chain;
     this.serial = serial;
-    this.remote = decodeSockaddr(transport.memory.bytes, addressOffset, addressLength);
+    listener.stats.increment(ListenerStats.at.downstream_cx_active);
+    listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_active);
+    if ('remote' in origin) {
+      this.remote = origin.remote;
+      this.#localText = origin.local;
+      this.startMonotonicMs = origin.startMonotonicMs;
+      if (logger.isDebug) logger.debug(`[C${serial}] taken over from another process, of ${this.remoteText}`);
+      return;
+    }
+    this.remote = decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
     this.startMonotonicMs = transport.clock.monotonicMs;
     listener.stats.increment(ListenerStats.at.downstream_cx_total);
-    listener.stats.increment(ListenerStats.at.downstream_cx_active);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_total);
-    listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_active);
+    if (logger.isDebug) logger.debug(`[C${serial}] new connection from ${this.remoteText}`);
   }
 
   get isClosed(): boolean {
@@ -66,6 +107,11 @@ export class DownstreamConnection {
       this.#localText = addressText(decodeSockaddr(raw, 0, raw.length));
     }
     return this.#localText;
+  }
+
+  /** Bytes that were sent and that the kernel has not taken yet. */
+  get pendingBytes(): number {
+    return this.#isClosed ? 0 : this.transport.pendingBytes(this.id);
   }
 
   send(offset: number, length: number): void {
@@ -92,6 +138,7 @@ export class DownstreamConnection {
   close(lingerMs: number): void {
     if (this.#isClosed) return;
     this.transport.close(this.id, FLUSH_MS, lingerMs);
+    if (logger.isDebug) logger.debug(`[C${this.serial}] closing`);
     this.#ended();
   }
 
@@ -99,18 +146,31 @@ export class DownstreamConnection {
   reset(): void {
     if (this.#isClosed) return;
     this.transport.reset(this.id);
+    if (logger.isDebug) logger.debug(`[C${this.serial}] resetting`);
     this.#ended();
   }
 
+  /** It was frozen, and is another process's now. */
+  leave(): void {
+    this.transport.letGo(this.id);
+    if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
+    this.#gone();
+  }
+
   #ended(): void {
-    this.#isClosed = true;
-    const { stats, workerStats } = this.listener;
+    const { stats } = this.listener;
     stats.increment(ListenerStats.at.downstream_cx_destroy);
-    stats.decrement(ListenerStats.at.downstream_cx_active);
     stats.record(
       ListenerStats.at.downstream_cx_length_ms,
       Math.floor(this.transport.clock.monotonicMs - this.startMonotonicMs),
     );
+    this.#gone();
+  }
+
+  #gone(): void {
+    this.#isClosed = true;
+    const { stats, workerStats } = this.listener;
+    stats.decrement(ListenerStats.at.downstream_cx_active);
     workerStats.decrement(ListenerWorkerStats.at.downstream_cx_active);
     this.listener.connectionEnded(this);
   }

@@ -1,16 +1,33 @@
 // What a listener's filter chain is made of, as the listener sees it: something that takes accepted connections.
 
-import type { ConnectionHandler } from '../io/transport.js';
-import type { DownstreamConnection } from './downstream-connection.js';
+import type { DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
+import type { Cargo, ChainIdentity } from './travel.js';
 
 /** The terminal network filter of a chain: the HTTP connection manager, the TCP proxy. One a chain and thread. */
 export interface TerminalNetworkFilter {
   /** Takes over a connection for as long as it lives; undefined when it has closed it at once. */
-  accept(connection: DownstreamConnection): ConnectionHandler | undefined;
+  accept(connection: DownstreamConnection): DownstreamHandler | undefined;
+  /**
+   * Whether a connection can go on here that the same filter has had in another process; a text says why not. Absent: it
+   * never can. `isClientBlocked`: more is pending for the client than its high watermark.
+   */
+  expect?(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string;
 }
 
 /** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */
-export interface FilterChain {
+export interface FilterChain extends ChainIdentity {
   readonly name: string;
   readonly terminal: TerminalNetworkFilter;
+}
+
+/** What a filter needs to go on with a connection. */
+export interface FilterArrival {
+  /** The client is not to be read at first. */
+  readonly pausesClient: boolean;
+  /** The connection is this process's; the client's socket is thawed behind it. */
+  begin(connection: DownstreamConnection): DownstreamHandler;
+  /** All sockets are thawed. */
+  begun?(): void;
+  /** Lets go of what it has taken. */
+  drop(): void;
 }

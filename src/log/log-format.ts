@@ -1,7 +1,6 @@
 // The layout of process log lines (--log-format): compiled once into small writers, one a flag.
 
 import { basename } from 'node:path';
-import { BatonError } from '../common/errors.js';
 import { LEVEL_LETTERS, LEVEL_NAMES, type Level } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
@@ -60,25 +59,8 @@ export function compileLogFormat(pattern: string, options: LogFormatOptions = {}
   };
 }
 
-/**
- * The layout for application_log_config.log_format.json_format: one JSON object a line whose strings hold flags.
- * Throws when a string uses a flag whose text would break the JSON.
- */
-export function jsonLogPattern(format: { readonly [key: string]: unknown }): string {
-  const pattern = JSON.stringify(format);
-  for (const flag of ['%v', '%_']) {
-    if (pattern.includes(flag)) {
-      throw new BatonError('CONFIG_INVALID', `usage of ${flag} is unavailable for JSON log formats`, {
-        where: 'application_log_config.log_format.json_format',
-        remedy: 'use %j',
-      });
-    }
-  }
-  return pattern;
-}
-
 /** A flag, or padding and a flag: alignment, width, and whether longer texts are cut, as in `%-8!n`. */
-const FLAG = /%(?:([-=]?)(\d{1,3})(!?)(.)|(.))/gsu;
+export const FLAG = /%(?:([-=]?)(\d{1,3})(!?)(.)|(.))/gsu;
 
 class Compiler {
   readonly moment = new Moment('local');

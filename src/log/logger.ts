@@ -3,9 +3,9 @@
 // A disabled message costs one comparison. With fine-grain logging the level belongs to the file that called
 // getLogger(), otherwise to the component.
 
-import { type Bindings, type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 import { BatonError, messageOf } from '../common/errors.js';
 import { COMPONENTS, type Component, isComponent } from './components.js';
+import { type ComponentLevel, type LevelRules, levelFor } from './level-rules.js';
 import { Level, parseLevel } from './levels.js';
 import {
   compileLogFormat,
@@ -13,7 +13,6 @@ import {
   type LogFormat,
   type LogFormatOptions,
   type LogRecord,
-  type SourceLocation,
 } from './log-format.js';
 import { type LogSink, openLogSink } from './log-sink.js';
 import { callerOf, UNKNOWN_SOURCE } from './source-location.js';
@@ -33,15 +32,16 @@ export interface LoggingOptions extends LogFormatOptions {
   singleEntryStacks?: boolean;
 }
 
-export interface ComponentLevel {
-  component: Component;
-  level: Level;
-}
-
 /** A logger's name and level, as POST /logging lists them. */
 export interface LoggerState {
   name: string;
   level: Level;
+}
+
+/** A file that has a logger. */
+export interface LoggerFile {
+  readonly component: Component;
+  readonly file: string;
 }
 
 /** Writes messages of one component from one file. */
@@ -52,23 +52,15 @@ export class Logger {
   readonly file: string;
   /** Messages below this level are not printed. Set by the functions of this module. */
   level: Level = Level.Info;
-  readonly #pino: PinoLogger;
 
-  constructor(name: Component, file: string, pinoLogger: PinoLogger) {
+  constructor(name: Component, file: string) {
     this.name = name;
     this.file = file;
-    this.#pino = pinoLogger;
   }
 
   /** For messages that are costly to make. */
-  get isTrace(): boolean {
-    return this.level <= Level.Trace;
-  }
   get isDebug(): boolean {
     return this.level <= Level.Debug;
-  }
-  get isInfo(): boolean {
-    return this.level <= Level.Info;
   }
 
   trace(message: string): void {
@@ -100,8 +92,12 @@ export class Logger {
   }
 
   #write(level: Exclude<Level, Level.Off>, message: string, method: (...args: never[]) => void): void {
-    thread.source = thread.format.needsSource ? callerOf(method) : UNKNOWN_SOURCE;
-    this.#pino[PINO_METHODS[level]!](message);
+    record.epochMs = now();
+    record.level = level;
+    record.logger = thread.fineGrain ? this.file : this.name;
+    record.message = message;
+    record.source = thread.format.needsSource ? callerOf(method) : UNKNOWN_SOURCE;
+    thread.sink.write(thread.format.format(record));
   }
 }
 
@@ -111,9 +107,10 @@ export function getLogger(component: Component): Logger {
   const key = `${component} ${file}`;
   let logger = loggers.get(key);
   if (logger === undefined) {
-    logger = new Logger(component, file, root.child({ component, file }));
-    logger.level = levelOf(logger);
+    logger = new Logger(component, file);
+    logger.level = levelFor(thread.levels, component, file);
     loggers.set(key, logger);
+    thread.onNewLogger?.({ component, file });
   }
   return logger;
 }
@@ -128,9 +125,7 @@ export function initLogging(options: LoggingOptions): void {
   thread.format = compileLogFormat(options.format ?? DEFAULT_LOG_FORMAT, options);
   thread.fineGrain = options.fineGrain === true;
   thread.singleEntryStacks = options.singleEntryStacks === true;
-  fileLevels.length = 0;
-  setLevel(options.level ?? Level.Info);
-  for (const { component, level } of options.componentLevels ?? []) setComponentLevel(component, level);
+  setLevelRules({ level: options.level ?? Level.Info, components: options.componentLevels ?? [], overrides: [] });
 }
 
 /** Replaces the layout (application_log_config, which is known later than the options). */
@@ -138,40 +133,48 @@ export function setLogFormat(format: string, options: LogFormatOptions): void {
   thread.format = compileLogFormat(format, options);
 }
 
-/** Gives all loggers this level. */
-export function setLevel(level: Level): void {
-  thread.level = level;
-  componentLevels.clear();
-  fileLevels.length = 0;
-  applyLevels();
+/** The levels of this thread's loggers. */
+export function levelRules(): LevelRules {
+  return thread.levels;
 }
 
-export function setComponentLevel(component: Component, level: Level): void {
-  componentLevels.set(component, level);
-  applyLevels();
+/** Gives all loggers of this thread, those to come included, their levels. */
+export function setLevelRules(rules: LevelRules): void {
+  thread.levels = rules;
+  for (const logger of loggers.values()) logger.level = levelFor(rules, logger.name, logger.file);
 }
 
-/**
- * With fine-grain logging: gives files that match a pattern a level, later calls win. `*` and `?` are wildcards; a
- * pattern with a slash is for whole paths, another one for file names without their suffix.
- */
-export function setFileLevel(pattern: string, level: Level): void {
-  fileLevels.push({ matches: fileMatcher(pattern), level });
-  applyLevels();
+/** Files that have a logger in this thread. `onNew` is called with each that gets one later. */
+export function watchLoggerFiles(onNew: (file: LoggerFile) => void): LoggerFile[] {
+  thread.onNewLogger = onNew;
+  return [...loggers.values()].map(({ name, file }) => ({ component: name, file }));
 }
 
+/** Files that have a logger in another thread: loggerFiles() and loggerStates() name them too. */
+export function noteLoggerFiles(files: readonly LoggerFile[]): void {
+  for (const file of files) otherFiles.set(`${file.component} ${file.file}`, file);
+}
+
+/** Files that have a logger in this thread or in another one that is known of. */
+export function loggerFiles(): LoggerFile[] {
+  const own = [...loggers.values()].map(({ name, file }) => ({ component: name, file }));
+  return [...own, ...otherFiles.values()];
+}
+
+/** Whether loggers go by file instead of component. */
 export function isFineGrain(): boolean {
   return thread.fineGrain;
 }
 
 /** Every logger with its level, in the order users know: components, or files by name with fine-grain logging. */
 export function loggerStates(): LoggerState[] {
+  const { levels } = thread;
   if (thread.fineGrain) {
     const files = new Map<string, Level>();
-    for (const logger of loggers.values()) files.set(logger.file, logger.level);
+    for (const { component, file } of loggerFiles()) files.set(file, levelFor(levels, component, file));
     return [...files].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, level]) => ({ name, level }));
   }
-  return COMPONENTS.map((name) => ({ name, level: componentLevels.get(name) ?? thread.level }));
+  return COMPONENTS.map((name) => ({ name, level: levelFor(levels, name, '') }));
 }
 
 /** Opens the file of --log-path anew. Failure is logged, to the file that is still open. */
@@ -204,46 +207,23 @@ function optionError(message: string): BatonError {
   return new BatonError('OPTION_INVALID', message, { where: '--component-log-level' });
 }
 
-/** Pino's names of the levels. */
-const PINO_METHODS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
-
 /** All that this thread's loggers share. */
 const thread = {
-  level: Level.Info as Level,
+  levels: { level: Level.Info, components: [], overrides: [] } as LevelRules,
+  onNewLogger: undefined as ((file: LoggerFile) => void) | undefined,
   format: compileLogFormat(DEFAULT_LOG_FORMAT) as LogFormat,
   /** Standard error until initLogging() says otherwise. */
   sink: openLogSink(undefined) as LogSink,
   fineGrain: false,
   singleEntryStacks: false,
-  /** Of the message that is being written. */
-  source: UNKNOWN_SOURCE as SourceLocation,
 };
 const loggers = new Map<string, Logger>();
-const componentLevels = new Map<Component, Level>();
-const fileLevels: { matches: (file: string) => boolean; level: Level }[] = [];
+/** Of other threads. */
+const otherFiles = new Map<string, LoggerFile>();
+/** The message that is being written. */
 const record: LogRecord = { epochMs: 0, level: Level.Info, logger: '', message: '', source: UNKNOWN_SOURCE };
 
-/** Pino hands over what it was given beside the text that it made: the metadata symbol asks for that. */
-const destination: DestinationStream & {
-  lastLevel?: number;
-  lastMsg?: string;
-  lastLogger?: PinoLogger;
-} = {
-  write() {
-    const { component, file } = this.lastLogger!.bindings() as Bindings & { component: string; file: string };
-    record.epochMs = now();
-    record.level = this.lastLevel! / 10 - 1;
-    record.logger = thread.fineGrain ? file : component;
-    record.message = this.lastMsg!;
-    record.source = thread.source;
-    thread.sink.write(thread.format.format(record));
-  },
-};
-Object.assign(destination, { [Symbol.for('pino.metadata')]: true });
-
 process.once('exit', () => thread.sink.drain());
-
-const root = pino({ level: 'trace', base: null, timestamp: false }, destination);
 
 let clockOffsetMs = performance.timeOrigin;
 
@@ -253,42 +233,4 @@ function now(): number {
   const wallMs = Date.now();
   if (Math.abs(clockOffsetMs + monotonicMs - wallMs) > 2) clockOffsetMs = wallMs - monotonicMs;
   return clockOffsetMs + monotonicMs;
-}
-
-function levelOf(logger: Logger): Level {
-  if (!thread.fineGrain) return componentLevels.get(logger.name) ?? thread.level;
-  return fileLevels.findLast((rule) => rule.matches(logger.file))?.level ?? thread.level;
-}
-
-function applyLevels(): void {
-  for (const logger of loggers.values()) logger.level = levelOf(logger);
-}
-
-function fileMatcher(pattern: string): (file: string) => boolean {
-  const whole = pattern.includes('/');
-  return (file) => matchesGlob(whole ? file : file.slice(file.lastIndexOf('/') + 1).replace(/\..*$/u, ''), pattern);
-}
-
-/** Wildcards without backtracking: after a mismatch only the last star takes one character more. */
-function matchesGlob(text: string, pattern: string): boolean {
-  let at = 0;
-  let next = 0;
-  let star = -1;
-  let starAt = 0;
-  while (at < text.length) {
-    if (pattern[next] === '*') {
-      star = next++;
-      starAt = at;
-    } else if (next < pattern.length && (pattern[next] === '?' || pattern[next] === text[at])) {
-      at++;
-      next++;
-    } else if (star >= 0) {
-      next = star + 1;
-      at = ++starAt;
-    } else {
-      return false;
-    }
-  }
-  while (pattern[next] === '*') next++;
-  return next === pattern.length;
 }

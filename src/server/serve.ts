@@ -1,16 +1,26 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
 import { networkInterfaces } from 'node:os';
-import { writeAddressFile } from '../admin/address-file.js';
-import { AdminServer } from '../admin/admin-server.js';
 import { messageOf } from '../common/errors.js';
+import type { Signals } from '../common/signals.js';
 import type { Bootstrap } from '../config/generated/api.js';
-import { addressText } from '../io/address.js';
+import type { LoadCounts } from '../config/load/load.js';
+import type { SensitiveValue } from '../config/schema/sensitive.js';
+import { EXTENSIONS } from '../extensions/index.js';
+import { loadShim } from '../io/shim.js';
+import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger, type LoggingOptions } from '../log/logger.js';
-import { adminServices } from './admin-view.js';
-import { listenAddress } from './listen-sockets.js';
+import { hotRestartVersion } from '../restart/version.js';
+import { AdminInterface } from './admin/admin-interface.js';
+import type { AdminFacts } from './admin/admin-view.js';
+import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
+import { postEndpoint } from './admin/post-endpoint.js';
+import { drainBeforeExit } from './draining/exit-drain.js';
+import { extensionLines } from './extension-lines.js';
+import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
+import type { HotRestart, RestartedServer } from './restart/hot-restart.js';
+import { Notifier } from './restart/notify.js';
 import { Server } from './server.js';
-import type { Signals } from './signals.js';
 
 export interface ServeOptions {
   readonly bootstrap: Bootstrap;
@@ -19,88 +29,230 @@ export interface ServeOptions {
   readonly version: string;
   readonly logging: LoggingOptions;
   readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+  /** Counts contention (--enable-mutex-tracing). */
+  readonly tracesContention: boolean;
+  /** --drain-time-s and --drain-strategy. */
+  readonly draining: { readonly timeMs: number; readonly strategy: 'gradual' | 'immediate' };
+  /** SIGTERM drains before it ends the server (--drain-on-sigterm). */
+  readonly drainsOnSigterm: boolean;
+  /** Connections go to the child process and come from the parent (--hand-over-connections). */
+  readonly handsOverConnections: boolean;
   readonly localAddressFamily: string;
-  readonly unknownFields: number;
+  readonly counts: LoadCounts;
+  /** Values of --stats-tag. */
+  readonly statsTags: readonly string[];
+  /** Values of the bootstrap that are not to be shown. */
+  readonly sensitive: readonly SensitiveValue[];
+  /** `<category>/<name>` of extensions that no configuration may use. */
+  readonly disabledExtensions: readonly string[];
   /** File that the admin interface's address is written to; '': none. */
   readonly adminAddressPath: string;
+  /** --admin-allowed-hosts; empty: all. */
+  readonly adminAllowedHosts: readonly string[];
   /** As /server_info shows them. */
   readonly commandLineOptions: Readonly<Record<string, unknown>>;
   readonly baseId: number;
+  readonly epoch: number;
+  /** Undefined with --disable-hot-restart. */
+  readonly restart: HotRestart | undefined;
 }
+
+/** Number of the admin interface among the sockets that are offered: listeners have small ones. */
+const ADMIN_ID = 2 ** 32 - 1;
 
 const logger = getLogger('main');
 
 /** Resolves with the exit status when the server has ended. */
 export async function serve(options: ServeOptions, signals: Signals): Promise<number> {
-  logger.info(`initializing epoch 0 (base id=${options.baseId}, hot restart version=disabled)`);
+  const notifier = Notifier.open(loadShim(), process.env);
+  try {
+    return await serveUntilEnd(options, signals, notifier);
+  } finally {
+    notifier?.close();
+  }
+}
+
+async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: Notifier | undefined): Promise<number> {
+  const { baseId, restart } = options;
+  const version = hotRestartVersion(restart === undefined);
+  logger.info(`initializing epoch ${options.epoch} (base id=${baseId}, hot restart version=${version})`);
+  logger.info('statically linked extensions:');
+  for (const line of extensionLines(EXTENSIONS)) logger.info(`  ${line}`);
+  const joined = await join(options, signals);
+  if (typeof joined === 'number') return joined;
+  let admin: AdminInterface | undefined;
   const server = new Server({
     bootstrap: options.bootstrap,
     concurrency: options.concurrency,
     revision: options.version,
     logging: options.logging,
     fileFlush: options.fileFlush,
+    tracesContention: options.tracesContention,
+    draining: options.draining,
+    handsOverConnections: options.handsOverConnections,
     localIp: localIp(options.localAddressFamily),
-    unknownFields: options.unknownFields,
+    counts: options.counts,
+    statsTags: options.statsTags,
+    epoch: joined,
+    refreshParentStats: restart === undefined ? undefined : () => restart.refreshStats(),
+    serveEndpoint: (endpoint) => {
+      const handler = postEndpoint(endpoint);
+      admin?.handlers.add(handler);
+      return () => admin?.handlers.remove(handler);
+    },
+    serveEvents: (stream) => admin?.handlers.add(eventStreamEndpoint(stream)),
   });
   return new Promise((resolve) => {
     let isEnding = false;
+    const ending = new AbortController();
     const end = (status: number) => {
       if (isEnding) return;
       isEnding = true;
+      ending.abort();
       logger.info('shutting down server instance');
-      void Promise.all([server.shutDown(), admin?.close()]).then(() => {
-        logger.info('main dispatch loop exited');
-        logger.info('exiting');
-        resolve(status);
-      });
+      restart?.ending();
+      notifier?.stopping('shutting down');
+      const profiles = admin?.finishProfiles() ?? Promise.resolve();
+      const shutDown = () => Promise.all([server.shutDown(), admin?.close()]);
+      void profiles
+        .then(shutDown)
+        .then(() => restart?.close())
+        .then(() => {
+          logger.info('main dispatch loop exited');
+          logger.info('exiting');
+          resolve(status);
+        });
     };
-    const admin = createAdmin(options, server, () => end(0));
+    const failed = (error: unknown) => {
+      if (isEnding) return;
+      tellWhy(options, `error initializing configuration: ${messageOf(error)}`);
+      end(1);
+    };
+    let isDraining = false;
+    const terminate = () => {
+      // Whoever asks again is in a hurry; and a server that is not live yet has no connections.
+      if (!options.drainsOnSigterm || isDraining || !server.isLive) return end(0);
+      isDraining = true;
+      notifier?.stopping('draining');
+      void drainBeforeExit(server, options.draining.timeMs, ending.signal).then(() => end(0));
+    };
+    const reopenLogs = () => {
+      server.reopenLogs();
+      admin?.reopenLogs();
+    };
+    try {
+      admin = createAdmin({ ...options, hotRestartVersion: version }, server, { quit: () => end(0), reopenLogs });
+    } catch (error) {
+      failed(error);
+    }
+    if (!isEnding) restart?.begin(restarted(server, () => admin, end));
     signals.handle((name) => {
       switch (name) {
         case 'SIGTERM':
           logger.warning('caught SIGTERM');
-          return end(0);
+          return terminate();
         case 'SIGINT':
           logger.warning('caught SIGINT');
           return end(0);
         case 'SIGUSR1':
           logger.info('caught SIGUSR1. Reopening access logs.');
-          return server.reopenLogs();
+          return reopenLogs();
         case 'SIGHUP':
           logger.warning('caught and eating SIGHUP. See documentation for how to hot restart.');
       }
     });
     // A signal that came while the configuration was read has ended everything already.
     if (isEnding) return;
-    startAdmin(admin, options)
+    start(server, admin, options, joined, () => isEnding)
       .then(() => {
-        logger.info('starting main dispatch loop');
-        return server.start();
+        if (!isEnding) notifier?.live();
       })
-      .catch((error: unknown) => {
-        if (isEnding) return;
-        logger.critical(`error initializing configuration: ${messageOf(error)}`);
-        end(1);
-      });
+      .catch(failed);
   });
 }
 
-/** Undefined when the bootstrap has no admin interface. */
-function createAdmin(options: ServeOptions, server: Server, quit: () => void): AdminServer | undefined {
-  const config = options.bootstrap.admin;
-  if (config?.address === undefined) return undefined;
-  const { version, commandLineOptions } = options;
-  const facts = { version, commandLineOptions, node: options.bootstrap.node ?? {}, quit };
-  return new AdminServer(adminServices(server, facts), { allowPaths: config.allow_paths });
+/** Comes to the parent process, when there is one. Gives the exit status when that fails, or a signal ends it. */
+async function join({ epoch, logging, restart }: ServeOptions, signals: Signals): Promise<EpochFacts | number> {
+  if (restart === undefined) return firstEpoch(epoch);
+  if (epoch === 0) return restart.facts;
+  const abort = new AbortController();
+  let signal = '';
+  signals.handle((name) => {
+    if (name !== 'SIGTERM' && name !== 'SIGINT') return;
+    signal = name;
+    abort.abort();
+  });
+  try {
+    const facts = await restart.join(abort.signal);
+    abort.signal.throwIfAborted();
+    return facts;
+  } catch (error) {
+    if (signal === '') tellWhy({ logging }, `cannot take over from the parent process: ${messageOf(error)}`);
+    else logger.warning(`caught ${signal}`);
+    await restart.close();
+    return signal === '' ? 1 : 0;
+  }
 }
 
-/** It answers before the server is live: /ready says how far it is. */
-async function startAdmin(admin: AdminServer | undefined, options: ServeOptions): Promise<void> {
-  if (admin === undefined) return;
-  const config = options.bootstrap.admin!.address;
-  const address = await admin.listen({ address: listenAddress(config), mode: config?.pipe?.mode });
-  logger.info(`admin address: ${addressText(address)}`);
-  if (options.adminAddressPath !== '') writeAddressFile(options.adminAddressPath, address);
+/** Resolves when the server is live, or has been told to end. */
+async function start(
+  server: Server,
+  admin: AdminInterface | undefined,
+  { restart }: ServeOptions,
+  { parentSockets }: EpochFacts,
+  isEnding: () => boolean,
+): Promise<void> {
+  const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
+  // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
+  if (!isAnswered) await admin?.start();
+  logger.info('starting main dispatch loop');
+  await server.start();
+  if (isEnding()) return;
+  if (isAnswered) await admin?.start();
+  restart?.live();
+}
+
+/** The server as its parent and its child see it. */
+function restarted(
+  server: Server,
+  admin: () => AdminInterface | undefined,
+  end: (status: number) => void,
+): RestartedServer {
+  return {
+    offer: () => {
+      const sockets = server.offerSockets();
+      const ofAdmin = admin()?.offer(ADMIN_ID);
+      return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
+    },
+    handOver: (taken) => {
+      admin()?.handOver();
+      server.handOver(taken);
+    },
+    concurrency: server.concurrency,
+    handOverConnections: (childWorkers) => server.handOverConnections(childWorkers),
+    takeConnections: (channels) => server.takeConnections(channels),
+    empty: () => server.empty(),
+    exportStats: () => server.exportStats(),
+    importStats: (piece) => server.importStats(piece),
+    parentEnded: () => server.parentEnded(),
+    end,
+  };
+}
+
+/** Undefined when the bootstrap has no admin interface. */
+function createAdmin(
+  options: ServeOptions & Pick<AdminFacts, 'hotRestartVersion'>,
+  server: Server,
+  actions: Pick<AdminFacts, 'quit' | 'reopenLogs'>,
+): AdminInterface | undefined {
+  const { bootstrap } = options;
+  const { admin } = bootstrap;
+  if (admin?.address === undefined) return undefined;
+  const { adminAddressPath: addressPath, adminAllowedHosts: allowedHosts } = options;
+  return new AdminInterface(
+    { ...options, bootstrap: { ...bootstrap, admin }, addressPath, allowedHosts, ...actions },
+    server,
+  );
 }
 
 /** The first address of this machine that others could use; the loopback address when there is none. */
@@ -112,4 +264,9 @@ function localIp(family: string): string {
     }
   }
   return wanted === 'IPv6' ? '::1' : '127.0.0.1';
+}
+
+function tellWhy({ logging }: Pick<ServeOptions, 'logging'>, message: string): void {
+  logger.critical(message);
+  repeatOnStderr(logger, logging.path, message);
 }

@@ -2,30 +2,63 @@
 //
 //   clusters (names resolved) → listeners (sockets bound) → workers (snapshot built) → LIVE … shutdown
 
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import type { ContentionSums } from '../common/contention.js';
 import { durationMs } from '../common/duration.js';
+import { inTurns } from '../common/next-turn.js';
+import type { ProfileCommand, ProfileReply } from '../common/profiling/profile.js';
+import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
+import { type HealthFailure, ServerHealth } from '../common/server-health.js';
+import { type ThreadMemory, threadMemory } from '../common/thread-memory.js';
 import type { Bootstrap } from '../config/generated/api.js';
+import type { LoadCounts } from '../config/load/load.js';
+import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
-import { addressText } from '../io/address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { monotonicMs, TimerDriver } from '../io/timer-driver.js';
+import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener/connection-limit.js';
+import type { LevelRules } from '../log/level-rules.js';
 import { Level } from '../log/levels.js';
-import { getLogger, type LoggingOptions, reopenLog } from '../log/logger.js';
-import { ClusterManagerStats } from '../stats/layouts/cluster.js';
+import { getLogger, type LoggingOptions, levelRules, reopenLog, setLevelRules } from '../log/logger.js';
+import type { StatsPiece } from '../restart/messages.js';
+import type { Offer } from '../restart/parent-end.js';
+import { LayeredRuntime } from '../runtime/layered-runtime.js';
+import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
+import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
+import { RuntimeStats } from '../stats/layouts/runtime.js';
+import { ServerStats } from '../stats/layouts/server.js';
+import { statsSettings } from '../stats/settings/settings.js';
 import { StatsStore } from '../stats/store.js';
 import type { Scope, ScopeRef } from '../stats/thread-stats.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
-import { SharedWordsOwner } from '../upstream/shared-words.js';
-import type { ToWorker, WorkerStart } from '../worker/messages.js';
-import { PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
-import { PrimaryListener } from './primary-listener.js';
-import { ProcessStats } from './server-stats.js';
-import { Snapshots } from './snapshots.js';
+import { SharedWords, SharedWordsOwner } from '../upstream/shared-words.js';
+import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
+import { ClusterSet } from './clusters/cluster-set.js';
+import { HostWatch } from './clusters/host-watch.js';
+import { PrimaryCalls } from './clusters/primary-calls.js';
+import { clusterFacts, type PrimaryCluster } from './clusters/primary-cluster.js';
+import { type Drain, DrainManager, type DrainOptions } from './draining/drain-manager.js';
+import { isQuiet, type OpenConnections, openConnections } from './draining/open-connections.js';
+import { FilterParts } from './listeners/filter-parts.js';
+import { ListenerSet } from './listeners/listener-set.js';
+import type { PrimaryListener } from './listeners/primary-listener.js';
+import type { EpochFacts } from './restart/epoch-facts.js';
+import { StatsExport } from './restart/stats-export.js';
+import { StatsImport } from './restart/stats-import.js';
+import { dealOut, openTravelChannels } from './restart/travel-channels.js';
 import { ServerState } from './state.js';
-import { WorkerThread } from './worker-thread.js';
+import { ContentionWatch } from './stats/contention-watch.js';
+import { ProcessStats } from './stats/server-stats.js';
+import { StatsFlush } from './stats/stats-flush.js';
+import { StatsSinks } from './stats/stats-sinks.js';
+import { Watchdog } from './stats/watchdog.js';
+import { PrimaryPorts } from './workers/primary-ports.js';
+import { type SnapshotParts, Snapshots } from './workers/snapshots.js';
+import { WorkerSet } from './workers/worker-set.js';
 
 export interface ServerOptions {
   readonly bootstrap: Bootstrap;
@@ -33,67 +66,207 @@ export interface ServerOptions {
   readonly revision: string;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+  /** Counts contention (--enable-mutex-tracing). */
+  readonly tracesContention: boolean;
+  /** --drain-time-s and --drain-strategy: how drains are that say nothing else. */
+  readonly draining: Pick<DrainOptions, 'timeMs' | 'strategy'>;
+  /** Connections go to the child process and come from the parent (--hand-over-connections). */
+  readonly handsOverConnections: boolean;
   /** The server's own address, for x-forwarded-for of clients on this machine. */
   readonly localIp: string;
-  /** Fields that the API does not have and that were accepted. */
-  readonly unknownFields: number;
+  /** What was counted while the configuration was loaded. */
+  readonly counts: LoadCounts;
+  /** Adds an endpoint that streams events to the admin interface. */
+  readonly serveEvents: (stream: EventStream) => void;
+  /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
+  readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
+  /** Values of --stats-tag. */
+  readonly statsTags: readonly string[];
+  readonly epoch: EpochFacts;
+  /** Resolves when the stats of a parent process have been imported; undefined without hot restarts. */
+  readonly refreshParentStats: (() => Promise<void>) | undefined;
 }
 
 const DEFAULT_FLUSH_MS = 5000;
-/** How long workers get to end before their threads are ended by force. */
-const WORKER_END_MS = 3000;
-
-/** How often workers may die before all of them run: the start has failed then. */
-const DEATHS_AT_START = 5;
+/** How long a thread may take for a profile. */
+const PROFILE_MS = 5000;
+/** How long an answer waits for workers to stop listeners: they do between two turns. */
+const STOP_WAIT_MS = 2000;
+/** How often a process that is replaced looks whether its last connection has gone. */
+const EMPTY_POLL_MS = 50;
 
 const logger = getLogger('main');
 
 export class Server {
   readonly store: StatsStore;
+  readonly runtime: LayeredRuntime;
   readonly startedMs = monotonicMs();
   readonly #options: ServerOptions;
   readonly #shim: NativeShim;
+  readonly #contention: ContentionWatch | undefined;
+  readonly #health = new ServerHealth();
   readonly #words = new SharedWordsOwner();
+  readonly #listenersBlock = this.#words.allocateListener();
+  #connectionLimit: ConnectionLimit | undefined;
   readonly #resolver = new DnsResolver();
   readonly #timers: TimerDriver;
   readonly #snapshots: Snapshots;
   readonly #processStats: ProcessStats;
-  readonly #clusterManagerStats: Scope;
   readonly #listenerManagerStats: Scope;
+  readonly #serverStats: Scope;
+  readonly #inflated: Scope;
+  readonly #watchdog: Watchdog;
   readonly #extensions = new ExtensionRegistry(EXTENSIONS);
-  readonly #clusters = new Map<string, PrimaryCluster>();
-  readonly #listeners = new Map<string, PrimaryListener>();
   readonly #scopes: Record<string, ScopeRef> = {};
-  readonly #workers: WorkerThread[] = [];
   #state = ServerState.PreInitializing;
+  readonly #statsFlush: StatsFlush;
+  readonly #calls: PrimaryCalls;
+  readonly #hostWatch: HostWatch;
+  readonly #clusters: ClusterSet;
+  readonly #listeners: ListenerSet;
+  readonly #ports: PrimaryPorts;
+  readonly #filterParts: FilterParts;
+  readonly #workers: WorkerSet;
+  readonly #drains: DrainManager;
+  readonly #profiled = new ProfiledThread('primary');
+  #sinks = new StatsSinks([]);
   #flushTimer: NodeJS.Timeout | undefined;
-  #changed = new Set<PrimaryCluster>();
   #isEnding = false;
+  /** A child process has taken over. */
+  #isReplaced = false;
+  #export: StatsExport | undefined;
+  readonly #import: StatsImport;
 
   constructor(options: ServerOptions) {
     const { concurrency } = options;
     this.#options = options;
     this.#shim = loadShim();
-    this.store = new StatsStore({ workers: concurrency });
-    this.#timers = new TimerDriver((error) => logger.exception(Level.Error, 'a timer failed', error));
+    this.#contention = options.tracesContention ? new ContentionWatch(concurrency) : undefined;
+    const settings = statsSettings(options.bootstrap.stats_config, options.statsTags);
+    this.store = new StatsStore({ workers: concurrency, settings });
+    this.#import = new StatsImport(this.store, (name, amount) => this.#sinks.credit(name, amount));
+    this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error));
     this.#snapshots = new Snapshots(this.store, this.#words, concurrency);
-    this.#processStats = new ProcessStats(this.store, concurrency, options.revision);
-    this.#processStats.countUnknownFields(options.unknownFields);
-    this.#clusterManagerStats = this.#addScope('cluster_manager.', ClusterManagerStats);
+    this.#processStats = new ProcessStats(this.store, concurrency, options.revision, options.epoch);
+    this.#processStats.countConfiguration(options.counts);
+    const clusterManagerStats = this.#addScope('cluster_manager.', ClusterManagerStats);
     this.#listenerManagerStats = this.#addScope('listener_manager.', ListenerManagerStats);
     this.#addScope('filesystem.', FilesystemStats);
+    this.#serverStats = this.#addScope('server.', ServerStats);
+    if (options.handsOverConnections) this.#addScope('server.hand_over.', HandOverStats);
+    this.#inflated = this.#addScope('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
+    for (let index = 0; index < concurrency; index++) {
+      this.#addScope(`thread_local_cluster_manager.worker_${index}.`, ThreadLocalClusterManagerStats);
+    }
+    this.#watchdog = new Watchdog(this.store, concurrency, options.bootstrap.watchdogs);
+    this.runtime = new LayeredRuntime({
+      config: options.bootstrap.layered_runtime,
+      serviceCluster: options.bootstrap.node?.cluster ?? '',
+      stats: this.#addScope('runtime.', RuntimeStats),
+      changed: (snapshot) => {
+        this.#workers.broadcast({ kind: 'runtime', snapshot });
+        this.#connectionLimit?.update();
+      },
+    });
+    this.#statsFlush = new StatsFlush(this.store, {
+      begin: async () => {
+        await options.refreshParentStats?.();
+        await this.updateStats();
+      },
+      // Until then the merged histograms would lack the names that workers have yet to bring.
+      mergesHistograms: () => this.#state === ServerState.Live,
+      end: () => this.#endFlush(),
+    });
+    this.#clusters = new ClusterSet(
+      {
+        store: this.store,
+        words: this.#words,
+        resolver: this.#resolver,
+        timers: this.#timers,
+        random: new Random(),
+        runtime: this.runtime.runtime,
+        retireHost: (block, scope) => this.#snapshots.retireHost(block, scope),
+      },
+      clusterManagerStats,
+      {
+        changed: (cluster) => {
+          this.#calls.clusterChanged(cluster);
+          this.#hostWatch.clusterChanged(cluster);
+        },
+        publish: (clusters) => this.#publish({ clusters }),
+      },
+    );
+    this.#listeners = new ListenerSet(
+      {
+        shim: this.#shim,
+        store: this.store,
+        words: this.#words,
+        extensions: this.#extensions,
+        workers: concurrency,
+        scopes: this.#scopes,
+        drainOf: (listener) => this.#drains.windowOf(listener),
+        parent: options.epoch.parentSockets,
+      },
+      this.#listenerManagerStats,
+    );
+    this.#ports = new PrimaryPorts(concurrency, (message) => this.#workers.broadcast(message));
+    this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint);
+    this.#drains = new DrainManager({
+      timers: this.#timers,
+      now: monotonicMs,
+      listeners: () => this.#listeners.byName.values(),
+      broadcast: (message) => this.#workers.broadcast(message),
+      stopListeners: (inboundOnly, acceptRest) => this.stopListeners(inboundOnly, acceptRest),
+      changed: () => this.#countDraining(),
+    });
+    this.#workers = new WorkerSet(concurrency, {
+      startData: (index) => this.#startData(index),
+      applied: (index, version) => this.#snapshots.applied(index, version),
+      extension: (index, name, message) => this.#ports.receive(index, name, message),
+      died: (index) => {
+        this.#ports.workerDied(index);
+        this.store.workerDied(index);
+        this.#words.forgetWorker(index + 1);
+        this.#watchdog.forget(index);
+        this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
+      },
+    });
+    this.#hostWatch = new HostWatch(this.#clusters.byName);
+    this.#calls = new PrimaryCalls(
+      this.#shim,
+      this.store,
+      this.#words,
+      this.#clusters.byName,
+      this.runtime.runtime,
+      (what, error) => this.#internalError(what, error),
+    );
+  }
+
+  get epoch(): EpochFacts {
+    return this.#options.epoch;
   }
 
   get state(): ServerState {
-    return this.#state;
+    return this.#state === ServerState.Live && this.#health.isFailing ? ServerState.Draining : this.#state;
+  }
+
+  /** It has all that it needs and takes traffic, whether health checks pass or not. */
+  get isLive(): boolean {
+    return this.#state === ServerState.Live;
+  }
+
+  /** Whether health checks are to fail, for one of the reasons that there are: all threads see it at once. */
+  setHealth(failure: HealthFailure, isFailing: boolean): void {
+    this.#health.set(failure, isFailing);
+    this.#processStats.setLive(!this.#health.isFailing);
   }
 
   get clusters(): ReadonlyMap<string, PrimaryCluster> {
-    return this.#clusters;
+    return this.#clusters.byName;
   }
 
   get listeners(): ReadonlyMap<string, PrimaryListener> {
-    return this.#listeners;
+    return this.#listeners.byName;
   }
 
   /**
@@ -103,43 +276,214 @@ export class Server {
   async start(): Promise<void> {
     if (this.#isEnding) return;
     try {
-      await this.#startClusters();
+      this.runtime.watch();
+      await this.#createSinks();
+      if (this.#isEnding) return;
+      const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
+      logger.info(`loading ${secrets.length} static secret(s)`);
+      await this.#clusters.load(clusters);
+      if (this.#isEnding) return;
+      this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, clusters.length);
       this.#state = ServerState.Initializing;
-      this.#openListeners();
-      await this.#startWorkers();
+      this.#listeners.open(listeners);
+      this.#filterParts.create(listeners);
+      logger.info('all dependencies initialized. starting workers');
+      this.#snapshots.make({}, false);
+      await this.#workers.start();
+      for (const { worker, message } of this.#listeners.startListening()) this.#workers.send(worker, message);
     } catch (error) {
       await this.shutDown();
       throw error;
     }
     if (this.#isEnding) return;
     this.#state = ServerState.Live;
+    // What loading the configuration has used stays in the C library's heap otherwise.
+    this.#shim.trimMemory();
+    this.#watchdog.start();
     this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
     this.#processStats.recordInitialization(monotonicMs() - this.startedMs);
-    const { stats_flush_interval: interval } = this.#options.bootstrap;
-    this.#flushTimer = setInterval(
-      () => this.flushStats(),
-      interval === undefined ? DEFAULT_FLUSH_MS : durationMs(interval),
-    );
+    this.#flushTimer = setInterval(() => this.#flushInterval(), this.#flushIntervalMs);
   }
 
-  /** Brings gauges that the primary keeps up to date; done before stats are read. */
-  updateStats(): void {
-    for (const cluster of this.#clusters.values()) cluster.updateGauges();
-    const connections = this.#connectionCount();
-    this.#processStats.update(this.#state, this.startedMs, monotonicMs(), connections, this.#resolver.counters);
+  /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
+  async updateStats(): Promise<void> {
+    await inTurns(this.#clusters.updateGauges());
+    const connections = this.#connectionCount;
+    this.#processStats.update(this.state, connections, this.#import.holdings, this.#resolver.counters);
   }
 
-  /** One interval of histograms ends. */
-  flushStats(): void {
-    this.updateStats();
-    this.store.flush();
-    this.#snapshots.reclaim();
+  /** One interval of histograms ends; resolves when all of them are merged. */
+  flushStats(): Promise<void> {
+    return this.#statsFlush.run();
+  }
+
+  /**
+   * No listener, or none for inbound traffic, accepts from now on; connections that there are go on. Resolves when the sockets
+   * are closed, or when a worker that is too busy has kept them open for a while. With `acceptRest` what waits at the sockets is
+   * accepted first.
+   */
+  async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
+    await this.#stop(this.#listeners.stop(inboundOnly), acceptRest);
+  }
+
+  /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
+  offerSockets(): Offer[] {
+    return this.#listeners.offers();
+  }
+
+  /**
+   * A child process has taken these sockets over, and accepts: nothing is accepted here any more, but what the kernel has
+   * queued at the others is. Stats are given to sinks no longer: the child's are given them.
+   */
+  handOver(taken: ReadonlySet<number>): void {
+    this.#isReplaced = true;
+    this.#export = this.#exportFrom(this.#export);
+    const kept = this.#listeners.withNumbers(taken);
+    const listeners = this.#listeners.stop(false);
+    const dropped = listeners.filter((each) => !kept.has(each));
+    const stopped = [this.#stop([...kept], false)];
+    if (dropped.length > 0) stopped.push(this.#stop(dropped, true));
+    // A client that is asked to leave must not come back to a worker here that is about to stop.
+    void Promise.all(stopped).then(() => {
+      if (!this.#isEnding) this.startDrain({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });
+    });
+  }
+
+  /** What was counted since the last call, for the child process; see StatsExport. */
+  async *exportStats(): AsyncGenerator<StatsPiece> {
+    // A flush that runs is given to sinks: what it has is not new. Afterwards nothing changes any more.
+    if (!this.#isEnding) await this.flushStats();
+    this.#export ??= this.#exportFrom(undefined);
+    const { heapUsed: memoryAllocated } = process.memoryUsage();
+    yield* this.#export.pieces({ memoryAllocated, connections: this.#connectionCount });
+  }
+
+  /** What the parent process has counted. */
+  importStats(piece: StatsPiece): void {
+    this.#import.add(piece);
+  }
+
+  /** The parent process is gone. */
+  parentEnded(): void {
+    this.#import.end();
+  }
+
+  /** `before`: told a child that is gone, whose sinks were given what it knew. */
+  #exportFrom(before: StatsExport | undefined): StatsExport {
+    return new StatsExport(this.store, (section, index) => {
+      const given = this.#sinks.given(section, index);
+      return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
+    });
+  }
+
+  /** Of this process alone. */
+  get #connectionCount(): number {
+    return this.#listeners.connectionCount((name) => this.#import.shareOf(name));
+  }
+
+  async #stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
+    const names = listeners.map((listener) => listener.name);
+    const close = () => {
+      for (const listener of listeners) listener.close();
+    };
+    // With the copies here a socket would still take connections after the workers have seen the last one, and reset them.
+    if (acceptRest) await this.#whenApplied(close);
+    this.#workers.broadcast({ kind: 'stop-listeners', names, acceptRest });
+    // A worker that was about to begin has made its copies of the sockets by then.
+    await this.#whenApplied(close);
+  }
+
+  /** Asks connections to end, for a time: see DrainManager. Time and strategy are those of the command line if left out. */
+  startDrain(options: Omit<DrainOptions, 'timeMs' | 'strategy'> & Partial<DrainOptions>): Drain {
+    return this.#drains.start({ ...this.#options.draining, ...options });
+  }
+
+  get drains(): DrainManager {
+    return this.#drains;
+  }
+
+  /** What the workers have open now. */
+  async openConnections(): Promise<OpenConnections> {
+    const answers = await this.#workers.ask<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
+    return openConnections(answers, this.#options.concurrency);
+  }
+
+  get concurrency(): number {
+    return this.#options.concurrency;
+  }
+
+  /** Established connections leave for the child process, which has so many workers. Gives its ends of the channels. */
+  handOverConnections(childWorkers: number): number[] {
+    const plan = openTravelChannels(this.#shim, this.concurrency, childWorkers);
+    plan.byWorker.forEach((channels, index) => {
+      this.#workers.send(index, { kind: 'hand-over', channels, descriptors: plan.descriptors });
+    });
+    logger.info('handing established connections over to the child process');
+    return plan.childEnds;
+  }
+
+  /** They come from the parent process on these channels. */
+  takeConnections(channels: readonly number[]): void {
+    dealOut(channels, this.concurrency).forEach((own, index) => {
+      this.#workers.send(index, { kind: 'take-over', channels: own });
+    });
+  }
+
+  /** Resolves when there are no connections any more; never if the process ends before. */
+  async empty(): Promise<void> {
+    while (!this.#isEnding) {
+      const open = await this.openConnections();
+      if (isQuiet(open) && open.accepting === 0) return;
+      await setTimeoutPromise(EMPTY_POLL_MS);
+    }
+    return new Promise(() => {});
+  }
+
+  /** How often threads waited for each other; undefined unless --enable-mutex-tracing asks to count it. */
+  get contention(): ContentionSums | undefined {
+    return this.#contention?.sums;
+  }
+
+  /** stats_flush_on_admin: stats are flushed when the admin interface is asked for them, and at no other time. */
+  get flushesStatsOnAdmin(): boolean {
+    return this.#options.bootstrap.stats_flush_on_admin === true;
+  }
+
+  /** The limit of all connections of the process, for connections that the primary accepts. */
+  globalConnectionLimit(): ConnectionLimit {
+    const limit = this.runtime.runtime.integer(GLOBAL_CONNECTION_LIMIT, UNLIMITED);
+    this.#connectionLimit ??= new ConnectionLimit(new SharedWords(this.#words.handle(0)), this.#listenersBlock, limit);
+    return this.#connectionLimit;
+  }
+
+  /** Levels of loggers, in all threads and in those to come. */
+  setLevelRules(rules: LevelRules): void {
+    setLevelRules(rules);
+    this.#workers.broadcast({ kind: 'log-levels', rules });
+  }
+
+  /** The heaps of all threads; one that does not answer is left out. */
+  async memory(): Promise<ThreadMemory[]> {
+    const workers = await this.#workers.ask<ThreadMemory>((reply) => ({ kind: 'memory', reply }));
+    return [threadMemory('primary'), ...workers];
+  }
+
+  /** What every thread answers to a command about profiles, the primary first. */
+  async profile(command: ProfileCommand): Promise<ProfileReply[]> {
+    const question = this.#workers.ask<ProfileReply>((reply) => ({ kind: 'profile', command, reply }), PROFILE_MS);
+    const primary = await this.#profiled.run(command);
+    const answers = new Map((await question).map((answer) => [answer.thread, answer]));
+    const workers = Array.from({ length: this.#options.concurrency }, (_, index) => {
+      const thread = `worker_${index}`;
+      return answers.get(thread) ?? { thread, error: 'it has not answered in time' };
+    });
+    return [primary, ...workers];
   }
 
   /** Opens log files anew, in all threads. */
   reopenLogs(): void {
     reopenLog();
-    this.#broadcast({ kind: 'reopen-logs' });
+    this.#workers.broadcast({ kind: 'reopen-logs' });
   }
 
   /** Ends all workers and closes everything. Resolves when it is done. */
@@ -147,103 +491,58 @@ export class Server {
     if (this.#isEnding) return;
     this.#isEnding = true;
     clearInterval(this.#flushTimer);
-    for (const cluster of this.#clusters.values()) cluster.stop();
+    this.#watchdog.close();
+    this.runtime.close();
+    this.#filterParts.close();
+    await this.#sinks.close();
+    this.#drains.close();
+    this.#calls.close();
+    this.#clusters.stop();
     this.#resolver.close();
-    await Promise.all(this.#workers.map((worker) => worker.end(WORKER_END_MS)));
+    await this.#workers.end();
     // A worker that is still starting makes its copies of these descriptors.
-    for (const listener of this.#listeners.values()) listener.stop();
+    this.#listeners.close();
+    this.#contention?.close();
     this.#timers.close();
   }
 
-  async #startClusters(): Promise<void> {
-    const configs = this.#options.bootstrap.static_resources?.clusters ?? [];
-    logger.info(`loading ${configs.length} cluster(s)`);
-    const waiting = new Set<PrimaryCluster>();
-    await new Promise<void>((resolve) => {
-      const host = this.#clusterHost((cluster) => {
-        waiting.delete(cluster);
-        if (waiting.size === 0) resolve();
-      });
-      for (const config of configs) {
-        const cluster = new PrimaryCluster(config, host);
-        this.#clusters.set(cluster.spec.name, cluster);
-        waiting.add(cluster);
-        this.#clusterManagerStats.increment(ClusterManagerStats.at.cluster_added);
-      }
-      if (configs.length === 0) resolve();
-      for (const cluster of this.#clusters.values()) cluster.start();
-    });
-    this.#clusterManagerStats.set(ClusterManagerStats.at.active_clusters, this.#clusters.size);
-    this.#clusterManagerStats.set(ClusterManagerStats.at.warming_clusters, 0);
-    logger.info('cm init: all clusters initialized');
-    logger.info('all clusters initialized. initializing init manager');
+  /** Calls back when the workers have handled what they have been told; resolves then, or when one is too busy for it. */
+  async #whenApplied(callback: () => void): Promise<void> {
+    this.#publish({});
+    const applied = new Promise<void>((resolve) =>
+      this.#snapshots.whenApplied(() => {
+        callback();
+        resolve();
+      }),
+    );
+    const timeout = new AbortController();
+    await Promise.race([
+      applied,
+      setTimeoutPromise(STOP_WAIT_MS, undefined, { signal: timeout.signal }).catch(() => {}),
+    ]);
+    timeout.abort();
   }
 
-  #clusterHost(initialized: (cluster: PrimaryCluster) => void): PrimaryClusterHost {
-    return {
-      store: this.store,
-      words: this.#words,
-      resolver: this.#resolver,
-      timers: this.#timers,
-      random: new Random(),
-      retireHost: (block, scope) => this.#snapshots.retireHost(block, scope),
-      changed: (cluster) => this.#clusterChanged(cluster),
-      initialized,
+  #countDraining(): void {
+    let draining = 0;
+    for (const listener of this.#listeners.byName.values()) if (this.#drains.isDraining(listener)) draining++;
+    this.#listenerManagerStats.set(ListenerManagerStats.at.total_listeners_draining, draining);
+  }
+
+  async #createSinks(): Promise<void> {
+    const context = {
+      calls: this.#calls,
+      hosts: this.#hostWatch,
+      node: { ...this.#options.bootstrap.node, user_agent_name: 'baton' },
+      flushIntervalMs: this.#flushIntervalMs,
+      clusters: () => clusterFacts(this.#clusters.byName.values()),
+      serveEvents: this.#options.serveEvents,
     };
-  }
-
-  /** Changes of one turn travel together. */
-  #clusterChanged(cluster: PrimaryCluster): void {
-    if (this.#workers.length === 0) return;
-    if (this.#changed.size === 0) setImmediate(() => this.#publishClusters());
-    this.#changed.add(cluster);
-  }
-
-  #publishClusters(): void {
-    const clusters = [...this.#changed].map((cluster) => cluster.snapshot());
-    this.#changed = new Set();
-    if (this.#isEnding) return;
-    this.#broadcast({ kind: 'snapshot', snapshot: this.#snapshots.make({ clusters }, false) });
-  }
-
-  #openListeners(): void {
-    const configs = this.#options.bootstrap.static_resources?.listeners ?? [];
-    const { at } = ListenerManagerStats;
-    logger.info(`loading ${configs.length} listener(s)`);
-    for (const config of configs) {
-      const listener = new PrimaryListener(config, this.#shim, this.#options.concurrency);
-      this.#listeners.set(listener.name, listener);
-      listener.addScopes(this.store, this.#extensions, this.#options.concurrency, this.#scopes);
-      this.#listenerManagerStats.increment(at.listener_added);
-      this.#listenerManagerStats.increment(at.listener_create_success);
-      logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
-    }
-    this.#listenerManagerStats.set(at.total_listeners_active, this.#listeners.size);
-  }
-
-  #startWorkers(): Promise<void> {
-    logger.info('all dependencies initialized. starting workers');
-    return new Promise((resolve, reject) => {
-      let deaths = 0;
-      for (let index = 0; index < this.#options.concurrency; index++) {
-        const worker = new WorkerThread(index, {
-          startData: () => this.#startData(index),
-          applied: (version) => {
-            if (this.#snapshots.applied(index, version)) resolve();
-          },
-          failed: (message) => reject(new Error(message)),
-          died: () => {
-            this.store.workerDied(index);
-            this.#words.forgetWorker(index + 1);
-            // A server that never becomes live is worse than none: whoever watches it starts another one.
-            if (++deaths === DEATHS_AT_START) reject(new Error(`workers have died ${deaths} times as they began`));
-          },
-        });
-        this.#workers.push(worker);
-      }
-      this.#snapshots.make({}, false);
-      for (const worker of this.#workers) worker.start();
-    });
+    this.#sinks = await StatsSinks.create(this.#options.bootstrap.stats_sinks ?? [], this.#extensions, context);
+    if (!this.#isEnding) return;
+    // It was ended while their code was loaded.
+    await this.#sinks.close();
+    this.#calls.close();
   }
 
   /** Everything that a worker begins with, as it is now. */
@@ -253,15 +552,21 @@ export class Server {
       index,
       workers: concurrency,
       stats: this.store.attachment(index),
-      words: this.#words.handle(index + 1),
+      words: { ...this.#words.handle(index + 1), contention: this.#contention?.bufferOf(index) },
+      listenersBlock: this.#listenersBlock,
       logging,
+      levelRules: levelRules(),
+      health: this.#health.buffer,
+      extensionStates: this.#ports.states,
       identity: { ip: localIp, cluster: bootstrap.node?.cluster ?? '', node: bootstrap.node?.id ?? '' },
       fileFlush,
+      runtime: this.runtime.snapshot,
+      heartbeat: this.#watchdog.heartbeat,
       snapshot: this.#snapshots.make(
         {
           scopes: this.#scopes,
-          clusters: [...this.#clusters.values()].map((cluster) => cluster.snapshot()),
-          listeners: [...this.#listeners.values()].map((listener) => listener.snapshot(index)),
+          clusters: this.#clusters.snapshots(),
+          listeners: this.#listeners.snapshots(index),
         },
         true,
       ),
@@ -274,13 +579,43 @@ export class Server {
     return this.store.scope(ref);
   }
 
-  #connectionCount(): number {
-    let sum = 0;
-    for (const listener of this.#listeners.values()) sum += this.store.value(listener.activeConnectionsStat) ?? 0;
-    return sum;
+  get #flushIntervalMs(): number {
+    const { stats_flush_interval: interval } = this.#options.bootstrap;
+    return interval === undefined ? DEFAULT_FLUSH_MS : durationMs(interval);
   }
 
-  #broadcast(message: ToWorker): void {
-    for (const worker of this.#workers) worker.send(message);
+  #flushInterval(): void {
+    if (this.flushesStatsOnAdmin) {
+      this.store.reserve();
+      this.#tidyStats();
+    } else if (this.#statsFlush.isRunning) {
+      this.#processStats.countDroppedFlush();
+    } else {
+      this.flushStats().catch((error) => this.#internalError('a flush of the stats failed', error));
+    }
+  }
+
+  async #endFlush(): Promise<void> {
+    if (!this.#isReplaced) await this.#sinks.flush(this.store);
+    this.#import.flushed();
+    this.#tidyStats();
+  }
+
+  /** What should not happen, and was caught. */
+  #internalError(what: string, error: unknown): void {
+    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
+    logger.exception(Level.Error, what, error);
+  }
+
+  /** Memory that nobody uses any more is given back, and memory that was added reaches the workers. */
+  #tidyStats(): void {
+    this.#snapshots.reclaim();
+    if (this.#snapshots.hasNewChunks && !this.#isEnding) this.#publish({});
+  }
+
+  /** A new version for the workers, once there are any: those that begin get everything. */
+  #publish(parts: SnapshotParts): void {
+    if (this.#workers.isStarted)
+      this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.make(parts, false) });
   }
 }

@@ -1,10 +1,10 @@
 // The names that traffic brought, as the primary knows them: by prefix, to free them with their scopes, and histograms by
 // full name, to merge them.
 
-import { Control, NAMED_TEXT, NamedRecord, RecordType } from './format.js';
+import { MergedHistogram } from './histograms/merged-histogram.js';
 import { Kind } from './layout.js';
-import { MergedHistogram } from './merged-histogram.js';
-import type { RangeView } from './range.js';
+import { Control, NAMED_TEXT, NamedRecord, RecordType } from './memory/format.js';
+import type { RangeView } from './memory/range.js';
 
 /** One thread's record of a name. */
 export interface NamedPlace {
@@ -24,13 +24,22 @@ export interface RemovedName {
   readonly histogram: NamedHistogram | undefined;
 }
 
+/** Who wants to know of names that are new. */
+export interface NameWatch {
+  readonly isEnabled: boolean;
+  collect(name: string): void;
+}
+
 interface Prefix {
   readonly named: NamedPlace[];
   readonly histograms: Map<string, NamedHistogram>;
 }
 
 export class NameIndex {
+  /** Every thread's record of every name, as of the last sync(). */
+  size = 0;
   readonly #ranges: readonly RangeView[];
+  readonly #watch: NameWatch;
   readonly #prefixes = new Map<string, Prefix>();
   /** How far each range was read, and how many changes of its names that covers. */
   readonly #positions: number[];
@@ -38,8 +47,10 @@ export class NameIndex {
   /** Free records before the position that may come to hold a name: freed ones, and one that was being written. */
   readonly #free: Set<number>[];
 
-  constructor(ranges: readonly RangeView[]) {
+  /** `watch` is told new names in full while it is enabled. */
+  constructor(ranges: readonly RangeView[], watch: NameWatch) {
     this.#ranges = ranges;
+    this.#watch = watch;
     this.#positions = ranges.map(() => 0);
     this.#changes = ranges.map(() => 0);
     this.#free = ranges.map(() => new Set());
@@ -79,6 +90,9 @@ export class NameIndex {
     this.#prefixes.delete(prefix);
     const first = new Map<NamedPlace, NamedHistogram>();
     for (const histogram of known.histograms.values()) first.set(histogram.places[0]!, histogram);
+    this.size -= known.named.length;
+    // Who is walking over histograms step by step finds no more of these.
+    known.histograms.clear();
     return known.named.map((named) => {
       this.#free[named.thread]!.add(named.place);
       return { named, histogram: first.get(named) };
@@ -92,8 +106,11 @@ export class NameIndex {
     let known = this.#prefixes.get(prefix);
     if (known === undefined) this.#prefixes.set(prefix, (known = { named: [], histograms: new Map() }));
     known.named.push(named);
-    if (named.kind !== Kind.Histogram) return;
+    this.size++;
+    if (named.kind !== Kind.Histogram && !this.#watch.isEnabled) return;
     const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    this.#watch.collect(prefix + name);
+    if (named.kind !== Kind.Histogram) return;
     const histogram = known.histograms.get(name);
     if (histogram !== undefined) histogram.places.push(named);
     else known.histograms.set(name, { places: [named], merged: new MergedHistogram() });

@@ -1,5 +1,7 @@
 // The scopes of a store: which prefixes there are, the blocks that they have and give back, and their records for readers.
 
+import { type HistogramMerger, MergedHistogram } from './histograms/merged-histogram.js';
+import { Kind, type Layout, type StatEntry } from './layout.js';
 import {
   Control,
   HistogramRecord,
@@ -10,11 +12,9 @@ import {
   SCOPE_TEXT,
   ScopeFlag,
   ScopeRecord,
-} from './format.js';
-import { Kind, type Layout, type StatEntry } from './layout.js';
-import type { Block, StatsMemory } from './memory.js';
-import { type HistogramMerger, MergedHistogram } from './merged-histogram.js';
-import type { RangeView } from './range.js';
+} from './memory/format.js';
+import type { Block, StatsMemory } from './memory/memory.js';
+import type { RangeView } from './memory/range.js';
 import type { ScopeRef } from './thread-stats.js';
 
 /** A layout as its store knows it: slots by kind. */
@@ -41,6 +41,8 @@ export interface KnownScope {
 export class ScopeDirectory {
   /** Entries of every layout by its number, for readers. */
   readonly layoutEntries: (readonly StatEntry[])[] = [];
+  /** Stats of all scopes. */
+  size = 0;
   readonly #memory: StatsMemory;
   readonly #merger: HistogramMerger;
   readonly #layoutIds = new Map<Layout, number>();
@@ -55,6 +57,11 @@ export class ScopeDirectory {
   /** Every scope, once. */
   *all(): Generator<KnownScope, void> {
     for (const scopes of this.#scopes.values()) yield* scopes;
+  }
+
+  /** The scopes with that prefix. */
+  under(prefix: string): readonly KnownScope[] {
+    return this.#scopes.get(prefix) ?? [];
   }
 
   /** The scope of this layout under the prefix, new or with one more reference. */
@@ -79,6 +86,7 @@ export class ScopeDirectory {
     };
     if (beside === undefined) this.#scopes.set(prefix, [scope]);
     else beside.push(scope);
+    this.size += layout.entries.length;
     this.#memory.note(0, Control.Names);
     return ref;
   }
@@ -94,7 +102,8 @@ export class ScopeDirectory {
     this.#memory.own.range.free(scope.place);
     this.#clear(scope);
     scope.layout.freeBlocks.push(scope.ref);
-    this.#memory.note(0, Control.Names);
+    this.size -= scope.layout.layout.entries.length;
+    this.#memory.note(0, Control.Removed);
     return beside.length === 0;
   }
 

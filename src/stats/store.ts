@@ -1,6 +1,8 @@
 // The stats of the process as the primary keeps them: scopes come and go, histograms are merged, counters reset, and what a
 // dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
 
+import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
+import { type CounterSlot, type GaugeSlot, Kind, type Layout, type LayoutDefinition, type TextSlot } from './layout.js';
 import {
   Control,
   NamedRecord,
@@ -10,19 +12,28 @@ import {
   RecordType,
   TEXT_BYTES,
   TEXT_BYTES_WORD,
-} from './format.js';
-import { type CounterSlot, type GaugeSlot, Kind, type Layout, type LayoutDefinition, type TextSlot } from './layout.js';
-import { StatsMemory } from './memory.js';
-import { HistogramMerger, type HistogramValue } from './merged-histogram.js';
+} from './memory/format.js';
+import { StatsMemory } from './memory/memory.js';
 import { type NamedHistogram, type NamedPlace, NameIndex } from './name-index.js';
-import { blockValue, type FoundStat, StatsReader, type StatsReaderAttachment } from './reader.js';
+import {
+  blockValue,
+  type FoundStat,
+  type StatsExtent,
+  StatsReader,
+  type StatsReaderAttachment,
+} from './read/reader.js';
+import { Pass } from './read/section.js';
+import { RecentLookups } from './recent-lookups.js';
 import { type KnownScope, ScopeDirectory } from './scope-directory.js';
-import { Pass } from './section.js';
+import { scopePrefix } from './scope-prefix.js';
+import { DEFAULT_SETTINGS, type StatsSettings } from './settings/settings.js';
 import type { Scope, ScopeRef, StatsChunks, ThreadStats, WorkerStatsAttachment } from './thread-stats.js';
 
 export interface StatsStoreOptions {
   /** How many workers count, for the life of the process. */
   readonly workers: number;
+  /** Left out: nothing is configured. */
+  readonly settings?: StatsSettings;
 }
 
 export interface ScopeOptions {
@@ -32,10 +43,14 @@ export interface ScopeOptions {
 
 /** Histograms that one step of a flush looks at. */
 const MERGES_PER_STEP = 256;
+/** Counters that one step of a reset sets to 0. */
+const RESETS_PER_STEP = 10_000;
 
 export class StatsStore {
   /** The primary's own contribution. */
   readonly own: ThreadStats;
+  readonly settings: StatsSettings;
+  readonly recentLookups: RecentLookups;
   readonly #memory: StatsMemory;
   readonly #merger: HistogramMerger;
   readonly #scopes: ScopeDirectory;
@@ -44,22 +59,27 @@ export class StatsStore {
   readonly #places: Float64Array;
   #reader: StatsReader | undefined;
 
-  constructor({ workers }: StatsStoreOptions) {
+  constructor({ workers, settings = DEFAULT_SETTINGS }: StatsStoreOptions) {
+    this.settings = settings;
     const memory = new StatsMemory(workers);
     this.#memory = memory;
     this.own = memory.own;
     this.#merger = new HistogramMerger(memory);
     this.#scopes = new ScopeDirectory(memory, this.#merger);
-    this.#names = new NameIndex(memory.ranges);
+    this.recentLookups = new RecentLookups(memory.control, memory.threads, () => this.#names.sync());
+    this.#names = new NameIndex(memory.ranges, this.recentLookups);
     this.#places = new Float64Array(memory.threads);
   }
 
   /**
    * A block of slots for this layout under this prefix (`cluster.foo.`), the same in every thread's page, all at 0. Added
    * again it is shared, and goes away when it is removed as often. Throws when another layout has a stat of that name there.
+   * The scope's own prefix is that of its ref: see scopePrefix().
    */
   addScope(prefix: string, layout: Layout<LayoutDefinition>, options: ScopeOptions = {}): ScopeRef {
-    return this.#scopes.add(prefix, layout, options.hidden === true);
+    const written = scopePrefix(prefix);
+    this.recentLookups.count(written);
+    return this.#scopes.add(written, layout, options.hidden === true);
   }
 
   /**
@@ -68,6 +88,11 @@ export class StatsStore {
    */
   removeScope(ref: ScopeRef): void {
     if (this.#scopes.remove(ref)) this.#retireNames(ref.prefix);
+  }
+
+  /** The scopes with exactly this prefix. */
+  scopesUnder(prefix: string): { readonly ref: ScopeRef; readonly layout: Layout }[] {
+    return this.#scopes.under(prefix).map(({ ref, layout }) => ({ ref, layout: layout.layout }));
   }
 
   /** The scope as the primary writes it. */
@@ -96,6 +121,11 @@ export class StatsStore {
     if (before !== 0 && before !== place) own.free(before);
   }
 
+  /** How many stats there are, about: names that traffic brought count as of the last flush, once a thread. */
+  get size(): number {
+    return this.#scopes.size + this.#names.size;
+  }
+
   /** Counts the memory that was allocated so far: chunksSince() of it is empty. */
   get version(): number {
     return this.#memory.version;
@@ -111,11 +141,25 @@ export class StatsStore {
     return this.#memory.chunksSince(version);
   }
 
+  /** What a reader's attachment covers now. */
+  get extent(): StatsExtent {
+    return { version: this.#memory.version, layoutCount: this.#scopes.layoutEntries.length };
+  }
+
   /** What a reader on another thread needs, as of now. */
   readerAttachment(): StatsReaderAttachment {
+    const { settings } = this;
     const { version, threads, control, pageBuffers, rangeBuffers } = this.#memory;
     const ranges = rangeBuffers.map((buffers) => [...buffers]);
-    return { version, threads, control, pages: [...pageBuffers], ranges, layouts: [...this.#scopes.layoutEntries] };
+    return {
+      version,
+      threads,
+      control,
+      pages: [...pageBuffers],
+      ranges,
+      layouts: [...this.#scopes.layoutEntries],
+      settings,
+    };
   }
 
   /** The primary's own reader, up to date. What is large is better rendered by another thread. */
@@ -131,6 +175,7 @@ export class StatsStore {
         pages: memory.pageBuffers,
         ranges: memory.rangeBuffers,
         layouts: this.#scopes.layoutEntries,
+        settings: this.settings,
       });
     }
     this.#reader.refresh();
@@ -146,7 +191,12 @@ export class StatsStore {
   /** A counter or a gauge of a scope, without looking up its name. */
   valueOf(ref: ScopeRef, at: CounterSlot | GaugeSlot): number {
     const entry = this.#scopes.layoutEntries[ref.layout]!.find((known) => known.at === at)!;
-    return blockValue(this.#memory.pages[ref.chunk]!, ref.base + at, this.#memory.threads, entry.kind);
+    return this.valueAt(ref, at, entry.kind);
+  }
+
+  /** The same for who knows the kind: nothing is looked up at all. */
+  valueAt({ chunk, base }: Pick<ScopeRef, 'chunk' | 'base'>, at: number, kind: Kind): number {
+    return blockValue(this.#memory.pages[chunk]!, base + at, this.#memory.threads, kind);
   }
 
   /** A histogram as of the last flush by its full name; undefined when there is none or it was never merged. */
@@ -187,9 +237,22 @@ export class StatsStore {
     this.#memory.reserve();
   }
 
-  /** From now on counters count from 0; nothing else changes, and sinks' deltas neither. */
+  /** Gives new chunks to ranges that fill, as a flush does at its end. */
+  reserve(): void {
+    this.#memory.reserve();
+  }
+
+  /** From now on counters count from 0, and recent lookups are forgotten; nothing else changes, and sinks' deltas neither. */
   resetCounters(): void {
+    const steps = this.resetInSteps();
+    while (steps.next().done !== true);
+  }
+
+  /** As resetCounters(), a millisecond or so at a time. */
+  *resetInSteps(): Generator<void, void> {
+    this.recentLookups.clear();
     const { pages, threads } = this.#memory;
+    let resets = 0;
     for (const { ref, layout } of this.#scopes.all()) {
       const page = pages[ref.chunk]!;
       for (const at of layout.counters) {
@@ -198,10 +261,18 @@ export class StatsStore {
         for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += page[slot]!;
         page[slot] = sum;
       }
+      resets += layout.counters.length;
+      if (resets < RESETS_PER_STEP) continue;
+      resets = 0;
+      yield;
     }
     this.#names.sync();
     for (const named of this.#names.all()) {
-      if (named.kind === Kind.Counter) this.#setNamed(named, NamedRecord.View, this.#named(named, NamedRecord.Value));
+      if (named.kind !== Kind.Counter) continue;
+      this.#setNamed(named, NamedRecord.View, this.#named(named, NamedRecord.Value));
+      if (++resets < RESETS_PER_STEP) continue;
+      resets = 0;
+      yield;
     }
   }
 
@@ -227,6 +298,7 @@ export class StatsStore {
   }
 
   #find(name: string, pass: Pass): FoundStat | undefined {
+    this.recentLookups.count(name);
     const found = this.reader().find(name);
     return found !== undefined && found.table === found.section.tables[pass] ? found : undefined;
   }

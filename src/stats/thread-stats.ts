@@ -2,6 +2,7 @@
 //
 // Every slot and every record has one writer, this thread, so a count is a plain addition in shared memory.
 
+import { type CounterSlot, type GaugeSlot, type HistogramSlot, Kind, type Unit } from './layout.js';
 import {
   Control,
   NAMED_TEXT,
@@ -11,9 +12,8 @@ import {
   RANGE_SHIFT,
   RecordType,
   SLOT_BYTES,
-} from './format.js';
-import { type CounterSlot, type GaugeSlot, type HistogramSlot, Kind, type Unit } from './layout.js';
-import { ThreadRange } from './thread-range.js';
+} from './memory/format.js';
+import { ThreadRange } from './memory/thread-range.js';
 
 /** Where a scope's block lies; plain data that travels in snapshots. */
 export interface ScopeRef {
@@ -122,6 +122,7 @@ export class ThreadStats {
 
   #find(prefix: string, name: string, kind: Kind, unit: Unit): DynamicCounter | DynamicGauge | DynamicHistogram {
     this.#forgetRetired();
+    this.range.control[Control.Lookups]!++;
     const key = `${prefix}\0${name}`;
     const known = this.#named.get(key);
     if (known !== undefined) return known;

@@ -3,7 +3,6 @@
 // ClusterSpec goes into snapshots and reaches the workers; ClusterDiscovery stays with the primary, which finds the hosts.
 
 import { durationMs } from '../common/duration.js';
-import { unpack } from '../config/any.js';
 import type {
   CircuitBreakers,
   Cluster,
@@ -14,6 +13,7 @@ import type {
   LbEndpoint,
   LocalityLbEndpoints,
 } from '../config/generated/api.js';
+import { unpack } from '../config/schema/any.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
 import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
 import { endpointHealthFlags } from './health-flags.js';
@@ -176,8 +176,10 @@ function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
   switch (cluster.lb_policy) {
     case 'LEAST_REQUEST': {
       const options = cluster.least_request_lb_config;
-      const bias = Number(options?.active_request_bias?.default_value ?? (options?.active_request_bias ? 0 : 1));
-      return { policy: 'least_request', choiceCount: options?.choice_count ?? 2, activeRequestBias: Math.max(bias, 0) };
+      const bias = options?.active_request_bias;
+      const value = bias === undefined ? 1 : Number(bias.default_value ?? 0);
+      const activeRequestBias = { runtimeKey: bias?.runtime_key ?? '', value };
+      return { policy: 'least_request', choiceCount: options?.choice_count ?? 2, activeRequestBias };
     }
     case 'RANDOM':
       return { policy: 'random' };

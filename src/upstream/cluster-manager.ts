@@ -17,9 +17,15 @@ export class ClusterReference {
 export class ClusterManager {
   readonly #thread: UpstreamThread;
   readonly #references = new Map<string, ClusterReference>();
+  #size = 0;
 
   constructor(thread: UpstreamThread) {
     this.#thread = thread;
+  }
+
+  /** How many clusters there are. */
+  get size(): number {
+    return this.#size;
   }
 
   /** The reference of a name, whether the cluster exists or not. */
@@ -46,12 +52,15 @@ export class ClusterManager {
       return;
     }
     reference.current = new Cluster(this.#thread, snapshot);
+    if (current === undefined) this.#size++;
     current?.drain();
   }
 
   remove(name: string): void {
     const reference = this.#references.get(name);
-    reference?.current?.drain();
-    if (reference !== undefined) reference.current = undefined;
+    if (reference?.current === undefined) return;
+    reference.current.drain();
+    reference.current = undefined;
+    this.#size--;
   }
 }

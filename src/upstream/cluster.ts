@@ -1,16 +1,20 @@
 // A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
 
+import { addressText, decodeSockaddr } from '../io/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
+import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
+import { UNHEALTHY_FLAGS } from './health-flags.js';
 import { Host } from './host.js';
 import { HostSet } from './host-set.js';
 import { HttpPool } from './http-pool.js';
-import { ClusterLimits, type Priority } from './limits.js';
+import { ClusterLimits, type Priority, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { ResponseStats } from './response-stats.js';
+import { HostWord } from './shared-words.js';
 import type { ConnectingCluster } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
@@ -21,6 +25,8 @@ export class Cluster implements ConnectingCluster {
   readonly responses: ResponseStats;
   readonly limits: ClusterLimits;
   readonly spec: ClusterSpec;
+  /** The share of requests that are refused at once. */
+  readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly countsActiveRequests: boolean;
@@ -36,7 +42,9 @@ export class Cluster implements ConnectingCluster {
     this.spec = spec;
     this.stats = thread.stats.scope(snapshot.scope);
     this.responses = new ResponseStats(thread.stats, snapshot.scope.prefix);
-    this.limits = new ClusterLimits(thread.words, snapshot.block, spec.thresholds);
+    const thresholds = new RuntimeThresholds(spec.name, spec.thresholds, thread.runtime);
+    this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
+    this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.#snapshot = snapshot;
@@ -49,6 +57,22 @@ export class Cluster implements ConnectingCluster {
     return this.spec.observabilityName;
   }
 
+  get hostCount(): number {
+    return this.#hosts.count;
+  }
+
+  /** Hosts that are healthy or degraded, at this moment: all of them are looked at. */
+  usableHostCount(): number {
+    const { blocks, healthFlags } = this.#hosts.data;
+    const { words } = this.thread.words;
+    let count = 0;
+    for (let index = 0; index < blocks.length; index++) {
+      const flags = healthFlags[index]! | Atomics.load(words, blocks[index]! + HostWord.Health);
+      if ((flags & UNHEALTHY_FLAGS) === 0) count++;
+    }
+    return count;
+  }
+
   /** The host for a new request, or undefined when none may be used; that is counted. */
   pickHost(): Host | undefined {
     const index = this.#balancer.pick(this.thread.random);
@@ -58,6 +82,15 @@ export class Cluster implements ConnectingCluster {
     }
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     return this.#hosts.host(index);
+  }
+
+  /** The host with this address, as `127.0.0.1:80`, healthy or not: all of them are looked at. */
+  hostAt(address: string): Host | undefined {
+    for (let index = 0; index < this.#hosts.count; index++) {
+      const raw = this.#hosts.sockaddr(index);
+      if (addressText(decodeSockaddr(raw, 0, raw.length)) === address) return this.#hosts.host(index);
+    }
+    return undefined;
   }
 
   /** The HTTP connections of this worker to a host of this cluster. */
@@ -97,7 +130,8 @@ export class Cluster implements ConnectingCluster {
   #makeBalancer({ block, hosts }: ClusterSnapshot): ClusterLoadBalancer {
     const { words } = this.thread.words;
     const { health, loadBalancer } = this.spec;
-    return new ClusterLoadBalancer(hosts, loadBalancer, health, words, block, this.thread.random);
+    const { random, runtime } = this.thread;
+    return new ClusterLoadBalancer(hosts, loadBalancer, health, words, block, random, runtime);
   }
 }
 

@@ -2,11 +2,14 @@
 // wait in line for the next connection that becomes free, whichever that is.
 
 import type { RequestEncoder, ResponseDecoder } from '../http/codec.js';
+import { getLogger } from '../log/logger.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
 import type { Host } from './host.js';
 import { LimitKind, type Priority } from './limits.js';
 import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
+
+const logger = getLogger('pool');
 
 export const enum PoolFailure {
   /** A circuit breaker is open. */
@@ -131,6 +134,7 @@ export class HttpPool implements ConnectionPool {
 
   #overflow(request: PoolRequest): void {
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
+    if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': a circuit breaker is open`);
     request.onPoolFailure(PoolFailure.Overflow, 0);
   }
 
@@ -145,6 +149,7 @@ export class HttpPool implements ConnectionPool {
     }
     this.#connections++;
     this.#connecting++;
+    if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': connecting to ${this.host.address}`);
     new UpstreamConnection(this);
     return true;
   }
@@ -152,6 +157,7 @@ export class HttpPool implements ConnectionPool {
   #attach(connection: UpstreamConnection, request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
       this.#putIdle(connection);
+      this.cluster.stats.increment(ClusterStats.at.upstream_rq_active_overflow);
       return this.#overflow(request);
     }
     request.onPoolReady(connection.startRequest(request), connection);

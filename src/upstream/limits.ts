@@ -1,5 +1,6 @@
 // Circuit breakers: a cluster's limits on connections, pending requests, requests and retries, shared by all workers.
 
+import { Runtime } from '../runtime/runtime.js';
 import { ClusterWord, type SharedWords } from './shared-words.js';
 
 /** What is limited; the order is that of the words in a cluster's block. */
@@ -33,32 +34,66 @@ export const DEFAULT_THRESHOLDS: Thresholds = {
   maxRetries: 3,
 };
 
+/** A cluster's limits as runtime has them now: `circuit_breakers.<cluster>.<default or high>.max_requests` and so on. */
+export class RuntimeThresholds {
+  readonly runtime: Runtime;
+  readonly #cluster: string;
+  readonly #configured: readonly [Thresholds, Thresholds];
+  #version = -1;
+  #current: readonly [Thresholds, Thresholds];
+
+  /** `configured` as [default, high]. */
+  constructor(cluster: string, configured: readonly [Thresholds, Thresholds], runtime = new Runtime()) {
+    this.runtime = runtime;
+    this.#cluster = cluster;
+    this.#configured = configured;
+    this.#current = configured;
+  }
+
+  /** [default, high]; may be another object once the runtime's version is another. */
+  get current(): readonly [Thresholds, Thresholds] {
+    if (this.#version !== this.runtime.version) {
+      this.#version = this.runtime.version;
+      this.#current = [this.#read('default', Priority.Default), this.#read('high', Priority.High)];
+    }
+    return this.#current;
+  }
+
+  #read(name: string, priority: Priority): Thresholds {
+    const prefix = `circuit_breakers.${this.#cluster}.${name}.`;
+    const configured = this.#configured[priority];
+    const value = (key: string, otherwise: number) => this.runtime.get(`${prefix}${key}`)?.integer ?? otherwise;
+    return {
+      maxConnections: value('max_connections', configured.maxConnections),
+      maxPendingRequests: value('max_pending_requests', configured.maxPendingRequests),
+      maxRequests: value('max_requests', configured.maxRequests),
+      maxRetries: value('max_retries', configured.maxRetries),
+    };
+  }
+}
+
 /** One worker's face of a cluster's breakers. What is acquired is released exactly once, by the same worker. */
 export class ClusterLimits {
   readonly #shared: SharedWords;
   /** Word of the first counter. */
   readonly #first: number;
-  /** Largest values, by priority and kind. */
+  readonly #thresholds: RuntimeThresholds;
+  readonly #runtime: Runtime;
+  /** Largest values, by priority and kind, as of this version of runtime. */
   readonly #max = new Int32Array(2 * LIMIT_KINDS);
+  #version = -1;
 
-  /** `block` is the cluster's in SharedWords; thresholds as [default, high]. */
-  constructor(shared: SharedWords, block: number, thresholds: readonly [Thresholds, Thresholds]) {
+  /** `block` is the cluster's in SharedWords. */
+  constructor(shared: SharedWords, block: number, thresholds: RuntimeThresholds) {
     this.#shared = shared;
     this.#first = block + ClusterWord.Limits;
-    for (const [priority, limits] of thresholds.entries()) this.setThresholds(priority, limits);
-  }
-
-  /** New limits, also while requests are counted. */
-  setThresholds(priority: Priority, limits: Thresholds): void {
-    const at = priority * LIMIT_KINDS;
-    this.#max[at + LimitKind.Connections] = Math.min(limits.maxConnections, LARGEST);
-    this.#max[at + LimitKind.PendingRequests] = Math.min(limits.maxPendingRequests, LARGEST);
-    this.#max[at + LimitKind.Requests] = Math.min(limits.maxRequests, LARGEST);
-    this.#max[at + LimitKind.Retries] = Math.min(limits.maxRetries, LARGEST);
+    this.#thresholds = thresholds;
+    this.#runtime = thresholds.runtime;
   }
 
   /** Takes one if the breaker is closed. */
   tryAcquire(kind: LimitKind, priority: Priority = Priority.Default): boolean {
+    if (this.#version !== this.#runtime.version) this.#update();
     const at = priority * LIMIT_KINDS + kind;
     return this.#shared.tryAcquire(this.#first + at, this.#max[at]!);
   }
@@ -78,6 +113,7 @@ export class ClusterLimits {
   }
 
   max(kind: LimitKind, priority: Priority = Priority.Default): number {
+    if (this.#version !== this.#runtime.version) this.#update();
     return this.#max[priority * LIMIT_KINDS + kind]!;
   }
 
@@ -85,11 +121,25 @@ export class ClusterLimits {
   isOpen(kind: LimitKind, priority: Priority = Priority.Default): boolean {
     return this.current(kind, priority) >= this.max(kind, priority);
   }
+
+  #update(): void {
+    this.#version = this.#runtime.version;
+    for (const [priority, limits] of this.#thresholds.current.entries()) {
+      for (let kind = 0; kind < LIMIT_KINDS; kind++) this.#max[priority * LIMIT_KINDS + kind] = limitOf(limits, kind);
+    }
+  }
+}
+
+/** The threshold of a kind, as large as a counter can become. */
+export function limitOf(limits: Thresholds, kind: LimitKind): number {
+  return Math.min(limits[FIELDS[kind]], LARGEST);
 }
 
 /** Word of a cluster's counter, for the primary, which reads gauges from it. */
 export function limitWord(block: number, kind: LimitKind, priority: Priority): number {
   return block + ClusterWord.Limits + priority * LIMIT_KINDS + kind;
 }
+
+const FIELDS = ['maxConnections', 'maxPendingRequests', 'maxRequests', 'maxRetries'] as const;
 
 const LARGEST = 2 ** 31 - 1;

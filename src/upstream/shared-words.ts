@@ -1,8 +1,10 @@
-// What the threads count together about clusters and hosts: Int32 words in shared memory, and who has added what.
+// What the threads count together about clusters, hosts and listeners: Int32 words in shared memory, and who has added what.
 //
 // The primary gives each cluster and each host a block of words; its index goes into snapshots. Workers add and subtract
 // with Atomics and note what they have added in a share of their own, at the same index, so that the primary can take a
 // dead worker's part back: a breaker would stay tripped for ever otherwise. Memory costs nothing until it is touched.
+
+import { Contention } from '../common/contention.js';
 
 /** Words of a cluster's block; a cache line, so that clusters do not slow each other down. */
 export const enum ClusterWord {
@@ -24,14 +26,22 @@ export const enum HostWord {
   ConsecutiveLocalErrors = 5,
 }
 
+/** Words of a listener's block; one more block holds the same for all listeners together. */
+export const enum ListenerWord {
+  Connections = 0,
+}
+
 export const CLUSTER_WORDS = 16;
 export const HOST_WORDS = 8;
+export const LISTENER_WORDS = 16;
 
 /** The buffers a thread needs to count. They cross postMessage() and workerData as they are. */
 export interface SharedWordsHandle {
   readonly words: SharedArrayBuffer;
   /** What this thread has added; nobody else writes it while the thread lives. */
   readonly share: SharedArrayBuffer;
+  /** Where this thread counts how often another one was faster; it does not without it. */
+  readonly contention?: SharedArrayBuffer;
 }
 
 /**
@@ -42,8 +52,10 @@ export interface SharedWordsHandle {
 export class SharedWords {
   readonly words: Int32Array;
   readonly #share: Int32Array;
+  readonly #contention: Contention | undefined;
 
   constructor(handle: SharedWordsHandle) {
+    this.#contention = handle.contention && new Contention(handle.contention);
     this.words = new Int32Array(handle.words);
     this.#share = new Int32Array(handle.share);
   }
@@ -57,15 +69,39 @@ export class SharedWords {
         this.#share[index]!++;
         return true;
       }
+      if (this.#contention !== undefined) return this.#tryAgain(this.#contention, index, limit);
       sum = seen;
     }
     return false;
+  }
+
+  /** Another thread has changed the word in between: as tryAcquire(), with the time that this takes. */
+  #tryAgain(contention: Contention, index: number, limit: number): boolean {
+    const startMs = performance.now();
+    let isAcquired = false;
+    for (let sum = Atomics.load(this.words, index); sum < limit; ) {
+      const seen = Atomics.compareExchange(this.words, index, sum, sum + 1);
+      if (seen === sum) {
+        this.#share[index]!++;
+        isAcquired = true;
+        break;
+      }
+      sum = seen;
+    }
+    contention.record(performance.now() - startMs);
+    return isAcquired;
   }
 
   /** Adds 1. */
   acquire(index: number): void {
     Atomics.add(this.words, index, 1);
     this.#share[index]!++;
+  }
+
+  /** Adds `count`, or takes back so many that this thread has added when it is negative. */
+  add(index: number, count: number): void {
+    Atomics.add(this.words, index, count);
+    this.#share[index]! += count;
   }
 
   /** Subtracts 1 that this thread has added. */
@@ -114,6 +150,11 @@ export class SharedWordsOwner {
   /** Index of the first of HOST_WORDS words, all 0. Throws a RangeError when there is no room left. */
   allocateHost(): number {
     return this.#allocate(HOST_WORDS);
+  }
+
+  /** Index of the first of LISTENER_WORDS words, all 0. Throws a RangeError when there is no room left. */
+  allocateListener(): number {
+    return this.#allocate(LISTENER_WORDS);
   }
 
   /** The block is not in snapshots of `version` and later; workers with an older one may still count in it. */

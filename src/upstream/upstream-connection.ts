@@ -1,16 +1,22 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
+import { errorName } from '../common/errno.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
+import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
 import type { BufferLimits, ConnectionHandler } from '../io/transport.js';
+import { getLogger } from '../log/logger.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
+import { countBindError } from './bind-errors.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { Host } from './host.js';
 import { type ClusterLimits, LimitKind, type Priority } from './limits.js';
 import type { UpstreamThread } from './upstream-thread.js';
+
+const logger = getLogger('upstream');
 
 /** A cluster, as its connections see it. */
 export interface ConnectingCluster {
@@ -99,6 +105,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   /** Gives the connection up, whatever it does: a request on it ends with a reset. */
   close(): void {
     if (this.#state === State.Closed) return;
+    if (logger.isDebug) this.#log('closing');
     this.#countLocalClose();
     this.#closed();
     this.pool.thread.transport.close(this.#id, FLUSH_MS, 0);
@@ -118,6 +125,14 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.pool.thread.transport.resume(this.#id);
   }
 
+  addBuffered(sums: BufferedBytes): void {
+    const { at } = ClusterStats;
+    const { cluster, thread } = this.pool;
+    const received = this.#codec.bufferedBytes;
+    const sent = thread.transport.pendingBytes(this.#id);
+    sums.add(cluster.stats, at.upstream_cx_rx_bytes_buffered, received, at.upstream_cx_tx_bytes_buffered, sent);
+  }
+
   // ── H1ClientEvents ───────────────────────────────────────────────────────────────────────────────────────────────
 
   onStreamComplete(reusable: boolean): void {
@@ -131,6 +146,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable || isWornOut || this.pool.isDraining || this.#isTooOld()) this.close();
     else this.pool.connectionReady(this, false);
+  }
+
+  onCloseNotice(): void {
+    this.pool.cluster.stats.increment(ClusterStats.at.upstream_cx_close_notify);
   }
 
   onProtocolError(): void {
@@ -150,6 +169,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(now - this.#startMs));
     this.#state = State.Idle;
     this.#idleSinceMs = now;
+    if (logger.isDebug) this.#log('connected');
     thread.wheel.cancel(this.#timer);
     this.#armTimer(cluster.spec.idleTimeoutMs);
     this.pool.connectionReady(this, true);
@@ -231,7 +251,9 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   #connectFailed(errno: number, isTimeout: boolean): void {
     const { cluster, host, thread } = this.pool;
     cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    countBindError(cluster, errno);
     host.stats.increment(HostStats.at.cx_connect_fail);
+    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);
     this.#closed();
     thread.transport.close(this.#id, 0, 0);
     this.pool.connectFailed(errno, isTimeout);
@@ -239,6 +261,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   #closedByPeer(): void {
     const { cluster, thread } = this.pool;
+    if (logger.isDebug) this.#log('closed by the host');
     cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
     if (this.#state === State.Busy) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
@@ -256,6 +279,11 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local_with_active_rq);
     }
+  }
+
+  #log(text: string): void {
+    const { cluster, host } = this.pool;
+    logger.debug(`cluster '${cluster.spec.name}', host ${host.address}: ${text}`);
   }
 
   /** Everything but the socket and the pool's list. */

@@ -5,6 +5,7 @@ import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { SharedWords } from './shared-words.js';
 
@@ -17,4 +18,6 @@ export interface UpstreamThread {
   readonly stats: ThreadStats;
   /** Counters that all workers share: circuit breakers, active requests of hosts. */
   readonly words: SharedWords;
+  /** Values that can change while the configuration stays: fields with a runtime key read them through handles. */
+  readonly runtime: Runtime;
 }

@@ -1,11 +1,17 @@
 // What the primary and a worker say to each other. All of it is plain data.
 
+import type { MessagePort } from 'node:worker_threads';
+import type { ProfileCommand } from '../common/profiling/profile.js';
 import type { Listener } from '../config/generated/api.js';
-import type { LocalIdentity } from '../http/forwarding-headers.js';
-import type { LoggingOptions } from '../log/logger.js';
+import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
+import type { DrainWindow } from '../listener/drain-window.js';
+import type { LevelRules } from '../log/level-rules.js';
+import type { LoggerFile, LoggingOptions } from '../log/logger.js';
+import type { RuntimeSnapshot } from '../runtime/snapshot.js';
 import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../upstream/cluster-snapshot.js';
 import type { SharedWordsHandle } from '../upstream/shared-words.js';
+import type { HeartbeatStart } from './heartbeat.js';
 
 /** A listener as a worker needs it. */
 export interface ListenerSnapshot {
@@ -13,10 +19,14 @@ export interface ListenerSnapshot {
   readonly config: Listener;
   /** Token of the listener in stat names. */
   readonly statToken: string;
-  /** The socket that this worker accepts on; undefined with bind_to_port: false. The primary owns the descriptor. */
-  readonly fd: number | undefined;
-  /** Other workers accept on the same socket. */
+  /** Its block in the shared words. */
+  readonly block: number;
+  /** The sockets that this worker accepts on; none with bind_to_port: false. The primary owns the descriptors. */
+  readonly fds: readonly number[];
+  /** Other workers accept on the same sockets. */
   readonly isShared: boolean;
+  /** The time in which it drains; undefined when it does not. */
+  readonly drain: DrainWindow | undefined;
 }
 
 /** What changes with a version; names that are not mentioned stay as they are. */
@@ -39,17 +49,56 @@ export interface WorkerStart {
   readonly workers: number;
   readonly stats: WorkerStatsAttachment;
   readonly words: SharedWordsHandle;
+  /** The block in the shared words that is of all listeners together. */
+  readonly listenersBlock: number;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
+  /** As of now; `logging` says how they were at the start. */
+  readonly levelRules: LevelRules;
+  /** Of ServerHealth. */
+  readonly health: SharedArrayBuffer;
+  /** What parts of extensions on the primary have published, by name. */
+  readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
   readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
   readonly snapshot: Snapshot;
+  readonly runtime: RuntimeSnapshot;
+  readonly heartbeat: HeartbeatStart;
+}
+
+/** What a worker has open. */
+export interface WorkerConnections {
+  readonly listeners: ReadonlyMap<string, { readonly connections: number; readonly requests: number }>;
+  /** Sockets that are closed and still have bytes to deliver, and listeners that still accept. */
+  readonly closing: number;
+  readonly accepting: number;
 }
 
 export type ToWorker =
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
+  /** Values of runtime have changed: they hold from this message on. */
+  | { readonly kind: 'runtime'; readonly snapshot: RuntimeSnapshot }
   | { readonly kind: 'reopen-logs' }
-  /** Stop accepting on these listeners, or on all. */
-  | { readonly kind: 'stop-listeners'; readonly names: readonly string[] }
+  | { readonly kind: 'log-levels'; readonly rules: LevelRules }
+  /** Answer with a ThreadMemory. */
+  | { readonly kind: 'memory'; readonly reply: MessagePort }
+  /** Answer with a ProfileReply. */
+  | { readonly kind: 'profile'; readonly command: ProfileCommand; readonly reply: MessagePort }
+  /** Accept on these sockets of a listener too. */
+  | { readonly kind: 'accept'; readonly name: string; readonly fds: readonly number[]; readonly isShared: boolean }
+  /** What the part of an extension on the primary says to those on the workers; undefined: nothing any more. */
+  | { readonly kind: 'extension-state'; readonly name: string; readonly state: unknown }
+  /** Stop accepting on these listeners; with `acceptRest` what waits at their sockets is accepted first. */
+  | { readonly kind: 'stop-listeners'; readonly names: readonly string[]; readonly acceptRest: boolean }
+  /** These listeners ask their connections to end. */
+  | { readonly kind: 'drain'; readonly windows: ReadonlyMap<string, DrainWindow> }
+  /** Their time to drain is over: connections end that cannot be asked to. */
+  | { readonly kind: 'drain-ended'; readonly names: readonly string[] }
+  /** Answer with WorkerConnections. */
+  | { readonly kind: 'connections'; readonly reply: MessagePort }
+  /** Established connections leave for the child process on these channels; on each so many descriptors may be under way. */
+  | { readonly kind: 'hand-over'; readonly channels: readonly number[]; readonly descriptors: number }
+  /** Connections of the parent process arrive on these channels. */
+  | { readonly kind: 'take-over'; readonly channels: readonly number[] }
   /** Write everything out and end. */
   | { readonly kind: 'shut-down' };
 
@@ -57,4 +106,8 @@ export type FromWorker =
   /** The snapshot of this version is in use; nothing older is. */
   | { readonly kind: 'applied'; readonly version: number }
   /** A configuration that the loader had accepted cannot be built. */
-  | { readonly kind: 'failed'; readonly message: string };
+  | { readonly kind: 'failed'; readonly message: string }
+  /** For the part of an extension on the primary. */
+  | { readonly kind: 'extension'; readonly name: string; readonly message: unknown }
+  /** Files of this thread that have a logger now. */
+  | { readonly kind: 'logger-files'; readonly files: readonly LoggerFile[] };

@@ -2,26 +2,38 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
+import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
+import { ServerHealth } from '../common/server-health.js';
+import { threadMemory } from '../common/thread-memory.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
-import { HeaderBlockPool } from '../http/header-block.js';
+import { HeaderBlockPool } from '../http/headers/header-block.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
-import { loadShim } from '../io/shim.js';
+import { loadShim, type NativeShim } from '../io/shim.js';
 import { TimerDriver } from '../io/timer-driver.js';
 import { bufferLimits, Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
-import { getLogger, initLogging, reopenLog } from '../log/logger.js';
+import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
+import { Runtime } from '../runtime/runtime.js';
 import type { Layout } from '../stats/layout.js';
+import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
+import { HandOverStats } from '../stats/layouts/hand-over.js';
+import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, type ScopeRef, ThreadStats } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import { SharedWords } from '../upstream/shared-words.js';
+import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
-import type { FromWorker, Snapshot, ToWorker, WorkerStart } from './messages.js';
+import { startHeartbeat } from './heartbeat.js';
+import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
+import { WorkerArrivals } from './worker-arrivals.js';
+import { WorkerDepartures } from './worker-departures.js';
 import { DEFAULT_BUFFER_LIMIT, WorkerListeners } from './worker-listeners.js';
+import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
 
@@ -29,31 +41,56 @@ const logger = getLogger('main');
 const FINAL_FLUSH_MS = 1000;
 
 class Worker {
+  readonly #name: string;
   readonly #port: MessagePort;
+  readonly #runtime: Runtime;
+  readonly #ports: WorkerPorts;
   readonly #stats: ThreadStats;
   readonly #transport: Transport;
+  readonly #clock: Clock;
   readonly #timers: TimerDriver;
   readonly #clusters: ClusterManager;
   readonly #listeners: WorkerListeners;
   readonly #accessLogFiles: AccessLogFiles;
   readonly #scopes = new Map<string, ScopeRef>();
   readonly #filesystemStats: FilesystemStatsUpdate;
+  readonly #serverStats: Scope;
+  readonly #inflated: Scope;
+  readonly #profiled: ProfiledThread;
+  readonly #heartbeat: NodeJS.Timeout;
+  readonly #sampler: BufferedSampler;
+  readonly #shim: NativeShim;
+  #departures: WorkerDepartures | undefined;
+  #arrivals: WorkerArrivals | undefined;
 
   constructor(start: WorkerStart, port: MessagePort) {
+    this.#name = `worker_${start.index}`;
+    this.#profiled = new ProfiledThread(this.#name);
     this.#port = port;
+    this.#runtime = new Runtime(start.runtime);
+    this.#ports = new WorkerPorts(start.index, start.extensionStates, (name, message, transfer) =>
+      port.postMessage({ kind: 'extension', name, message } satisfies FromWorker, transfer),
+    );
     const shim = loadShim();
+    this.#shim = shim;
     initLogging({ ...start.logging, threadId: shim.threadId });
+    setLevelRules(start.levelRules);
+    const files = watchLoggerFiles((file) => this.#send({ kind: 'logger-files', files: [file] }));
+    this.#send({ kind: 'logger-files', files });
     const memory = new Memory();
     const clock = new Clock();
+    this.#clock = clock;
     this.#stats = new ThreadStats(start.stats);
-    this.#timers = new TimerDriver((error) => logger.exception(Level.Error, 'a timer failed', error), clock);
+    this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
     const limits = bufferLimits(DEFAULT_BUFFER_LIMIT);
     this.#transport = new Transport(shim, memory, clock, limits, (error) => {
-      logger.exception(Level.Error, 'a connection was ended after an internal error', error);
+      this.#internalError('a connection was ended after an internal error', error);
     });
     this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
     for (const [prefix, ref] of Object.entries(start.snapshot.scopes)) this.#scopes.set(prefix, ref);
+    this.#serverStats = this.#scope('server.', ServerStats);
+    this.#inflated = this.#scope(`thread_local_cluster_manager.${this.#name}.`, ThreadLocalClusterManagerStats);
     this.#filesystemStats = new FilesystemStatsUpdate(
       this.#accessLogFiles,
       this.#scope('filesystem.', FilesystemStats),
@@ -66,6 +103,7 @@ class Worker {
       random: new Random(),
       stats: this.#stats,
       words: new SharedWords(start.words),
+      runtime: this.#runtime,
     };
     this.#clusters = new ClusterManager(thread);
     const context: WorkerContext = {
@@ -75,9 +113,13 @@ class Worker {
       extensions: new ExtensionRegistry(EXTENSIONS),
       headerBlocks: new HeaderBlockPool(memory),
       identity: start.identity,
+      port: (name) => this.#ports.port(name),
+      serverHealth: new ServerHealth(start.health),
       scope: (prefix, layout) => this.#scope(prefix, layout),
     };
-    this.#listeners = new WorkerListeners(context, start.index, start.workers);
+    this.#sampler = new BufferedSampler(this.#transport);
+    this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
+    this.#listeners = new WorkerListeners(context, start.index, start.workers, start.listenersBlock);
   }
 
   /** Makes a snapshot current and tells the primary. */
@@ -89,6 +131,7 @@ class Worker {
       for (const listener of snapshot.listeners) this.#listeners.apply(listener);
       for (const name of snapshot.removedListeners) this.#listeners.remove(name);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);
+      this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
       this.#send({ kind: 'applied', version: snapshot.version });
     } catch (error) {
       logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
@@ -102,12 +145,52 @@ class Worker {
       case 'snapshot':
         this.apply(message.snapshot);
         return true;
+      case 'runtime':
+        this.#runtime.apply(message.snapshot);
+        this.#listeners.runtimeChanged();
+        return true;
       case 'reopen-logs':
         reopenLog();
         void this.#accessLogFiles.reopenAll();
         return true;
+      case 'log-levels':
+        setLevelRules(message.rules);
+        return true;
+      case 'memory':
+        message.reply.postMessage(threadMemory(this.#name));
+        message.reply.close();
+        return true;
+      case 'profile':
+        void this.#profiled.run(message.command).then((answer) => {
+          message.reply.postMessage(answer);
+          message.reply.close();
+        });
+        return true;
+      case 'accept':
+        this.#listeners.accept(message.name, message.fds, message.isShared);
+        return true;
       case 'stop-listeners':
-        for (const name of message.names) this.#listeners.stop(name);
+        for (const name of message.names) this.#listeners.stop(name, message.acceptRest);
+        return true;
+      case 'drain':
+        this.#listeners.drain(message.windows);
+        return true;
+      case 'drain-ended':
+        this.#beginTurn();
+        this.#listeners.drainEnded(message.names);
+        return true;
+      case 'connections':
+        message.reply.postMessage(this.#connections());
+        message.reply.close();
+        return true;
+      case 'hand-over':
+        this.#handOver(message.channels, message.descriptors);
+        return true;
+      case 'take-over':
+        this.#takeOver(message.channels);
+        return true;
+      case 'extension-state':
+        this.#ports.changed(message.name, message.state);
         return true;
       case 'shut-down':
         return false;
@@ -116,8 +199,11 @@ class Worker {
 
   /** Closes all connections and writes out what is buffered. */
   async end(): Promise<void> {
+    this.#endHandOver();
     this.#transport.destroy();
     this.#timers.close();
+    clearInterval(this.#heartbeat);
+    this.#sampler.close();
     let timer: NodeJS.Timeout | undefined;
     const timeout = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, FINAL_FLUSH_MS);
@@ -130,9 +216,55 @@ class Worker {
 
   /** The thread is about to die: what can be written without waiting is written. */
   abandon(): void {
+    this.#endHandOver();
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
+  }
+
+  #handOver(channels: readonly number[], descriptors: number): void {
+    const departures = new WorkerDepartures(
+      this.#shim,
+      this.#transport,
+      this.#scope('server.hand_over.', HandOverStats),
+      () => this.#beginTurn(),
+      channels,
+      descriptors,
+      () => this.#listeners.depart(undefined),
+    );
+    this.#departures?.close();
+    this.#departures = departures;
+    this.#beginTurn();
+    this.#listeners.depart(departures);
+    departures.start();
+  }
+
+  #takeOver(channels: readonly number[]): void {
+    const stats = this.#scope('server.hand_over.', HandOverStats);
+    this.#arrivals?.close();
+    this.#arrivals = new WorkerArrivals(this.#shim, this.#listeners, stats, () => this.#beginTurn(), channels);
+  }
+
+  #endHandOver(): void {
+    this.#departures?.close();
+    this.#arrivals?.close();
+  }
+
+  /** A turn that the transport has not begun: nothing has told the time since the last one. */
+  #beginTurn(): void {
+    this.#clock.refresh();
+    this.#timers.wheel.setTime(this.#clock.monotonicMs);
+  }
+
+  /** What should not happen, and was caught. */
+  #internalError(what: string, error: unknown): void {
+    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
+    logger.exception(Level.Error, what, error);
+  }
+
+  #connections(): WorkerConnections {
+    const { closing, listeners } = this.#transport.counts();
+    return { listeners: this.#listeners.connections(), closing, accepting: listeners };
   }
 
   #scope(prefix: string, layout: Layout): Scope {

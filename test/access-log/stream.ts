@@ -2,7 +2,7 @@
 
 import { Protocol, StreamInfo } from '../../src/access-log/stream-info.js';
 import { headerKey } from '../../src/common/header-names.js';
-import { HeaderBlock, Method } from '../../src/http/header-block.js';
+import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { Memory } from '../../src/io/memory.js';
 
 const memory = new Memory({ receiveBytes: 4096, scratchBytes: 256 * 1024, arenaBytesPerSize: 64 * 1024 });

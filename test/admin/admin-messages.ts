@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
 import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type { Test } from 'tap';
-import { schemaPath } from '../../src/config/schema.js';
+import { schemaPath } from '../../src/config/schema/schema.js';
 
 const require = createRequire(import.meta.url);
 const protobuf = require('protobufjs/light.js') as typeof protobufjs;

@@ -1,11 +1,27 @@
 // A server without traffic behind an admin interface: real stats, real host lists, and a note of what was asked of it.
 
 import type { Test } from 'tap';
-import { AdminServer, type AdminServerOptions } from '../../src/admin/admin-server.js';
-import type { AdminServices, ClusterView, HostView, ListenerView } from '../../src/admin/admin-services.js';
-import type { Cluster } from '../../src/config/generated/api.js';
+import type {
+  AdminServices,
+  ClusterView,
+  DrainStatusView,
+  HostView,
+  ListenerView,
+  TlsContextView,
+  UnreadyView,
+} from '../../src/admin/admin-services.js';
+import type { ConfigDump } from '../../src/admin/config-dump/config-dump.js';
+import { AdminServer, type AdminServerOptions } from '../../src/admin/http/admin-server.js';
+import { RenderPool } from '../../src/admin/render/render-pool.js';
+import type { ContentionSums } from '../../src/common/contention.js';
+import { threadMemory } from '../../src/common/thread-memory.js';
+import type { Cluster, LayeredRuntime as LayeredRuntimeConfig } from '../../src/config/generated/api.js';
 import { parseAddress } from '../../src/io/address.js';
+import type { LevelRules } from '../../src/log/level-rules.js';
+import { setLevelRules } from '../../src/log/logger.js';
+import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
+import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
 import type { ScopeRef } from '../../src/stats/thread-stats.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
@@ -15,16 +31,40 @@ export const LOOPBACK = parseAddress('127.0.0.1:0')!;
 
 export class FakeServices implements AdminServices {
   readonly stats = new StatsStore({ workers: 1 });
+  readonly renders: RenderPool;
   flushesStatsOnAdmin = false;
   version = '0123456789abcdef/1.2.3/Clean/RELEASE';
   hotRestartVersion = 'disabled';
-  node: AdminServices['node'] = { id: 'node-1', cluster: 'front', locality: { zone: 'z1' } };
+  node: AdminServices['node'] = {
+    id: 'node-1',
+    cluster: 'front',
+    locality: { zone: 'z1' },
+    user_agent_name: 'baton',
+    extensions: [{ name: 'envoy.filters.http.router', category: 'envoy.filters.http' }],
+  };
   commandLineOptions: AdminServices['commandLineOptions'] = {};
   currentState: ReturnType<AdminServices['state']> = 'LIVE';
   listenerViews: ListenerView[] = [];
+  contentionSums: ContentionSums | undefined;
+  dumps: ConfigDump[] = [];
+  tlsContextViews: TlsContextView[] = [];
+  unreadyViews: UnreadyView[] = [];
   readonly clusterViews: FakeCluster[] = [];
+  /** Profilers that run nowhere. */
+  readonly profilers: AdminServices['profilers'] = {
+    path: '/dev/null',
+    start: async () => ({ isStarted: true }),
+    stop: async () => new Uint8Array(),
+    heap: async () => (async function* () {})(),
+    peakHeap: async () => undefined,
+  };
+  runtime = fakeRuntime(undefined);
   /** Calls that change something, in their order. */
   readonly calls: string[] = [];
+
+  constructor(renders = new RenderPool()) {
+    this.renders = renders;
+  }
 
   state() {
     return this.currentState;
@@ -38,12 +78,55 @@ export class FakeServices implements AdminServices {
   clusters(): Iterable<ClusterView> {
     return this.clusterViews;
   }
-  flushStats() {
+  async updateStats() {}
+  async flushStats() {
     this.calls.push('flushStats');
     this.stats.flush();
   }
+  runtimeLayers() {
+    return this.runtime.layers;
+  }
+  modifyRuntime(entries: Iterable<readonly [string, string]>) {
+    return this.runtime.modify(entries);
+  }
   reopenLogs() {
     this.calls.push('reopenLogs');
+  }
+  async resetCounters() {
+    this.calls.push('resetCounters');
+    this.stats.resetCounters();
+  }
+  setLevelRules(rules: LevelRules) {
+    this.calls.push('setLevelRules');
+    setLevelRules(rules);
+  }
+  setHealthFailing(isFailing: boolean) {
+    this.calls.push(`setHealthFailing ${isFailing}`);
+  }
+  async memory() {
+    return [threadMemory('primary')];
+  }
+  configDumps() {
+    return this.dumps;
+  }
+  contention() {
+    return this.contentionSums;
+  }
+  drainListeners(inboundOnly: boolean, staysOpen: boolean) {
+    this.calls.push(`drainListeners ${inboundOnly} ${staysOpen}`);
+  }
+  drainState: DrainStatusView = { drain: undefined, listeners: [] };
+  async drainStatus() {
+    return this.drainState;
+  }
+  async stopListeners(inboundOnly: boolean) {
+    this.calls.push(`stopListeners ${inboundOnly}`);
+  }
+  tlsContexts() {
+    return this.tlsContextViews;
+  }
+  unreadyTargets() {
+    return this.unreadyViews;
   }
   quit() {
     this.calls.push('quit');
@@ -55,6 +138,13 @@ export class FakeServices implements AdminServices {
     this.clusterViews.push(cluster);
     return cluster;
   }
+}
+
+/** Runtime that counts for nobody. */
+export function fakeRuntime(config: LayeredRuntimeConfig | undefined): LayeredRuntime {
+  const store = new StatsStore({ workers: 1 });
+  const stats = store.scope(store.addScope('runtime.', RuntimeStats));
+  return new LayeredRuntime({ config, serviceCluster: 'front', stats, changed: () => undefined });
 }
 
 export class FakeCluster implements ClusterView {
@@ -81,6 +171,10 @@ export class FakeCluster implements ClusterView {
     this.directory.update(clusterDiscovery(config).endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
   }
 
+  get thresholds() {
+    return this.spec.thresholds;
+  }
+
   get hosts(): HostView[] {
     return Array.from(this.directory.hosts, (host) => ({
       host,
@@ -104,8 +198,8 @@ export interface Fixture {
 }
 
 /** An admin interface on a port of its own, closed when the test ends. */
-export async function startAdmin(t: Test, options: AdminServerOptions = {}): Promise<Fixture> {
-  const services = new FakeServices();
+export async function startAdmin(t: Test, options: AdminServerOptions = {}, renders?: RenderPool): Promise<Fixture> {
+  const services = new FakeServices(renders);
   const server = new AdminServer(services, options);
   t.teardown(() => server.close(0));
   const { port } = await server.listen({ address: LOOPBACK });

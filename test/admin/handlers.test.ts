@@ -97,8 +97,12 @@ t.test('/listeners lists where each listener really listens', async (t) => {
   t.equal((await httpRequest(port, '/listeners')).body, '');
   t.equal((await httpRequest(port, '/listeners?format=json')).body, '{}\n');
   services.listenerViews = [
-    { name: 'ingress', addresses: [parseAddress('127.0.0.1:10000')!, parseAddress('[::1]:10000')!] },
-    { name: 'local', addresses: [parseAddress('/run/in.sock')!] },
+    {
+      name: 'ingress',
+      addresses: [parseAddress('127.0.0.1:10000')!, parseAddress('[::1]:10000')!],
+      statPrefix: 'listener.in.',
+    },
+    { name: 'local', addresses: [parseAddress('/run/in.sock')!], statPrefix: 'listener._run_in_sock.' },
   ];
   const lines = 'ingress::127.0.0.1:10000\ningress::[::1]:10000\nlocal::/run/in.sock\n';
   t.equal((await httpRequest(port, '/listeners')).body, lines);
@@ -290,7 +294,7 @@ t.test('/stats refuses values that mean nothing', async (t) => {
   const refusals = {
     'filter=(': 'Invalid re2 regex',
     'type=Counter': 'invalid &type= param',
-    'format=yaml': 'usage: /stats?format=(text|json)\n\n',
+    'format=yaml': 'usage: /stats?format=(html|active-html|json|monitoring|text)\n\n',
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
     invert_filter: 'invert_filter needs a filter\n',
   };
@@ -312,33 +316,20 @@ t.test('with stats_flush_on_admin a sample shows at once', async (t) => {
   t.same(services.calls, ['flushStats']);
 });
 
-t.test('/help lists every endpoint in the order of paths', async (t) => {
+t.test('/help lists every endpoint in the order of paths, with its parameters', async (t) => {
   const { port } = await startAdmin(t);
-  t.equal(
-    (await httpRequest(port, '/help')).body,
-    [
-      'admin commands are:',
-      '  /clusters: upstream cluster status',
-      '      filter: Regular expression (Google re2) for filtering clusters by name',
-      '      format: File format to use; One of (text, json)',
-      '  /help: print out list of admin commands',
-      '  /listeners: print listener info',
-      '      format: File format to use; One of (text, json)',
-      '  /quitquitquit (POST): exit the server',
-      '  /ready: print server state, return 200 if LIVE, otherwise return 503',
-      '  /reopen_logs (POST): reopen access logs',
-      '  /server_info: print server version/status information',
-      '  /stats: print server stats',
-      '      usedonly: Only include stats that have been written by system since restart',
-      '      filter: Regular expression (Google re2) for filtering stats',
-      '      format: Format to use; One of (text, json)',
-      '      invert_filter: Only include stats that the filter does not match',
-      '      hidden: Whether to include hidden stats; One of (exclude, include, only)',
-      '      type: Stat types to include.; One of (All, Counters, Histograms, Gauges, TextReadouts)',
-      '      histogram_buckets: Histogram bucket display mode; One of (cumulative, disjoint, detailed, summary)',
-      '',
-    ].join('\n'),
-  );
+  const { body } = await httpRequest(port, '/help');
+  t.match(body, /^admin commands are:\n/);
+  const paths = [...body.matchAll(/^ {2}(\/[^ :]*)/gm)].map((line) => line[1]);
+  t.strictSame(paths, paths.toSorted());
+  for (const lines of [
+    '  /certs: print certs on machine\n',
+    '  /clusters: upstream cluster status\n      filter: Regular expression (Google re2) for filtering clusters by name\n      format: File format to use; One of (text, json)\n',
+    '  /quitquitquit (POST): exit the server\n',
+    '  /ready: print server state, return 200 if LIVE, otherwise return 503\n',
+  ]) {
+    t.ok(body.includes(lines), lines);
+  }
 });
 
 t.test('endpoints that change something obey POST only', async (t) => {
@@ -358,4 +349,30 @@ t.test('endpoints that change something obey POST only', async (t) => {
     t.same([done.status, done.body], [200, 'OK\n']);
     t.same(services.calls.splice(0), [call]);
   }
+});
+
+t.test('/drain_listeners takes each combination of its flags, and /drain_status tells what is left', async (t) => {
+  const { services, port } = await startAdmin(t);
+  const drain = (query: string) => httpRequest(port, `/drain_listeners${query}`, { method: 'POST' });
+  for (const query of ['', '?inboundonly', '?graceful', '?graceful&inboundonly', '?skip_exit&graceful']) {
+    t.match(await drain(query), { status: 200, body: /^OK\n$/ });
+  }
+  t.match(await drain('?skip_exit'), { status: 400 });
+  t.same(services.calls, [
+    'stopListeners false',
+    'stopListeners true',
+    'drainListeners false false',
+    'drainListeners true false',
+    'drainListeners false true',
+  ]);
+  t.same(JSON.parse((await httpRequest(port, '/drain_status')).body), { mode: 'none', listeners: [] });
+  const listeners = [{ name: 'in', state: 'DRAINING' as const, connections: 3, requests: 1 }];
+  services.drainState = {
+    drain: { strategy: 'gradual', reach: 'inbound', reason: 'restart', elapsedMs: 1234.5678, remainingMs: 598_765.4 },
+    listeners,
+  };
+  const answer = await httpRequest(port, '/drain_status');
+  t.equal(answer.headers['content-type'], 'application/json');
+  const whole = { mode: 'gradual', reach: 'inbound', reason: 'restart', elapsed: '1.235s', remaining: '598.765s' };
+  t.same(JSON.parse(answer.body), { ...whole, listeners });
 });

@@ -1,16 +1,18 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
-import { writeAddressFile } from '../../src/admin/address-file.js';
-import { AdminServer } from '../../src/admin/admin-server.js';
-import type { ListenTarget } from '../../src/admin/listen.js';
+import { writeAddressFile } from '../../src/admin/http/address-file.js';
+import { AdminServer } from '../../src/admin/http/admin-server.js';
+import type { ListenTarget } from '../../src/admin/http/listen.js';
 import { addressText, decodeSockaddr, encodeAddress, parseAddress } from '../../src/io/address.js';
 import { loadShim } from '../../src/io/shim.js';
 import { tempDir } from '../e2e/harness/environment.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
+import { findPeer } from '../e2e/harness/peers.js';
 import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { captureLog } from './capture-log.js';
@@ -95,7 +97,19 @@ t.test('an abstract Unix socket', async (t) => {
   const name = `@baton-admin-test-${process.pid}`;
   const server = await started(t, { address: parseAddress(name)! });
   t.equal(addressText(server.address!), name);
-  t.equal(await readyOf(`\0${name.slice(1)}`), 'LIVE\n');
+  // Node's own clients fill names up, too.
+  t.ok(
+    readFileSync('/proc/net/unix', 'utf8')
+      .split('\n')
+      .some((line) => line.endsWith(` ${name}`)),
+    'exactly that name',
+  );
+  const taken = new AdminServer(new FakeServices());
+  await t.rejects(taken.listen({ address: parseAddress(name)! }), { message: /cannot listen on @/ });
+  const curl = findPeer('curl');
+  if (curl.path === undefined) return;
+  const args = ['-s', '--abstract-unix-socket', name.slice(1), 'http://localhost/ready'];
+  t.equal((await promisify(execFile)(curl.path, args)).stdout, 'LIVE\n');
 });
 
 t.test('a socket is taken over and handed on, and no connection is lost', async (t) => {

@@ -1,6 +1,8 @@
 import t from 'tap';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
+import { HandlerTable } from '../../src/admin/handler-table.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
+import { answer } from '../../src/admin/http/answer.js';
 import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
@@ -35,6 +37,60 @@ t.test('/ready is answered while many stats go out, and all of them arrive', asy
   t.equal(body.split('\n').length - 1, clusters * ClusterStats.entries.length);
   t.ok(body.endsWith('cluster.c999.upstream_rq_per_cx: No recorded values\n'));
   t.equal((await filtered).body, '');
+});
+
+t.test('a client that leaves ends all the answers that it has asked for, also those behind others', async (t) => {
+  let open = 0;
+  const endless = () => ({
+    next: () => ({ done: false, value: PIECE }) as const,
+    return: () => ({ done: true, value: open-- }) as const,
+  });
+  const { port, services } = await startAdmin(t, {
+    handlers: streaming(() => {
+      open++;
+      return { [Symbol.iterator]: endless };
+    }),
+  });
+  const connection = await connectRaw(t, port);
+  connection.write('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3));
+  await waitFor(() => open === 3);
+  connection.reset();
+  await waitFor(() => open === 0);
+  t.equal((await httpRequest(port, '/ready')).status, 200);
+  t.equal(services.renders.bodies, 0);
+});
+
+t.test('a search among very many names lets others have the thread', async (t) => {
+  const { services } = await startAdmin(t);
+  for (let i = 0; i < 5000; i++) services.addCluster({ name: `c${i}`, type: 'STATIC' });
+  const resource = {
+    name: 'c',
+    message: { cluster: { '@type': 'type.googleapis.com/envoy.config.cluster.v3.Cluster' } },
+  };
+  services.dumps = [
+    {
+      message: 'envoy.admin.v3.ClustersConfigDump',
+      fields: {},
+      lists: [{ field: 'static_clusters', resources: Array.from({ length: 5000 }, () => resource) }],
+    },
+  ];
+  const rules = { isAllowedPath: () => true, isAllowedHost: () => true };
+  const ask = (target: string) =>
+    answer(
+      { method: 'GET', target, headers: {}, body: Buffer.alloc(0), peer: '' },
+      new HandlerTable(HANDLERS),
+      rules,
+      services,
+    );
+  for (const target of [
+    '/clusters?filter=^c4999$',
+    '/clusters?filter=^c4999$&format=json',
+    '/config_dump?name_regex=none',
+    '/config_dump?name_regex=none&resource=static_clusters',
+  ]) {
+    const { body } = await ask(target);
+    t.ok([...(body as Iterable<Uint8Array>)].length >= 10, `${target}: pieces, though most of them are empty`);
+  }
 });
 
 t.test('a slow reader holds back the source, and leaving ends it', async (t) => {

@@ -7,7 +7,7 @@ const V2_MOUNT = '30 24 0:27 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsd
 const V1_MOUNT = '31 25 0:28 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n';
 
 function machine(files: Readonly<Record<string, string>>, environment: Machine['environment'] = {}): Machine {
-  return { threads: 8, environment, read: (path) => files[path] };
+  return { threads: 8, allowed: 8, environment, read: (path) => files[path] };
 }
 
 function v2(max: string): Readonly<Record<string, string>> {
@@ -23,6 +23,14 @@ t.test('without a cgroup limit all threads count', async (t) => {
   t.equal(defaultConcurrency(machine(v2('max 100000\n'))), 8);
   t.equal(defaultConcurrency(machine(v2('nonsense\n'))), 8);
   t.equal(defaultConcurrency(machine(v2('1000000 100000\n'))), 8);
+});
+
+t.test('an affinity mask counts, and where hardware threads are unknown it counts alone', async (t) => {
+  t.equal(defaultConcurrency({ ...machine({}), allowed: 3 }), 3);
+  t.equal(defaultConcurrency({ ...machine({}), threads: 2 }), 2);
+  t.equal(defaultConcurrency({ ...machine({}), threads: 0, allowed: 700 }), 700);
+  t.equal(defaultConcurrency({ ...machine({}), threads: 1500, allowed: 1500 }), 1024, 'as many as may be asked for');
+  t.equal(defaultConcurrency({ ...machine(v2('200000 100000\n')), allowed: 3 }), 2);
 });
 
 t.test("the limit of the process's own cgroup is rounded down, and at least 1", async (t) => {

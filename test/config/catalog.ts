@@ -55,6 +55,18 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: 'envoy.access_loggers.stderr',
     typeUrls: [`${EXTENSIONS}.access_loggers.stream.v3.StderrAccessLog`],
   },
+  ...[
+    ['statsd', 'envoy.config.metrics.v3.StatsdSink'],
+    ['hystrix', 'envoy.config.metrics.v3.HystrixSink'],
+    ['metrics_service', 'envoy.config.metrics.v3.MetricsServiceConfig'],
+    ['open_telemetry', `${EXTENSIONS}.stat_sinks.open_telemetry.v3.SinkConfig`],
+    ['dog_statsd', 'envoy.config.metrics.v3.DogStatsdSink'],
+    ['graphite_statsd', `${EXTENSIONS}.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink`],
+  ].map(([name, message]) => ({
+    category: 'envoy.stats_sinks',
+    name: `envoy.stat_sinks.${name}`,
+    typeUrls: [message!],
+  })),
   {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',

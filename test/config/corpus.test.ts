@@ -1,19 +1,40 @@
-// Configurations in the style of public ones load as they are.
+// Configurations in the style of public ones: those of corpus/ load as they are; those of corpus/refused/ are refused, with
+// every mistake at its place, as the file beside them says.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../src/common/package-root.js';
-import { loadConfiguration } from '../../src/config/load.js';
-import { formatProblems } from '../../src/config/problem.js';
-import { testCatalog } from './catalog.js';
+import { ExtensionCatalog } from '../../src/config/extension.js';
+import { loadConfiguration } from '../../src/config/load/load.js';
+import { formatProblems } from '../../src/config/text/problem.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
 
 const CORPUS = packagePath('test/config/corpus');
 
-for (const file of readdirSync(CORPUS)) {
+for (const file of readdirSync(CORPUS).filter((name) => name !== 'refused')) {
   t.test(file, async (t) => {
-    const result = loadConfiguration({ path: `${CORPUS}/${file}` }, testCatalog());
+    const result = loadConfiguration({ path: `${CORPUS}/${file}` }, realCatalog());
     t.ok(result.ok, result.ok ? file : formatProblems(result.errors));
     const unexpected = result.warnings.filter((warning) => !warning.path.endsWith('google_re2'));
     t.equal(formatProblems(unexpected), '');
   });
+}
+
+const REFUSED = `${CORPUS}/refused`;
+
+for (const file of readdirSync(REFUSED).filter((name) => name.endsWith('.yaml'))) {
+  t.test(`refused: ${file}`, async (t) => {
+    const result = loadConfiguration({ path: `${REFUSED}/${file}` }, realCatalog());
+    const found = result.ok
+      ? []
+      : result.errors.map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`);
+    const expected = readFileSync(`${REFUSED}/${basename(file, '.yaml')}.expected`, 'utf8');
+    t.equal(`${found.join('\n')}\n`, expected);
+  });
+}
+
+/** The extensions that this build really has. */
+function realCatalog(): ExtensionCatalog {
+  return new ExtensionCatalog(EXTENSIONS);
 }

@@ -1,9 +1,9 @@
 // Every kind of mistake, as the user reads it: file, line, column, path, what is wrong, the line, a caret.
 
 import t from 'tap';
-import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load.js';
+import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
 import { testCatalog } from './catalog.js';
-import { problemsOf } from './load-text.js';
+import { loadText, problemsOf } from './load-text.js';
 
 const LISTENER = 'static_resources.listeners[0]';
 const CLUSTER = 'static_resources.clusters[0]';
@@ -33,8 +33,83 @@ function withRoutes(hosts: string, filters = ROUTER): string {
         ] } } }`);
 }
 
+const BUFFER = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer';
+const BUFFERED = `{ name: b, typed_config: { "@type": ${BUFFER}, max_request_bytes: 1 } }`;
+const MUTATION = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
+
+/** A virtual host that says something to the HTTP filter of that name. */
+function routeWithFilter(name: string, fields: string): string {
+  return `{ name: v, domains: [ "*" ], typed_per_filter_config: { ${name}: { ${fields} } } }`;
+}
+
 /** The text and a piece of what is said of it; the caret's place is checked by the column. */
 const CASES: readonly (readonly [title: string, text: string, expected: string])[] = [
+  [
+    'traffic to a cluster that only gRPC calls can use',
+    `static_resources:
+  clusters:
+  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
+  listeners:
+  - address: { pipe: { path: /a } }
+    filter_chains: [ { filters: [
+      { name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: collector } }
+      ] } ]
+`,
+    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`,
+  ],
+  [
+    'a gRPC service whose cluster speaks HTTP/1.1',
+    `static_resources:
+  clusters:
+  - { name: collector, load_assignment: { cluster_name: collector } }
+stats_sinks:
+- name: envoy.stat_sinks.metrics_service
+  typed_config:
+    "@type": type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig
+    grpc_service: { envoy_grpc: { cluster_name: collector } }
+`,
+    "baton.yaml:8:49: stats_sinks[0].typed_config.grpc_service.envoy_grpc.cluster_name: gRPC needs HTTP/2: give cluster 'collector' http2_protocol_options",
+  ],
+  [
+    'a field that gRPC calls cannot obey',
+    `static_resources:
+  clusters:
+  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM }
+`,
+    `baton.yaml:3:98: ${CLUSTER}.lb_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
+  ],
+  [
+    'an HTTP service whose cluster speaks HTTP/2',
+    `static_resources:
+  clusters:
+  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
+stats_sinks:
+- name: envoy.stat_sinks.open_telemetry
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
+    http_service: { http_uri: { uri: http://collector/v1/metrics, cluster: collector, timeout: 1s } }
+`,
+    "baton.yaml:8:76: stats_sinks[0].typed_config.http_service.http_uri.cluster: cluster 'collector' speaks HTTP/2: calls by HTTP are implemented for HTTP/1.1 only",
+  ],
+  [
+    'a field of a sink that is not implemented',
+    `stats_sinks:
+- name: envoy.stat_sinks.open_telemetry
+  typed_config:
+    "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
+    http_service: { http_uri: { uri: http://collector/v1/metrics, cluster: nowhere, timeout: 1s } }
+    custom_metric_conversions: {}
+`,
+    "stats_sinks[0].typed_config.custom_metric_conversions: field 'custom_metric_conversions' of envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig is not implemented in Baton",
+  ],
+  [
+    'a sink that sends to an unknown cluster',
+    `stats_sinks:
+- name: envoy.stat_sinks.statsd
+  typed_config: { "@type": type.googleapis.com/envoy.config.metrics.v3.StatsdSink, tcp_cluster_name: nowhere }
+`,
+    "stats_sinks[0].typed_config.tcp_cluster_name: unknown cluster 'nowhere'",
+  ],
   [
     'an unknown field with a near name',
     'admin:\n  adress: {}\n',
@@ -51,9 +126,9 @@ const CASES: readonly (readonly [title: string, text: string, expected: string])
   ],
   [
     'a field that is not implemented',
-    'layered_runtime: {}\n',
-    `baton.yaml:1:1: layered_runtime: field 'layered_runtime' of envoy.config.bootstrap.v3.Bootstrap is not implemented in Baton
-  1 | layered_runtime: {}
+    'overload_manager: {}\n',
+    `baton.yaml:1:1: overload_manager: field 'overload_manager' of envoy.config.bootstrap.v3.Bootstrap is not implemented in Baton
+  1 | overload_manager: {}
     | ^`,
   ],
   [
@@ -168,6 +243,27 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                     ^`,
   ],
   [
+    'a tab within a map',
+    'node: { id: a,\n\tcluster: b }\n',
+    `baton.yaml:2:2: Flow map in block collection must be sufficiently indented and end with a }; the line begins with a tab: indent with spaces
+  2 |  cluster: b }
+    |  ^`,
+  ],
+  [
+    'a line that is indented too little',
+    'node:\n  id: a\n cluster: b\n',
+    `baton.yaml:3:2: All mapping items must start at the same column; the line is indented more or less than the lines it belongs to
+  3 |  cluster: b
+    |  ^`,
+  ],
+  [
+    'a line that is indented too far',
+    'node:\n  id: a\n   cluster: b\n',
+    `baton.yaml:2:7: Nested mappings are not allowed in compact mappings; put a text with ': ' into quotes, or indent the following line less
+  2 |   id: a
+    |       ^`,
+  ],
+  [
     'a key given twice',
     'node: { id: a, id: b }\n',
     `baton.yaml:1:16: 'id' is set twice
@@ -187,6 +283,63 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     `baton.yaml:9:82: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.safe_regex.regex: invalid regular expression '(': missing ): (
   9 |           { name: v, domains: [ "*" ], routes: [ { match: { safe_regex: { regex: "(" } }, redirect: {} } ] }
     |                                                                                  ^`,
+  ],
+  [
+    'a name where the admin interface needs an IP address',
+    'admin: { address: { socket_address: { address: localhost, port_value: 1 } } }\n',
+    'baton.yaml:1:48: admin.address.socket_address.address: malformed IP address: localhost',
+  ],
+  [
+    'a socket path that is too long',
+    `admin: { address: { pipe: { path: /${'x'.repeat(120)} } } }\n`,
+    'admin.address.pipe.path: the path of a Unix socket has at most 107 bytes, found 121',
+  ],
+  [
+    'a name as source address',
+    'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, upstream_bind_config: { source_address: { address: host, port_value: 0 } } } ]\n',
+    `${CLUSTER}.upstream_bind_config.source_address.address: malformed IP address: host`,
+  ],
+  [
+    'intervals in the wrong order',
+    'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, dns_failure_refresh_rate: { base_interval: 5s, max_interval: 1s } } ]\n',
+    'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',
+  ],
+  [
+    'what routes say to a filter in place of the filter',
+    withRoutes('', `{ name: b, typed_config: { "@type": ${BUFFER}PerRoute, disabled: true } }, ${ROUTER}`),
+    `http_filters[0].typed_config.@type: it is what routes say to 'envoy.filters.http.buffer'; the filter needs envoy.extensions.filters.http.buffer.v3.Buffer`,
+  ],
+  [
+    'a filter in place of what routes say to it',
+    withRoutes(routeWithFilter('b', `"@type": ${BUFFER}, max_request_bytes: 1`), `${BUFFERED}, ${ROUTER}`),
+    `typed_per_filter_config.b.@type: it configures the filter 'envoy.filters.http.buffer' itself; routes give it envoy.extensions.filters.http.buffer.v3.BufferPerRoute`,
+  ],
+  [
+    'a message for another filter than the one of that name',
+    withRoutes(routeWithFilter('b', `"@type": ${MUTATION}PerRoute`), `${BUFFERED}, ${ROUTER}`),
+    `typed_per_filter_config.b.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message is of 'envoy.filters.http.header_mutation'`,
+  ],
+  [
+    'a router that is disabled',
+    withRoutes('', '{ name: envoy.filters.http.router, disabled: true }'),
+    `http_filters[0].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,
+  ],
+  [
+    'an extension by the name that an older API gave it',
+    withRoutes('', '{ name: envoy.router, config: {} }'),
+    `http_filters[0]: Didn't find a registered implementation for 'envoy.router' with type URL: '': the name is of an older API; it is 'envoy.filters.http.router' now`,
+  ],
+  [
+    'an address of an older API',
+    'admin: { address: "tcp://127.0.0.1:8001" }\n',
+    `baton.yaml:1:19: admin.address: expected the fields of envoy.config.core.v3.Address, found 'tcp://127.0.0.1:8001'; it is of an older API: write { socket_address: { address: 127.0.0.1, port_value: 8001 } }
+  1 | admin: { address: "tcp://127.0.0.1:8001" }
+    |                   ^`,
+  ],
+  [
+    'an extension name with a slip',
+    withRoutes('', '{ name: envoy.filters.http.rooter }'),
+    `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
   ],
   [
     'an extension that nobody knows',
@@ -306,6 +459,42 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |             ^`,
   ],
   [
+    'runtime layers of one name, and a second admin layer',
+    `layered_runtime:
+  layers:
+  - { name: a, admin_layer: {} }
+  - { name: a, admin_layer: {} }
+`,
+    `baton.yaml:4:13: layered_runtime.layers[1].name: duplicate runtime layer 'a': layered_runtime.layers[0].name is the same
+  4 |   - { name: a, admin_layer: {} }
+    |             ^
+baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: there may be one at most
+  4 |   - { name: a, admin_layer: {} }
+    |                             ^`,
+  ],
+  [
+    'a static runtime layer with what is no value',
+    `layered_runtime:
+  layers:
+  - { name: a, static_layer: { fine: { numerator: 5 }, b: { c: [ 1 ] } } }
+`,
+    `baton.yaml:3:64: layered_runtime.layers[0].static_layer.b.c: invalid runtime value for 'b.c': a list
+  3 |   - { name: a, static_layer: { fine: { numerator: 5 }, b: { c: [ 1 ] } } }
+    |                                                                ^`,
+  ],
+  [
+    'a runtime layer from a management server',
+    `layered_runtime: { layers: [ { name: a, rtds_layer: { name: r } } ] }
+`,
+    'is not implemented in Baton: runtime is not fetched from management servers',
+  ],
+  [
+    'a runtime layer of no kind',
+    `layered_runtime: { layers: [ { name: a } ] }
+`,
+    'baton.yaml:1:30: layered_runtime.layers[0]: ',
+  ],
+  [
     'broken YAML',
     'node:\n\tid: x\n',
     `baton.yaml:2:1: Tabs are not allowed as indentation
@@ -337,11 +526,29 @@ for (const [title, text, expected] of CASES) {
 }
 
 t.test('broken JSON is shown where it breaks', async (t) => {
+  const cases: readonly (readonly [text: string, expected: string])[] = [
+    ['{\n  "node": { "id": "x", }\n}', '2:24: invalid JSON: expected a name in double quotes, found "}"'],
+    ['{ "node": { "id": NaN } }', '1:19: invalid JSON: expected a value, found "N"'],
+    ['{ "node": {} } }', '1:16: invalid JSON: expected the end of the text, found "}"'],
+    ['// mine\n{}', '1:1: invalid JSON: expected a value, found "/"; JSON has no comments'],
+    ['{ "node": { "id": "x\n" } }', '1:21: invalid JSON: the end of the line within a text'],
+    ['{ "node": { "id": "\\x" } }', '1:20: invalid JSON: an escape that JSON does not have'],
+    ['{ "node": [', '1:12: invalid JSON: expected a value, found the end of the text'],
+    ['{ "node": "', '1:11: invalid JSON: a text that no double quote ends'],
+  ];
+  for (const [text, expected] of cases)
+    t.equal(problemsOf(text, { file: 'a.json' }).split('\n')[0], `a.json:${expected}`);
+});
+
+t.test('keys that JSON has twice are refused, however they are escaped', async (t) => {
   t.equal(
-    problemsOf('{\n  "node": { "id": "x", }\n}', { file: 'a.json' }),
-    `a.json:2:24: invalid JSON: Expected double-quoted property name
-  2 |   "node": { "id": "x", }
-    |                        ^`,
+    problemsOf('{ "node": { "id": "a", "i\\u0064": "b" },\n  "node": {} }', { file: 'a.json' }),
+    `a.json:1:24: 'id' is set twice
+  1 | { "node": { "id": "a", "i\\u0064": "b" },
+    |                        ^
+a.json:2:3: 'node' is set twice
+  2 |   "node": {} }
+    |   ^`,
   );
 });
 
@@ -350,6 +557,32 @@ t.test('protos without lines give the field path', async (t) => {
     problemsOf('admin { address { pipe { } } }', { file: 'a.pb_text' }),
     'a.pb_text: admin.address.pipe.path: it must be set',
   );
+});
+
+t.test('fields and extensions that the API does not have are found in binary protos too', async (t) => {
+  const field = (number: number, bytes: Uint8Array) =>
+    Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);
+  const text = (number: number, value: string) => field(number, Buffer.from(value));
+  const unknown = Buffer.from([0xc0, 0x3e, 5]); // number 1000
+  const node = field(1, Buffer.concat([text(1, 'x'), unknown]));
+  const sink = (type: string, value: Uint8Array) =>
+    field(
+      6,
+      Buffer.concat([text(1, 'a'), field(3, Buffer.concat([text(1, `type.googleapis.com/${type}`), field(2, value)]))]),
+    );
+  const statsd = Buffer.concat([text(2, 'statsd'), unknown]);
+  const bytes = Buffer.concat([node, sink('envoy.config.metrics.v3.StatsdSink', statsd), sink('shop.Sink', unknown)]);
+  t.equal(
+    problemsOf(bytes, { file: 'a.pb' }),
+    [
+      "a.pb: node: unknown field '1000' of envoy.config.core.v3.Node",
+      "a.pb: stats_sinks[0].typed_config: unknown field '1000' of envoy.config.metrics.v3.StatsdSink",
+      "a.pb: stats_sinks[1].typed_config.@type: Didn't find a registered implementation for 'a' with type URL: 'type.googleapis.com/shop.Sink'",
+      "a.pb: stats_sinks[0].typed_config.tcp_cluster_name: unknown cluster 'statsd'",
+    ].join('\n'),
+  );
+  const accepted = loadText(node, { file: 'a.pb', unknownStaticFields: 'warn' });
+  t.match(accepted, { ok: true, counts: { unknownFields: 1 }, warnings: [{ path: 'node' }] });
 });
 
 t.test('files that cannot be a configuration are refused in one line', async (t) => {
@@ -364,6 +597,43 @@ t.test('files that cannot be a configuration are refused in one line', async (t)
     errors: [{ source: '/nowhere/a.yaml', message: 'unable to read file: no such file or directory' }],
   });
   t.match(loadConfiguration({}, testCatalog()), { ok: false, errors: [{ message: NO_CONFIGURATION }] });
+});
+
+t.test('mistakes within a TypedStruct are shown where they stand, and its own are found', async (t) => {
+  t.equal(
+    problemsOf(`stats_sinks:
+- name: a
+  typed_config:
+    "@type": type.googleapis.com/xds.type.v3.TypedStruct
+    typeUrl: type.googleapis.com/envoy.config.metrics.v3.StatsdSink
+    values: {}
+    value:
+      prefiks: x
+      address: { socket_address: { address: 127.0.0.1, port_value: 99999 } }
+- name: b
+  typed_config:
+    "@type": type.googleapis.com/udpa.type.v1.TypedStruct
+    type_url: type.googleapis.com/shop.Sink
+`),
+    `baton.yaml:6:5: stats_sinks[0].typed_config.values: unknown field 'values' of xds.type.v3.TypedStruct; did you mean 'value'?
+  6 |     values: {}
+    |     ^
+baton.yaml:8:7: stats_sinks[0].typed_config.prefiks: unknown field 'prefiks' of envoy.config.metrics.v3.StatsdSink; did you mean 'prefix'?
+  8 |       prefiks: x
+    |       ^
+baton.yaml:9:68: stats_sinks[0].typed_config.address.socket_address.port_value: it must be at most 65535, found 99999
+  9 |       address: { socket_address: { address: 127.0.0.1, port_value: 99999 } }
+    |                                                                    ^
+baton.yaml:13:15: stats_sinks[1].typed_config.@type: Didn't find a registered implementation for 'b' with type URL: 'type.googleapis.com/shop.Sink'
+  13 |     type_url: type.googleapis.com/shop.Sink
+     |               ^`,
+  );
+});
+
+t.test('tags that make of a text what no field holds are refused', async (t) => {
+  t.match(problemsOf('node: !!binary aGFsbG8='), /^baton\.yaml:1:16: unknown tag 'tag:yaml\.org,2002:binary'\n/);
+  t.match(problemsOf('node: { id: !!timestamp 2001-01-01 }'), /unknown tag 'tag:yaml\.org,2002:timestamp'/);
+  t.equal(problemsOf('node: { id: !!str 3 }'), '');
 });
 
 t.test('many mistakes are all counted, and the first hundred shown', async (t) => {

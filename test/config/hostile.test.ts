@@ -1,7 +1,12 @@
 // Hostile and damaged input is refused within bounds; nothing that a file holds makes the loader throw.
 
+import { execFileSync } from 'node:child_process';
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
-import { formatProblems } from '../../src/config/problem.js';
+import { type LoadResult, loadConfiguration } from '../../src/config/load/load.js';
+import { formatProblems } from '../../src/config/text/problem.js';
+import { testCatalog } from './catalog.js';
 import { GOOD } from './good.js';
 import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 
@@ -19,6 +24,30 @@ t.test('values nested too deeply are refused, in every form', async (t) => {
     problemsOf(new Uint8Array(50_000).fill(0x0b), { file: 'a.pb' }),
     /^a\.pb: unable to read the file as a binary/,
   );
+});
+
+t.test('what is no regular file is refused at once: a pipe may never end, nor begin', async (t) => {
+  const folder = t.testdir({ 'folder.yaml': {}, 'good.yaml': GOOD });
+  const [pipe, endless, link] = ['pipe.yaml', 'endless.json', 'link.yaml'].map((name) => join(folder, name));
+  execFileSync('mkfifo', [pipe!]);
+  symlinkSync('/dev/zero', endless!);
+  symlinkSync('good.yaml', link!);
+  const refusal = (path: string) => problemsIn(loadConfiguration({ path }, testCatalog()));
+  t.equal(refusal(pipe!), `${pipe}: unable to read file: it is no regular file`);
+  t.equal(refusal(endless!), `${endless}: unable to read file: it is no regular file`);
+  t.equal(refusal(join(folder, 'folder.yaml')), `${folder}/folder.yaml: unable to read file: it is a directory`);
+  t.equal(refusal(link!), '', 'a link to a file is as good as the file');
+  const key = GOOD.replace(
+    '- filters:',
+    `- transport_socket:
+        name: tls
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context: { tls_certificates: [ { certificate_chain: { filename: ${pipe} }, private_key: { filename: ${endless} } } ] }
+      filters:`,
+  );
+  t.match(problemsOf(key), /certificate_chain\.filename: unable to read file: it is no regular file/);
+  t.match(problemsOf(key), /private_key\.filename: unable to read file: it is no regular file/);
 });
 
 t.test('aliases that expand without end are refused', async (t) => {
@@ -122,4 +151,8 @@ function seeded(seed: number): (below: number) => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
   };
+}
+
+function problemsIn(result: LoadResult): string {
+  return result.ok ? '' : formatProblems(result.errors);
 }

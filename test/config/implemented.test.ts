@@ -3,7 +3,7 @@
 import t from 'tap';
 import { IMPLEMENTED, rowOf } from '../../src/config/implemented/index.js';
 import { ALL, type ImplementedTable } from '../../src/config/implemented/table.js';
-import { loadSchema } from '../../src/config/schema.js';
+import { loadSchema } from '../../src/config/schema/schema.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 
 const schema = loadSchema();

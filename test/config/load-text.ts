@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExtensionCatalog } from '../../src/config/extension.js';
 import type { Bootstrap } from '../../src/config/generated/api.js';
-import { type LoadOptions, type LoadResult, loadConfiguration } from '../../src/config/load.js';
-import { formatProblems } from '../../src/config/problem.js';
+import { type LoadResult, loadConfiguration } from '../../src/config/load/load.js';
+import type { LoadOptions } from '../../src/config/load/load-options.js';
+import { formatProblems } from '../../src/config/text/problem.js';
 import { testCatalog } from './catalog.js';
 
 export interface TextOptions extends Omit<LoadOptions, 'path'> {

@@ -1,6 +1,6 @@
 // The entry of a loading thread with the tests' catalog.
 
-import { runLoaderThread } from '../../src/config/loader-thread.js';
+import { runLoaderThread } from '../../src/config/load/loader-thread.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 
 runLoaderThread(TEST_EXTENSIONS);

@@ -2,8 +2,9 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { dropUnderscoredNames, hasUnderscoredNames } from '../../src/http/header-underscores.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from '../../src/http/headers/header-underscores.js';
 import { mergeSlashes, normalizePath, type PathConfig, PathNormalizer } from '../../src/http/path-normalization.js';
+import { runtimeOf } from '../runtime/values.js';
 import { linesOf, requestHead, responseHead, valuesOf } from './routing/heads.js';
 
 /** The path after normalization, or the status of the answer. */
@@ -80,6 +81,21 @@ t.test('path_with_escaped_slashes_action', async (t) => {
   const response = responseHead(307);
   reply.editHeaders!(response);
   t.same(valuesOf(response, 'location'), ['/a/b\\c?d%2f']);
+});
+
+t.test('runtime says how paths are treated where the configuration does not', async (t) => {
+  const action = 'http_connection_manager.path_with_escaped_slashes_action';
+  const normalizes = (config: PathConfig, values: Record<string, string>) =>
+    PathNormalizer.of(config, runtimeOf(values)) !== undefined;
+  const normalize = 'http_connection_manager.normalize_path';
+  t.ok(normalizes({}, { [normalize]: '100' }));
+  t.notOk(normalizes({}, { [normalize]: '20' }));
+  t.notOk(normalizes({ normalize_path: false }, { [normalize]: '100' }));
+  t.equal(PathNormalizer.of({}, runtimeOf({ [action]: '2' }))!.apply(requestHead('GET /a%2fb'))!.status, 400);
+  t.equal(PathNormalizer.of({}, runtimeOf({ [action]: '3' }))!.apply(requestHead('GET /a%2fb'))!.status, 307);
+  t.notOk(normalizes({}, { [action]: '9' }));
+  t.notOk(normalizes({ path_with_escaped_slashes_action: 'KEEP_UNCHANGED' }, { [action]: '2' }));
+  t.notOk(normalizes({ path_with_escaped_slashes_action: 'REJECT_REQUEST' }, { [`${action}_enabled`]: '0' }));
 });
 
 t.test('targets that are no paths are left alone', async (t) => {

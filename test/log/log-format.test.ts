@@ -1,6 +1,7 @@
 import t from 'tap';
+import { jsonLogPattern } from '../../src/log/application-log.js';
 import { Level } from '../../src/log/levels.js';
-import { compileLogFormat, jsonLogPattern, type LogRecord } from '../../src/log/log-format.js';
+import { compileLogFormat, type LogRecord } from '../../src/log/log-format.js';
 
 process.env.TZ = 'UTC';
 
@@ -103,4 +104,7 @@ t.test('a JSON layout makes lines that parse, whatever the message', async (t) =
   t.same(JSON.parse(print(pattern)), { Level: 'warning', Message: record.message, Where: { Logger: 'upstream' } });
   t.throws(() => jsonLogPattern({ Message: '%v' }), /%v is unavailable for JSON/);
   t.throws(() => jsonLogPattern({ Message: '%_' }), /%_ is unavailable for JSON/);
+  t.throws(() => jsonLogPattern({ Message: '%-80v' }), /%v is unavailable for JSON/);
+  t.throws(() => jsonLogPattern({ Message: '%80!j' }), /may cut an escape/);
+  t.equal(jsonLogPattern({ Message: '%%v' }), '{"Message":"%%v"}');
 });

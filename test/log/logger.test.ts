@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
+import type { LevelOverride } from '../../src/log/level-rules.js';
 import { Level } from '../../src/log/levels.js';
 import {
   getLogger,
@@ -14,9 +15,7 @@ import {
   loggerStates,
   parseComponentLevels,
   reopenLog,
-  setComponentLevel,
-  setFileLevel,
-  setLevel,
+  setLevelRules,
 } from '../../src/log/logger.js';
 
 const moduleUrl = new URL('../../src/log/logger.js', import.meta.url).href;
@@ -51,13 +50,14 @@ t.test('a message is printed from its level on, by every logger of the component
   const upstream = getLogger('upstream');
   main.debug('hidden');
   main.info('shown');
-  setComponentLevel('upstream', Level.Trace);
+  const components = [{ component: 'upstream', level: Level.Trace }] as const;
+  setLevelRules({ level: Level.Info, components, overrides: [] });
   upstream.trace('deep');
   main.trace('hidden');
-  setLevel(Level.Error);
+  setLevelRules({ level: Level.Error, components: [], overrides: [] });
   upstream.warning('hidden');
   upstream.critical('last');
-  setLevel(Level.Off);
+  setLevelRules({ level: Level.Off, components: [], overrides: [] });
   upstream.critical('hidden');
   t.same(log.lines(), ['info main shown', 'trace upstream deep', 'critical upstream last']);
 });
@@ -150,16 +150,23 @@ t.test('fine-grain logging has a level for each file, by pattern', async (t) => 
   const log = logTo({ fineGrain: true, format: '%n %v' });
   const logger = getLogger('main');
   t.ok(loggerStates().some(({ name, level }) => name === 'test/log/logger.test.js' && level === Level.Info));
-  setFileLevel('logg?r', Level.Debug);
+  const set = (...overrides: LevelOverride[]) => setLevelRules({ level: Level.Info, components: [], overrides });
+  set({ pattern: 'logg?r', level: Level.Debug });
   logger.debug('by name');
-  setFileLevel('test/l*/*', Level.Trace);
-  logger.trace('by path');
-  setFileLevel('other*', Level.Off);
-  logger.trace('not meant');
-  setFileLevel('*', Level.Off);
+  set({ pattern: 'logger.test.js', level: Level.Debug });
+  logger.debug('by whole name');
+  set(
+    { pattern: 'other*', level: Level.Off },
+    { pattern: 'test/l*/*', level: Level.Trace },
+    { pattern: '*', level: Level.Off },
+  );
+  logger.trace('by path, the first that matches');
+  set({ component: 'main', level: Level.Off });
   logger.critical('hidden');
+  set();
+  logger.debug('hidden again');
   const file = 'test/log/logger.test.js';
-  t.same(log.lines(), [`${file} by name`, `${file} by path`, `${file} not meant`]);
+  t.same(log.lines(), [`${file} by name`, `${file} by whole name`, `${file} by path, the first that matches`]);
 });
 
 t.test('lines of several threads never mix, and none is lost when a thread ends', async (t) => {

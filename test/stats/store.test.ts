@@ -58,6 +58,17 @@ t.test('a scope exists at 0 before traffic, and counts are summed over all threa
   t.equal(store.value('cluster.a.rq_total'), 1);
 });
 
+t.test('what configuration names with colons and line ends has neither in the names of its stats', async (t) => {
+  const { store } = storeWith(1);
+  const ref = store.addScope('cluster.http://a:80\n.', Cluster);
+  store.scope(ref).increment(Cluster.at.cx_total);
+  store.own.dynamicCounter(ref.prefix, 'rq_200').increment();
+  t.equal(store.value('cluster.http_a_80_.cx_total'), 1);
+  t.equal(store.value('cluster.http_a_80_.rq_200'), 1);
+  store.removeScope(ref);
+  t.equal(store.value('cluster.http_a_80_.cx_total'), undefined);
+});
+
 t.test('a scope that is added twice is shared until it is removed twice', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'http.ingress.');
@@ -158,6 +169,16 @@ t.test('resetting sets counters to 0 and leaves gauges, histograms and "used" al
   ok.increment();
   t.equal(store.value('cluster.a.cx_total'), 1);
   t.equal(store.value('cluster.a.upstream_rq_200'), 1);
+});
+
+t.test('very many counters are reset in steps', async (t) => {
+  const { store } = storeWith(1);
+  const refs = Array.from({ length: 20_000 }, (_, i) => store.addScope(`cluster.c${i}.`, Cluster));
+  for (const ref of refs) store.scope(ref).increment(Cluster.at.cx_total);
+  store.own.dynamicCounter('cluster.c0.', 'rq_200').increment();
+  t.ok([...store.resetInSteps()].length > 1);
+  t.ok(refs.every((ref) => store.valueOf(ref, Cluster.at.cx_total) === 0));
+  t.equal(store.value('cluster.c0.rq_200'), 0);
 });
 
 t.test('a stat counts as used once it was touched, a gauge also when it is 0 again', async (t) => {

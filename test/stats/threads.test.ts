@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { StatsReader } from '../../src/stats/reader.js';
-import { renderText } from '../../src/stats/render-text.js';
+import { StatsReader } from '../../src/stats/read/reader.js';
+import { renderText } from '../../src/stats/render/render-text.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { Counted, type CountingTask } from './counting-thread.js';
 

@@ -92,7 +92,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
       { maxConnections: 1, maxRetries: 3 },
     ],
     trackRemaining: [false, true],
-    loadBalancer: { policy: 'least_request', choiceCount: 5, activeRequestBias: 0 },
+    loadBalancer: { policy: 'least_request', choiceCount: 5, activeRequestBias: { runtimeKey: 'x', value: 0 } },
     health: { panicThreshold: 0, overprovisioning: 200 },
   });
   t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);

@@ -1,15 +1,26 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { ClusterLimits, DEFAULT_THRESHOLDS, LimitKind, limitWord, Priority } from '../../src/upstream/limits.js';
+import { Runtime } from '../../src/runtime/runtime.js';
+import {
+  ClusterLimits,
+  DEFAULT_THRESHOLDS,
+  LimitKind,
+  limitWord,
+  Priority,
+  RuntimeThresholds,
+} from '../../src/upstream/limits.js';
 import { HOST_WORDS, HostWord, SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { setValues } from '../runtime/values.js';
 
 const THRESHOLDS = { ...DEFAULT_THRESHOLDS, maxRequests: 2, maxRetries: 0 };
 
 t.test('a breaker gives out as many as its threshold, each kind and priority for itself', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const block = owner.allocateCluster();
-  const limits = new ClusterLimits(new SharedWords(owner.handle(0)), block, [THRESHOLDS, DEFAULT_THRESHOLDS]);
+  const runtime = new Runtime();
+  const thresholds = new RuntimeThresholds('api.example', [THRESHOLDS, DEFAULT_THRESHOLDS], runtime);
+  const limits = new ClusterLimits(new SharedWords(owner.handle(0)), block, thresholds);
   t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
   t.notOk(limits.isOpen(LimitKind.Requests, Priority.Default));
   t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
@@ -23,8 +34,14 @@ t.test('a breaker gives out as many as its threshold, each kind and priority for
   t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
   limits.acquire(LimitKind.Requests, Priority.Default);
   t.equal(owner.read(limitWord(block, LimitKind.Requests, Priority.Default)), 3);
-  limits.setThresholds(Priority.Default, { ...THRESHOLDS, maxRequests: 4_294_967_295 });
-  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the largest threshold of the configuration');
+  t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default));
+  setValues(runtime, { 'circuit_breakers.api.example.default.max_requests': '4294967295' });
+  t.ok(
+    limits.tryAcquire(LimitKind.Requests, Priority.Default),
+    'runtime raises a threshold as far as there are numbers',
+  );
+  setValues(runtime, {});
+  t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the configuration holds again');
 });
 
 t.test('blocks do not overlap, and are given out again only when no worker can hold them', async (t) => {
@@ -56,11 +73,11 @@ t.test('blocks do not overlap, and are given out again only when no worker can h
 const CONTENDER = `
   const { workerData, parentPort } = require('node:worker_threads');
   import(workerData.words).then(async ({ SharedWords }) => {
-    const { ClusterLimits } = await import(workerData.limits);
+    const { ClusterLimits, RuntimeThresholds } = await import(workerData.limits);
     const { Random } = await import(workerData.random);
     const shared = new SharedWords(workerData.handle);
     const thresholds = { maxConnections: 1, maxPendingRequests: 1, maxRequests: workerData.limit, maxRetries: 1 };
-    const limits = new ClusterLimits(shared, workerData.block, [thresholds, thresholds]);
+    const limits = new ClusterLimits(shared, workerData.block, new RuntimeThresholds('c', [thresholds, thresholds]));
     const granted = new Int32Array(workerData.granted);
     const random = new Random(workerData.seed);
     let held = 0, over = 0, grants = 0, refusals = 0;

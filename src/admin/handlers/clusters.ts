@@ -2,11 +2,11 @@
 
 import type { AdminHandler } from '../admin-handler.js';
 import type { ClusterView } from '../admin-services.js';
-import { clustersJson } from '../clusters-json.js';
-import { clustersText } from '../clusters-text.js';
+import { clustersJson } from '../clusters/clusters-json.js';
+import { clustersText } from '../clusters/clusters-text.js';
 import { JSON_TYPE } from '../json.js';
-import { nameFilter } from '../name-filter.js';
-import { textPieces } from '../text-pieces.js';
+import { nameFilter } from '../stats/name-filter.js';
+import { textPieces } from '../stats/text-pieces.js';
 
 export const clusters: AdminHandler = {
   path: '/clusters',
@@ -18,13 +18,14 @@ export const clusters: AdminHandler = {
   ],
   handle({ query }, services) {
     const wanted = selected(services.clusters(), nameFilter(query));
-    const reader = services.stats.reader();
+    const { stats } = services;
     // A format that it does not know is text: so have scripts always been answered.
-    if (query.get('format') !== 'json') return { body: textPieces(clustersText(wanted, reader)) };
-    return { contentType: JSON_TYPE, body: textPieces(clustersJson(wanted, reader)) };
+    if (query.get('format') !== 'json') return { body: textPieces(clustersText(wanted, stats)) };
+    return { contentType: JSON_TYPE, body: textPieces(clustersJson(wanted, stats)) };
   },
 };
 
+/** Undefined in the place of those that are passed over. */
 function* selected(views: Iterable<ClusterView>, isWanted: ((name: string) => boolean) | undefined) {
-  for (const view of views) if (isWanted === undefined || isWanted(view.spec.name)) yield view;
+  for (const view of views) yield isWanted === undefined || isWanted(view.spec.name) ? view : undefined;
 }

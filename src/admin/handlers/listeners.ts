@@ -4,7 +4,7 @@ import { addressText } from '../../io/address.js';
 import type { AdminHandler } from '../admin-handler.js';
 import type { ListenerView } from '../admin-services.js';
 import { addressJson, JSON_TYPE, type JsonObject, prettyJson, prettyList } from '../json.js';
-import { textPieces } from '../text-pieces.js';
+import { textPieces } from '../stats/text-pieces.js';
 
 export const listeners: AdminHandler = {
   path: '/listeners',

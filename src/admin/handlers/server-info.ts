@@ -1,6 +1,6 @@
 // GET /server_info: which server this is and with what options it runs (envoy.admin.v3.ServerInfo).
 
-import { releaseNumber } from '../../common/version.js';
+import type { Node } from '../../config/generated/api.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { JSON_TYPE, type JsonObject, prettyJson } from '../json.js';
 
@@ -16,8 +16,7 @@ export const serverInfo: AdminHandler = {
       state: services.state(),
       hot_restart_version: services.hotRestartVersion,
       command_line_options: services.commandLineOptions as JsonObject,
-      // Unlike elsewhere, fields with their default value are printed.
-      node: { ...defaultNode(), ...(services.node as JsonObject) },
+      node: nodeJson(services.node),
       uptime_current_epoch: `${Math.floor(currentEpoch)}s`,
       uptime_all_epochs: `${Math.floor(allEpochs)}s`,
     };
@@ -25,19 +24,16 @@ export const serverInfo: AdminHandler = {
   },
 };
 
-function defaultNode(): JsonObject {
-  const [major = 0, minor = 0, patch = 0] = releaseNumber()
-    .split(/[.-]/)
-    .map((part) => Number.parseInt(part, 10));
+/** Unlike elsewhere, fields with their default value are printed. */
+function nodeJson(node: Node): JsonObject {
   return {
     id: '',
     cluster: '',
-    user_agent_name: 'baton',
-    user_agent_build_version: { version: { major_number: major, minor_number: minor, patch }, metadata: {} },
     metadata: {},
     dynamic_parameters: {},
-    extensions: [],
     client_features: [],
     listening_addresses: [],
+    ...(node as JsonObject),
+    extensions: (node.extensions ?? []).map((extension) => ({ disabled: false, ...(extension as JsonObject) })),
   };
 }

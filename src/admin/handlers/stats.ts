@@ -1,17 +1,45 @@
 // GET /stats: everything that is counted, in several formats.
 
-import type { StatsReader } from '../../stats/reader.js';
-import { renderJson } from '../../stats/render-json.js';
-import { renderText } from '../../stats/render-text.js';
-import { type AdminHandler, type AdminResponse, Refusal } from '../admin-handler.js';
+import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
+import type { AdminServices } from '../admin-services.js';
+import { requireHtml } from '../html/page.js';
+import { activeStatsPage, statsPage } from '../html/stats-page.js';
 import { JSON_TYPE } from '../json.js';
-import { FILTER, SELECTION_PARAMETERS, type StatsParameters, statsParameters, USED_ONLY } from '../stats-parameters.js';
+import { statsBody } from '../render/stats-body.js';
+import { monitoringAnswer } from '../stats/monitoring-answer.js';
+import {
+  FILTER,
+  HISTOGRAM_BUCKETS,
+  histogramBuckets,
+  SELECTION_PARAMETERS,
+  statsQuery,
+  USED_ONLY,
+} from '../stats/stats-parameters.js';
 
-/** The formats by the name that asks for them; without one it is text. */
-const FORMATS: { readonly [format: string]: (reader: StatsReader, parameters: StatsParameters) => AdminResponse } = {
-  text: (reader, parameters) => ({ body: renderText(reader, parameters) }),
-  json: (reader, parameters) => ({ contentType: JSON_TYPE, body: renderJson(reader, parameters) }),
+type Answer = (request: AdminRequest, services: AdminServices) => Promise<AdminResponse>;
+
+const textAnswer: Answer = async ({ query }, services) => ({
+  body: await statsBody(services, { ...statsQuery(query), form: 'text', histogramBuckets: histogramBuckets(query) }),
+});
+
+/** The formats by the name that asks for them; without one it is text. Forms begin with the first one. */
+const FORMATS: { readonly [format: string]: Answer } = {
+  html: async (request, services) => {
+    requireHtml('HTML');
+    const { body } = await textAnswer(request, services);
+    return statsPage(stats, request.query, body);
+  },
+  'active-html': async ({ query }) => activeStatsPage(stats, query),
+  text: textAnswer,
+  json: async ({ query }, services) => ({
+    contentType: JSON_TYPE,
+    body: await statsBody(services, { ...statsQuery(query), form: 'json', histogramBuckets: histogramBuckets(query) }),
+  }),
+  monitoring: monitoringAnswer,
 };
+
+/** Envoy's names of formats. */
+const ALIASES: { readonly [format: string]: string } = { prometheus: 'monitoring' };
 
 export const stats: AdminHandler = {
   path: '/stats',
@@ -22,14 +50,14 @@ export const stats: AdminHandler = {
     FILTER,
     { name: 'format', help: 'Format to use', choices: Object.keys(FORMATS) },
     ...SELECTION_PARAMETERS,
+    HISTOGRAM_BUCKETS,
   ],
-  handle({ query }, services) {
-    const parameters = statsParameters(query);
-    const format = query.get('format') ?? 'text';
+  handle(request, services) {
+    const asked = request.query.get('format') ?? 'text';
+    const format = Object.hasOwn(ALIASES, asked) ? ALIASES[asked]! : asked;
     if (!Object.hasOwn(FORMATS, format)) {
-      throw new Refusal(400, `usage: /stats?format=(${Object.keys(FORMATS).join('|')})\n\n`);
+      throw new Refusal(400, 'usage: /stats?format=(html|active-html|json|monitoring|text)\n\n');
     }
-    if (services.flushesStatsOnAdmin) services.flushStats();
-    return FORMATS[format]!(services.stats.reader(), parameters);
+    return FORMATS[format]!(request, services);
   },
 };

@@ -1,9 +1,11 @@
 // Clusters: unique names, and endpoints that fit the way they are discovered.
 
-import { isIP } from 'node:net';
+import { durationMs } from '../../common/duration.js';
 import type { Cluster, Endpoint } from '../generated/api.js';
-import type { Path } from '../path.js';
-import type { Problems } from '../problems.js';
+import type { Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
+import { checkPipe, checkStream, isPlainIp } from './addresses.js';
+import { checkGrpcCluster, speaksHttp2 } from './grpc-clusters.js';
 import { checkUnique } from './names.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
@@ -21,11 +23,16 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
 }
 
 function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address;
+  checkStream(source, [...path, 'upstream_bind_config', 'source_address'], problems);
+  checkOptions(cluster, path, problems);
+  if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
-  if (!cluster.load_assignment) {
-    if (!problems.has([...path, 'load_assignment']) && !isTypeWrong) {
-      problems.error(path, `a cluster of type ${type} needs a load_assignment`);
+  // Others may have none: whoever asks such a cluster is told that it has no healthy host.
+  if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
+    if (!problems.has([...path, 'load_assignment'])) {
+      problems.error(path, 'a cluster of type LOGICAL_DNS needs a load_assignment');
     }
     return;
   }
@@ -48,15 +55,32 @@ function endpointsOf(cluster: Cluster, path: Path): { readonly endpoint: Endpoin
   );
 }
 
+/** What the schema cannot say of one cluster's own fields. */
+function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address?.address;
+  if (source !== undefined && !isPlainIp(source)) {
+    problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
+  }
+  const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
+  if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
+    problems.error(
+      [...path, 'dns_failure_refresh_rate', 'max_interval'],
+      'max_interval must be greater than or equal to base_interval',
+    );
+  }
+}
+
 function checkEndpoint(type: string, isTypeWrong: boolean, endpoint: Endpoint, path: Path, problems: Problems): void {
   const { address } = endpoint;
   if (!address) {
     if (!problems.has([...path, 'address'])) problems.error(path, 'an endpoint needs an address');
     return;
   }
+  checkStream(address.socket_address, [...path, 'address', 'socket_address'], problems);
+  checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
   if (type === 'STATIC') {
     const host = address.socket_address?.address;
-    if (host === undefined || isIP(host) !== 0 || isTypeWrong) return;
+    if (host === undefined || isPlainIp(host) || isTypeWrong) return;
     problems.error(
       [...path, 'address', 'socket_address', 'address'],
       `malformed IP address: ${host}. Consider setting the cluster's type to 'STRICT_DNS' or 'LOGICAL_DNS'`,

@@ -2,14 +2,25 @@
 
 import type { ExtensionCatalog } from '../extension.js';
 import type { Bootstrap } from '../generated/api.js';
-import type { Problems } from '../problems.js';
+import type { Problems } from '../text/problems.js';
+import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters.js';
+import { speaksHttp2 } from './grpc-clusters.js';
 import { checkListeners } from './listeners.js';
+import { checkRuntime } from './runtime.js';
+import { checkStatsSinks } from './stats-sinks.js';
 
 /** Checks a bootstrap whose messages are right each by itself. */
 export function checkBootstrap(bootstrap: Bootstrap, catalog: ExtensionCatalog, problems: Problems): void {
   const clusters = bootstrap.static_resources?.clusters ?? [];
+  checkRuntime(bootstrap.layered_runtime, problems);
   checkClusters(clusters, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
-  checkListeners(bootstrap.static_resources?.listeners ?? [], { catalog, problems, clusters: known });
+  const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
+  const around = { catalog, problems, clusters: known, http2Clusters: new Set(http2) };
+  checkListeners(bootstrap.static_resources?.listeners ?? [], around);
+  checkStatsSinks(bootstrap.stats_sinks ?? [], around);
+  const address = bootstrap.admin?.address?.socket_address;
+  checkStream(address, ['admin', 'address', 'socket_address'], problems);
+  checkBindable(bootstrap.admin?.address, ['admin', 'address'], problems);
 }

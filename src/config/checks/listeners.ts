@@ -1,9 +1,10 @@
 // Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
 
-import { isIP } from 'node:net';
-import { unpack } from '../any.js';
 import type { Any, Filter, HttpFilter, Listener } from '../generated/api.js';
-import type { Path } from '../path.js';
+import { unpack } from '../schema/any.js';
+import type { Path } from '../text/path.js';
+import { checkBindable, checkStream } from './addresses.js';
+import { checkHttpFilters, checkRouteFilters } from './http-filters.js';
 import { checkUnique } from './names.js';
 import { checkClusterName, checkRoutes } from './routes.js';
 import type { Surroundings } from './surroundings.js';
@@ -32,10 +33,11 @@ function addressOf(listener: Listener): string | undefined {
 
 function checkListener(listener: Listener, path: Path, around: Surroundings): void {
   const { problems } = around;
-  const host = listener.address?.socket_address?.address;
-  if (host !== undefined && isIP(host) === 0) {
-    problems.error([...path, 'address', 'socket_address', 'address'], `malformed IP address: ${host}`);
+  checkBindable(listener.address, [...path, 'address'], problems);
+  if ((listener.tcp_backlog_size ?? 0) > MAX_BACKLOG) {
+    problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
   }
+  checkStream(listener.address?.socket_address, [...path, 'address', 'socket_address'], problems);
   if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
   if (!listener.filter_chains && !problems.has([...path, 'filter_chains'])) {
     problems.error(path, `no filter chains specified`);
@@ -72,14 +74,20 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
         `heads of more than ${MAX_HEAD_KB} KiB are not implemented`,
       );
     }
+    checkHttpFilters(manager, path, around);
+    checkRouteFilters(manager, path, around);
     if (manager.route_config) checkRoutes(manager.route_config, [...path, 'route_config'], around);
   }
   const proxy = unpack(config, TCP_PROXY);
+  if (proxy?.cluster === '') around.problems.error([...path, 'cluster'], 'it must not be empty');
   if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around);
   proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
     checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around);
   });
 }
+
+/** The kernel takes a signed number. */
+const MAX_BACKLOG = 2 ** 31 - 1;
 
 /** A head is held in one block of a worker's memory. */
 const MAX_HEAD_KB = 64;

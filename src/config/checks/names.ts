@@ -1,7 +1,7 @@
 // Names that may be given only once.
 
-import { formatPath, type Path } from '../path.js';
-import type { Problems } from '../problems.js';
+import { formatPath, type Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
 
 /** Reports each name that an earlier element of the list has; empty names do not count. */
 export function checkUnique(

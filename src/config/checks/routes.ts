@@ -2,7 +2,7 @@
 
 import { didYouMean } from '../../common/suggest.js';
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
-import type { Path } from '../path.js';
+import type { Path } from '../text/path.js';
 import { checkUnique } from './names.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -20,8 +20,12 @@ export function checkRoutes(routes: RouteConfiguration, path: Path, around: Surr
   });
 }
 
-/** Reports a route's cluster that no cluster has as its name. */
-export function checkClusterName(name: string | undefined, path: Path, { clusters, problems }: Surroundings): void {
+/** Reports a route's cluster that no cluster has as its name, or that traffic cannot go to. */
+export function checkClusterName(name: string | undefined, path: Path, around: Surroundings): void {
+  const { clusters, http2Clusters, problems } = around;
+  if (name !== undefined && http2Clusters.has(name)) {
+    problems.error(path, `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`);
+  }
   if (name === undefined || name === '' || clusters.has(name)) return;
   problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
 }

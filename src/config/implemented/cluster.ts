@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { ALL, type ImplementedTable, refused } from './table.js';
+import { ALL, accepted, type ImplementedTable } from './table.js';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -20,10 +20,10 @@ export const CLUSTER: ImplementedTable = {
     dns_lookup_family: true,
     upstream_bind_config: true,
     least_request_lb_config: true,
-    round_robin_lb_config: true,
+    round_robin_lb_config: accepted('its fields are of slow start, which is not implemented'),
     common_lb_config: true,
     metadata: true,
-    http2_protocol_options: refused('upstreams are spoken to in HTTP/1.1'),
+    http2_protocol_options: true,
   },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },
@@ -39,7 +39,10 @@ export const CLUSTER: ImplementedTable = {
     track_remaining: true,
   },
   'envoy.config.core.v3.BindConfig': { source_address: true },
-  'envoy.config.endpoint.v3.ClusterLoadAssignment': { cluster_name: true, endpoints: true },
+  'envoy.config.endpoint.v3.ClusterLoadAssignment': {
+    cluster_name: accepted('the cluster that holds it has a name of its own'),
+    endpoints: true,
+  },
   'envoy.config.endpoint.v3.LocalityLbEndpoints': {
     locality: true,
     lb_endpoints: true,
@@ -57,5 +60,9 @@ export const CLUSTER: ImplementedTable = {
     common_http_protocol_options: true,
     explicit_http_config: true,
   },
-  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': { http_protocol_options: true },
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
+    http_protocol_options: true,
+    http2_protocol_options: true,
+  },
+  'envoy.config.core.v3.Http2ProtocolOptions': {},
 };

@@ -4,27 +4,40 @@ import { ALL, accepted, type ImplementedTable } from './table.js';
 
 export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Address': { socket_address: true, pipe: true },
-  'envoy.config.core.v3.SocketAddress': { protocol: ['TCP'], address: true, port_value: true, ipv4_compat: true },
+  'envoy.config.core.v3.SocketAddress': {
+    protocol: ['TCP', 'UDP'],
+    address: true,
+    port_value: true,
+    ipv4_compat: true,
+  },
   'envoy.config.core.v3.Pipe': ALL,
   'envoy.config.core.v3.Locality': ALL,
-  'envoy.config.core.v3.Metadata': { filter_metadata: true },
+  'envoy.config.core.v3.Metadata': {
+    filter_metadata: accepted('it is data for filters and load balancers that read it, and none of this build does'),
+  },
   'envoy.config.core.v3.DataSource': {
     filename: true,
     inline_bytes: true,
     inline_string: true,
     environment_variable: true,
   },
-  'envoy.config.core.v3.HeaderValue': { key: true, value: true },
+  'envoy.config.core.v3.HeaderValue': { key: true, value: true, raw_value: true },
   'envoy.config.core.v3.HeaderValueOption': ALL,
-  'envoy.config.core.v3.RuntimeFractionalPercent': {
-    default_value: true,
-    runtime_key: accepted('no runtime layer can be configured yet, so the default value always applies'),
-  },
-  'envoy.config.core.v3.RuntimeDouble': {
-    default_value: true,
-    runtime_key: accepted('no runtime layer can be configured yet, so the default value always applies'),
-  },
+  'envoy.config.core.v3.RuntimeFractionalPercent': ALL,
+  'envoy.config.core.v3.RuntimeDouble': ALL,
   'envoy.type.v3.FractionalPercent': ALL,
+  'envoy.config.core.v3.HttpService': ALL,
+  'envoy.config.core.v3.HttpUri': ALL,
+  'envoy.config.core.v3.GrpcService': { envoy_grpc: true, google_grpc: true, timeout: true, initial_metadata: true },
+  'envoy.config.core.v3.GrpcService.EnvoyGrpc': {
+    cluster_name: true,
+    authority: true,
+    max_receive_message_length: true,
+  },
+  'envoy.config.core.v3.GrpcService.GoogleGrpc': {
+    target_uri: true,
+    stat_prefix: accepted('calls of gRPC services are not counted by themselves'),
+  },
   'envoy.type.v3.Percent': ALL,
   'envoy.type.v3.Int64Range': ALL,
   'envoy.type.matcher.v3.StringMatcher': {

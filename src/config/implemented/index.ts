@@ -7,6 +7,8 @@ import { COMMON } from './common.js';
 import { HTTP } from './http.js';
 import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
+import { STATS } from './stats.js';
+import { STATS_SINKS } from './stats-sinks.js';
 import { ALL, type FieldRow, type ImplementedTable, type MessageRows } from './table.js';
 
 /** Everything that the rooms of this build implement; extensions add their own rows in the catalog. */
@@ -18,7 +20,14 @@ export const IMPLEMENTED: ImplementedTable = {
   ...ROUTE,
   ...CLUSTER,
   ...ACCESS_LOG,
+  ...STATS,
+  ...STATS_SINKS,
 };
+
+/** The table with what extensions implement of their own messages. */
+export function implementedBy(extensions: readonly { readonly implemented?: ImplementedTable }[]): ImplementedTable {
+  return Object.assign({}, IMPLEMENTED, ...extensions.map((extension) => extension.implemented));
+}
 
 /** A row whatever its field. */
 export type AnyRow = FieldRow<string>;

@@ -16,6 +16,8 @@ export const LISTENER: ImplementedTable = {
     freebind: true,
     transparent: true,
     bind_to_port: true,
+    drain_type: true,
+    ignore_global_conn_limit: true,
     metadata: true,
   },
   'envoy.config.listener.v3.FilterChain': {

@@ -83,7 +83,7 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteAction.UpgradeConfig': { upgrade_type: true, enabled: true },
   'envoy.config.route.v3.RedirectAction': ALL,
   'envoy.config.route.v3.DirectResponseAction': ALL,
-  'envoy.config.route.v3.WeightedCluster': { clusters: true, total_weight: true },
+  'envoy.config.route.v3.WeightedCluster': { clusters: true, total_weight: true, runtime_key_prefix: true },
   'envoy.config.route.v3.WeightedCluster.ClusterWeight': {
     name: true,
     weight: true,

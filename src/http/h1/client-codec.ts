@@ -2,7 +2,7 @@
 
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
-import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
 import { contentLengthOf, saysChunked } from './framing.js';
@@ -17,6 +17,8 @@ export interface H1ClientEvents {
    * has to be closed; with it, newStream() may be called at once.
    */
   onStreamComplete(reusable: boolean): void;
+  /** A response says that the server closes the connection behind it. */
+  onCloseNotice?(): void;
   /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
   onProtocolError(error: CodecError): void;
   /** The server has ended its direction, and everything before that was handled: the connection has to be closed. */
@@ -129,7 +131,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     } else {
       // Refused tunnels end the request: nothing was sent behind its head.
       if (this.writing === Writing.Raw) this.writing = Writing.Complete;
-      if (head.close) this.#canReuse = false;
+      if (head.close) {
+        this.#canReuse = false;
+        this.#events.onCloseNotice?.();
+      }
       const hasBody = this.#readBody(head);
       decoder.onHeaders(head, !hasBody);
       if (!hasBody && !this.isClosed) this.onReadComplete();

@@ -6,7 +6,7 @@
 
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseDecoder } from '../codec.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { Char } from './characters.js';
 import { BODY_END_BYTES, ChunkedDecoder, ChunkState, endsBody, sendChunk } from './chunked.js';
 import { codecError, H1Error } from './errors.js';
@@ -188,6 +188,19 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** Bytes that were received and wait: an unfinished head, or what cannot be handled yet. */
   get bufferedBytes(): number {
     return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0);
+  }
+
+  /** A copy of them, in order. */
+  copyBuffered(): Uint8Array {
+    const copy = new Uint8Array(this.bufferedBytes);
+    const { bytes } = this.memory;
+    let at = this.#reader?.kept ?? 0;
+    if (at > 0) copy.set(bytes.subarray(this.#reader!.keptAt, this.#reader!.keptAt + at));
+    for (const { start, end } of this.held?.ranges() ?? []) {
+      copy.set(bytes.subarray(start, end), at);
+      at += end - start;
+    }
+    return copy;
   }
 
   /** The connection is gone: releases everything. A stream that is not over learns it from onReset(); nothing else follows. */

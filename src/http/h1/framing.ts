@@ -1,7 +1,7 @@
 // The two fields that tell where a body ends (RFC 9112 sections 6.1 and 6.2), read literally.
 
 import { ConnectionHeader, equalsFolded } from '../../common/header-names.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { Char } from './characters.js';
 import { H1Error } from './errors.js';
 

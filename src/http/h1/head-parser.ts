@@ -11,7 +11,7 @@ import {
   OTHER_HEADER,
 } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
-import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { isAuthority, Port } from './authority.js';
 import { Char, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';

@@ -2,7 +2,7 @@
 // the finished HeaderBlock takes over.
 
 import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { H1Error } from './errors.js';
 import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
 
@@ -20,6 +20,11 @@ export class HeadReader {
   /** Bytes that were kept of an unfinished head. */
   get kept(): number {
     return this.#used;
+  }
+
+  /** Where they stand. */
+  get keptAt(): number {
+    return this.#block;
   }
 
   /**

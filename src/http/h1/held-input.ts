@@ -27,6 +27,11 @@ export class HeldInput {
     return sum;
   }
 
+  /** The ranges in order, as [start, end). */
+  *ranges(): IterableIterator<Readonly<Segment>> {
+    yield* this.#segments;
+  }
+
   /** The oldest bytes are [front.start, front.end). */
   get front(): Readonly<Segment> {
     return this.#segments[0]!;

@@ -3,7 +3,7 @@
 
 import { ConnectionHeader } from '../../common/header-names.js';
 import type { ByteSink } from '../codec.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import type { Line } from './lines.js';
 import type { H1Shared } from './shared.js';
 

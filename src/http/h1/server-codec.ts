@@ -2,7 +2,7 @@
 
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
-import { BodyKind, type HeaderBlock, Method } from '../header-block.js';
+import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { contentLengthOf, saysChunked } from './framing.js';
 import { HeadKind, type HeadLimits } from './head-parser.js';
@@ -50,6 +50,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   #minorVersion = 1;
   /** No request follows the one that is being answered. */
   #isLast = false;
+  #holdsRequests = false;
 
   constructor(
     memory: Memory,
@@ -64,6 +65,22 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   /** A request has begun and its answer is not complete. */
   get hasStream(): boolean {
     return this.decoder !== undefined;
+  }
+
+  /** Between two requests, neither of which the client has given up: whatever is buffered belongs to the next. */
+  get isBetweenRequests(): boolean {
+    return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
+  }
+
+  /** No request begins until startRequests(). */
+  holdRequests(): void {
+    this.#holdsRequests = true;
+  }
+
+  startRequests(): void {
+    if (!this.#holdsRequests) return;
+    this.#holdsRequests = false;
+    this.goOn();
   }
 
   /** Tells a client that waits with its body (Expect) to send it. */
@@ -147,7 +164,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
 
   protected override canStart(): boolean {
     // Answers that the client does not read must not pile up.
-    return !this.isBlocked;
+    return !this.isBlocked && !this.#holdsRequests;
   }
 
   protected override onSurplus(): boolean {

@@ -1,7 +1,7 @@
 // What the HTTP/1 codecs of one thread share: header blocks, a spare head reader, and the lines that are always the same.
 
 import type { Memory } from '../../io/memory.js';
-import { HeaderBlockPool } from '../header-block.js';
+import { HeaderBlockPool } from '../headers/header-block.js';
 import { HeadReader } from './head-reader.js';
 import { Lines } from './lines.js';
 

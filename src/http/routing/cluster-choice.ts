@@ -3,29 +3,40 @@
 import { BatonError } from '../../common/errors.js';
 import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../config/generated/api.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from './route.js';
 import type { RouteChoice } from './route-entry.js';
 
-/** weighted_clusters: a route for each, in proportion. */
+/** weighted_clusters: a route for each, in proportion to the weights, which runtime may override one by one. */
 export class WeightedChoice<C> implements RouteChoice<C> {
   readonly #routes: Route<C>[] = [];
-  /** Sums of the weights up to and with each route. */
-  readonly #sums: number[] = [];
-  readonly #total: number;
+  readonly #runtime: Runtime;
+  readonly #weights: readonly RuntimeInteger[];
+  readonly #configured: readonly number[];
+  /** Sums of the weights up to and with each route, as of this version of runtime. */
+  #sums: readonly number[] = [];
+  #total = 0;
+  #version = -1;
 
   /** @throws BatonError when the weights make no sense; `where` is the path of the message in the configuration. */
   constructor(
     config: WeightedCluster,
     where: string,
+    runtime: Runtime,
     make: (weight: WeightedCluster_ClusterWeight, where: string) => Route<C>,
   ) {
-    let total = 0;
-    (config.clusters ?? []).forEach((weight, index) => {
-      total += weight.weight ?? 0;
+    const clusters = config.clusters ?? [];
+    this.#runtime = runtime;
+    this.#configured = clusters.map(({ weight }) => weight ?? 0);
+    const prefix = config.runtime_key_prefix;
+    this.#weights = clusters.map(({ name, weight }) =>
+      runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
+    );
+    clusters.forEach((weight, index) => {
       this.#routes.push(make(weight, `${where}.clusters[${index}]`));
-      this.#sums.push(total);
     });
+    const total = this.#configured.reduce((sum, weight) => sum + weight, 0);
     if (total === 0 || total > LARGEST_TOTAL) {
       const message = `the weights of the clusters add up to ${total}`;
       throw new BatonError('CONFIG_INVALID', message, { where, remedy: `give a sum between 1 and ${LARGEST_TOTAL}` });
@@ -34,14 +45,22 @@ export class WeightedChoice<C> implements RouteChoice<C> {
       const message = `the weights of the clusters add up to ${total}, not to ${config.total_weight}`;
       throw new BatonError('CONFIG_INVALID', message, { where: `${where}.total_weight` });
     }
-    this.#total = total;
   }
 
   choose(_headers: HeaderBlock, random: number): Route<C> {
+    if (this.#version !== this.#runtime.version) this.#update();
     const point = (mix(random) / TWO_TO_32) * this.#total;
     const sums = this.#sums;
     for (let i = 0; i < sums.length; i++) if (point < sums[i]!) return this.#routes[i]!;
     return this.#routes[this.#routes.length - 1]!;
+  }
+
+  /** Weights of runtime that add up to nothing leave no cluster to choose: then those of the configuration hold. */
+  #update(): void {
+    this.#version = this.#runtime.version;
+    this.#sums = runningSums(this.#weights.map((weight) => weight.value));
+    if (this.#sums.at(-1) === 0) this.#sums = runningSums(this.#configured);
+    this.#total = this.#sums.at(-1)!;
   }
 }
 
@@ -68,6 +87,11 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
 
 const TWO_TO_32 = 2 ** 32;
 const LARGEST_TOTAL = TWO_TO_32 - 1;
+
+function runningSums(weights: readonly number[]): number[] {
+  let sum = 0;
+  return weights.map((weight) => (sum += weight));
+}
 
 /** Another number from the same random one: a route's fraction has already looked at it. */
 function mix(random: number): number {

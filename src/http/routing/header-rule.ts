@@ -3,7 +3,7 @@
 import { BatonError } from '../../common/errors.js';
 import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { HeaderMatcher } from '../../config/generated/api.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { compileStringMatcher, regexRule, StringKind, StringRule } from './string-rule.js';
 
 const enum Test {

@@ -3,8 +3,8 @@
 import { headerKey } from '../../common/header-names.js';
 import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute } from '../../config/generated/api.js';
-import type { HeaderBlock } from '../header-block.js';
-import { beginLine, copyBytes, endLine } from '../header-line.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import { beginLine, copyBytes, endLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
 import type { PathRule } from './path-rule.js';
 import { byteText, regexText } from './regex-text.js';

@@ -5,7 +5,7 @@ import { FOLD } from '../../common/header-names.js';
 import { compileFullMatch, type Regex } from '../../common/regex.js';
 import type { RouteMatch } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { endsPath, pathEndOf } from '../query.js';
 import { regexText } from './regex-text.js';
 import { located } from './string-rule.js';

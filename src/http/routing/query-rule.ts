@@ -1,7 +1,7 @@
 // envoy.config.route.v3.QueryParameterMatcher: one condition on a query parameter, whose first value counts.
 
 import type { QueryParameterMatcher } from '../../config/generated/api.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { findQueryParameter, type QueryValue } from '../query.js';
 import { compileStringMatcher, type StringRule } from './string-rule.js';
 

@@ -3,7 +3,7 @@
 import { BatonError } from '../../common/errors.js';
 import { headerKey } from '../../common/header-names.js';
 import type { RedirectAction } from '../../config/generated/api.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { PathRewrite } from './path-rewrite.js';
 import type { PathRule } from './path-rule.js';
 import { byteText } from './regex-text.js';

@@ -3,6 +3,7 @@
 import { durationMs } from '../../common/duration.js';
 import { BatonError } from '../../common/errors.js';
 import type { RouteAction } from '../../config/generated/api.js';
+import { Runtime, type RuntimeInteger } from '../../runtime/runtime.js';
 import { compileHeaderRules, type HeaderRule } from './header-rule.js';
 
 /** Conditions of retry_on, a bit each. */
@@ -62,11 +63,11 @@ export class RetryPolicy {
   readonly headers: readonly HeaderRule[] | undefined;
   /** If set, only requests for which one of these holds are tried again. */
   readonly requestHeaders: readonly HeaderRule[] | undefined;
-  readonly baseIntervalMs: number;
-  readonly maxIntervalMs: number;
+  readonly #baseInterval: RuntimeInteger;
+  readonly #maxIntervalMs: number | undefined;
 
   /** @throws BatonError when the policy is invalid; `where` is its path in the configuration. */
-  constructor(config: RetryPolicyConfig, where: string) {
+  constructor(config: RetryPolicyConfig, where: string, runtime: Runtime = new Runtime()) {
     const { conditions, unknown } = parseRetryOn(config.retry_on ?? '');
     if (unknown.length > 0) {
       throw new BatonError('CONFIG_INVALID', `retry_on does not know '${unknown.join("', '")}'`, {
@@ -81,12 +82,24 @@ export class RetryPolicy {
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
     const backOff = config.retry_back_off;
-    this.baseIntervalMs = backOff?.base_interval === undefined ? DEFAULT_BASE_MS : wholeMs(backOff.base_interval);
-    this.maxIntervalMs = backOff?.max_interval === undefined ? this.baseIntervalMs * 10 : wholeMs(backOff.max_interval);
-    if (this.maxIntervalMs < this.baseIntervalMs) {
+    this.#baseInterval =
+      backOff?.base_interval === undefined
+        ? runtime.integer('upstream.base_retry_backoff_ms', DEFAULT_BASE_MS)
+        : runtime.integer(undefined, wholeMs(backOff.base_interval));
+    this.#maxIntervalMs = backOff?.max_interval === undefined ? undefined : wholeMs(backOff.max_interval);
+    if (this.#maxIntervalMs !== undefined && this.#maxIntervalMs < this.baseIntervalMs) {
       const message = 'max_interval must be greater than or equal to base_interval';
       throw new BatonError('CONFIG_INVALID', message, { where: `${where}.retry_back_off.max_interval` });
     }
+  }
+
+  /** The configuration's, else that of runtime. */
+  get baseIntervalMs(): number {
+    return Math.max(1, this.#baseInterval.value);
+  }
+
+  get maxIntervalMs(): number {
+    return this.#maxIntervalMs ?? this.baseIntervalMs * 10;
   }
 }
 

@@ -1,7 +1,7 @@
 // The retries of one request: what the policy and the request's own x-envoy-* headers allow, and what is left of it.
 
 import { headerKey, knownHeader, OTHER_HEADER } from '../../common/header-names.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { matchesAny } from './header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
 

@@ -1,9 +1,10 @@
 // One entry of a virtual host's routes: the conditions, and the route or routes behind them.
 
 import { knownHeader } from '../../common/header-names.js';
-import type { RouteMatch, RuntimeFractionalPercent } from '../../config/generated/api.js';
+import type { RouteMatch } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { Runtime, RuntimeFraction } from '../../runtime/runtime.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { compileHeaderRules, type HeaderRule, matchesAll } from './header-rule.js';
 import type { PathRule } from './path-rule.js';
 import { QueryRule } from './query-rule.js';
@@ -43,30 +44,30 @@ export class RouteConditions {
   readonly #headers: readonly HeaderRule[] | undefined;
   readonly #query: readonly QueryRule[];
   readonly #isGrpc: boolean;
-  /** The share of requests that match, as the bound of a random 32-bit number. */
-  readonly #randomBelow: number;
+  /** The share of requests that match; undefined: all. */
+  readonly #fraction: RuntimeFraction | undefined;
 
-  private constructor(match: RouteMatch, where: string) {
+  private constructor(match: RouteMatch, where: string, runtime: Runtime) {
     this.#headers = compileHeaderRules(match.headers, `${where}.headers`);
     this.#query = (match.query_parameters ?? []).map(
       (config, index) => new QueryRule(config, `${where}.query_parameters[${index}]`),
     );
     this.#isGrpc = match.grpc !== undefined;
-    this.#randomBelow = randomBound(match.runtime_fraction);
+    this.#fraction = match.runtime_fraction && runtime.fractionOf(match.runtime_fraction, {});
   }
 
   /** Undefined when the path is all that counts. */
-  static of(match: RouteMatch, where: string): RouteConditions | undefined {
+  static of(match: RouteMatch, where: string, runtime: Runtime): RouteConditions | undefined {
     const hasConditions =
       (match.headers?.length ?? 0) > 0 ||
       (match.query_parameters?.length ?? 0) > 0 ||
       match.grpc !== undefined ||
       match.runtime_fraction !== undefined;
-    return hasConditions ? new RouteConditions(match, where) : undefined;
+    return hasConditions ? new RouteConditions(match, where, runtime) : undefined;
   }
 
   hold(headers: HeaderBlock, random: number): boolean {
-    if (random >= this.#randomBelow) return false;
+    if (this.#fraction !== undefined && !this.#fraction.isHitBy(random)) return false;
     if (this.#isGrpc && !isGrpc(headers)) return false;
     if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
     for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
@@ -74,23 +75,9 @@ export class RouteConditions {
   }
 }
 
-const TWO_TO_32 = 2 ** 32;
 const CONTENT_TYPE = knownHeader('content-type');
 const GRPC = new TextEncoder().encode('application/grpc');
 const PLUS = 43;
-
-function randomBound(fraction: RuntimeFractionalPercent | undefined): number {
-  if (fraction === undefined) return TWO_TO_32;
-  const numerator = fraction.default_value?.numerator ?? 0;
-  switch (fraction.default_value?.denominator) {
-    case 'TEN_THOUSAND':
-      return (numerator / 10_000) * TWO_TO_32;
-    case 'MILLION':
-      return (numerator / 1_000_000) * TWO_TO_32;
-    default:
-      return (numerator / 100) * TWO_TO_32;
-  }
-}
 
 /** content-type: application/grpc, alone or with a "+suffix". */
 function isGrpc(headers: HeaderBlock): boolean {

@@ -1,7 +1,7 @@
 // What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
 
 import type { Any } from '../../config/generated/api.js';
-import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../header-mutations.js';
+import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../headers/header-mutations.js';
 
 /** A filter that typed_per_filter_config can speak to. */
 export interface RouteFilter {

@@ -9,6 +9,7 @@ import type {
   VirtualHost,
   VirtualHost_TlsRequirementType,
 } from '../../config/generated/api.js';
+import { Runtime } from '../../runtime/runtime.js';
 import { Priority } from '../../upstream/limits.js';
 import { ClusterByHeader, WeightedChoice } from './cluster-choice.js';
 import { directBody } from './direct-body.js';
@@ -35,6 +36,8 @@ export interface RouteTableOptions<C = unknown> {
   readonly readFile?: (path: string) => Uint8Array;
   /** Filters of the chain, in its order: Route.filterConfigs has the same. */
   readonly filters?: readonly RouteFilter[];
+  /** Absent: values that the configuration gives hold. */
+  readonly runtime?: Runtime;
 }
 
 export interface BuiltVirtualHost<C> {
@@ -70,6 +73,7 @@ class VirtualHostBuilder<C> {
   readonly #where: string;
   readonly #resolveCluster: ClusterResolver<C>;
   readonly #options: RouteTableOptions<C>;
+  readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
 
   constructor(
@@ -84,8 +88,11 @@ class VirtualHostBuilder<C> {
     this.#where = where;
     this.#resolveCluster = resolveCluster;
     this.#options = options;
+    this.#runtime = options.runtime ?? new Runtime();
     this.#retryPolicy =
-      host.retry_policy === undefined ? undefined : new RetryPolicy(host.retry_policy, `${where}.retry_policy`);
+      host.retry_policy === undefined
+        ? undefined
+        : new RetryPolicy(host.retry_policy, `${where}.retry_policy`, this.#runtime);
   }
 
   build(): BuiltVirtualHost<C> {
@@ -106,7 +113,11 @@ class VirtualHostBuilder<C> {
   #entry(route: RouteConfig, where: string): RouteEntry<C> {
     const match = route.match ?? {};
     const path = new PathRule(match, `${where}.match`);
-    return new RouteEntry(path, RouteConditions.of(match, `${where}.match`), this.#target(route, path, where));
+    return new RouteEntry(
+      path,
+      RouteConditions.of(match, `${where}.match`, this.#runtime),
+      this.#target(route, path, where),
+    );
   }
 
   #target(route: RouteConfig, path: PathRule, where: string): Route<C> | RouteChoice<C> {
@@ -146,7 +157,7 @@ class VirtualHostBuilder<C> {
       retryPolicy:
         action.retry_policy === undefined
           ? this.#retryPolicy
-          : new RetryPolicy(action.retry_policy, `${at}.retry_policy`),
+          : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
       upgrades: upgradesOf(action, at),
       priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
       autoHostRewrite: action.auto_host_rewrite ?? false,
@@ -161,23 +172,28 @@ class VirtualHostBuilder<C> {
       return new ClusterByHeader(action.cluster_header, make);
     }
     if (action.weighted_clusters !== undefined) {
-      return new WeightedChoice(action.weighted_clusters, `${at}.weighted_clusters`, (weight, weightWhere) => {
-        const places = [
-          { level: weight, where: weightWhere },
-          { level: route, where },
-        ];
-        const literal = weight.host_rewrite_literal;
-        return this.#toCluster(
-          {
-            ...settings,
-            ...this.#levels(places),
-            hostRewrite: literal
-              ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
-              : settings.hostRewrite,
-          },
-          weight.name ?? '',
-        );
-      });
+      return new WeightedChoice(
+        action.weighted_clusters,
+        `${at}.weighted_clusters`,
+        this.#runtime,
+        (weight, weightWhere) => {
+          const places = [
+            { level: weight, where: weightWhere },
+            { level: route, where },
+          ];
+          const literal = weight.host_rewrite_literal;
+          return this.#toCluster(
+            {
+              ...settings,
+              ...this.#levels(places),
+              hostRewrite: literal
+                ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
+                : settings.hostRewrite,
+            },
+            weight.name ?? '',
+          );
+        },
+      );
     }
     throw new BatonError('CONFIG_INVALID', 'a route action needs cluster, cluster_header or weighted_clusters', {
       where: at,

@@ -4,7 +4,7 @@
 
 import { type HeaderKey, headerKey, knownHeader } from '../../common/header-names.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../config/generated/api.js';
-import { type HeaderBlock, Method } from '../header-block.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { DomainTable } from './domain-table.js';
 import type { Route } from './route.js';
 import {

@@ -3,8 +3,8 @@
 import type { StreamInfo } from '../../access-log/stream-info.js';
 import { headerKey } from '../../common/header-names.js';
 import type { Priority } from '../../upstream/limits.js';
-import type { HeaderBlock } from '../header-block.js';
-import type { HeaderMutations } from '../header-mutations.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import type { HeaderMutations } from '../headers/header-mutations.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { Redirect } from './redirect.js';

@@ -80,7 +80,6 @@ export const ClusterStats = defineLayout({
   version: 'own_gauge',
   max_host_weight: 'own_gauge',
   warming_state: 'own_gauge',
-  update_duration: 'histogram',
   'default.total_match_count': 'counter',
   lb_healthy_panic: 'counter',
 });
@@ -126,4 +125,10 @@ export const ClusterManagerStats = defineLayout({
   update_out_of_merge_window: 'counter',
   active_clusters: 'own_gauge',
   warming_clusters: 'own_gauge',
+});
+
+/** Scope `thread_local_cluster_manager.main_thread.` and `.worker_<N>.` */
+export const ThreadLocalClusterManagerStats = defineLayout({
+  /** Clusters that the thread has. */
+  clusters_inflated: 'own_gauge',
 });

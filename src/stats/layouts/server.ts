@@ -28,3 +28,9 @@ export const ServerStats = defineLayout({
   stats_recent_lookups: 'own_gauge',
   'compilation_settings.fips_mode': 'own_gauge',
 });
+
+/** Scopes `main_thread.`, `workers.`, `server.main_thread.` and `server.worker_<N>.`: how often the thread stood still. */
+export const WatchdogStats = defineLayout({
+  watchdog_miss: 'counter',
+  watchdog_mega_miss: 'counter',
+});

@@ -6,9 +6,12 @@
 import type { Random } from '../../common/random.js';
 import { ipAddress } from '../../io/address.js';
 import { Timer, type Timers } from '../../io/timing-wheel.js';
+import { getLogger } from '../../log/logger.js';
 import type { ClusterDiscovery, DnsSettings, EndpointSpec } from '../cluster-config.js';
 import type { ResolvedEndpoint } from '../host.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
+
+const logger = getLogger('dns');
 
 /** The cluster stats that resolution counts; membership_change belongs to whoever keeps the host list. */
 export type DnsUpdateStat =
@@ -62,6 +65,10 @@ export class DnsCluster {
     this.#host.count('update_attempt');
     const result = await this.#host.resolve(target.endpoint.host, this.#dns.family);
     if (this.#isStopped) return;
+    if (logger.isDebug) {
+      const answer = result.status === 'found' ? result.addresses.join(', ') : result.status;
+      logger.debug(`${target.endpoint.host}: ${answer}`);
+    }
     const nextMs = this.#take(target, result);
     if (nextMs !== Number.POSITIVE_INFINITY) this.#host.timers.reschedule(target.timer, nextMs);
     this.#initialized();

@@ -1,7 +1,8 @@
 // A cluster's load balancer on one worker: chooses the priority and the hosts that may be used, and looks again whenever
-// the primary says that the health of a host has changed.
+// the primary says that the health of a host has changed, or a runtime value says otherwise than the configuration.
 
 import type { Random } from '../../common/random.js';
+import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../health-flags.js';
 import type { HostSetData } from '../host-set.js';
 import { ClusterWord, HostWord } from '../shared-words.js';
@@ -34,7 +35,14 @@ export class ClusterLoadBalancer implements LoadBalancer {
   readonly #words: Int32Array;
   readonly #versionWord: number;
   readonly #random: Random;
+  readonly #runtime: Runtime;
+  readonly #panicThreshold: RuntimeInteger;
+  readonly #requestBias: RuntimeDouble;
   #version = 0;
+  #runtimeVersion = 0;
+  /** What the parts were made with. */
+  #panicPercent = 0;
+  #bias = 0;
   #parts: Part[] = [];
 
   /** `words` are the shared words, `block` the cluster's. Hosts do not change: a new set gets a new load balancer. */
@@ -45,6 +53,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     words: Int32Array,
     block: number,
     random: Random,
+    runtime = new Runtime(),
   ) {
     this.#hosts = hosts;
     this.#spec = spec;
@@ -52,14 +61,31 @@ export class ClusterLoadBalancer implements LoadBalancer {
     this.#words = words;
     this.#versionWord = block + ClusterWord.HealthVersion;
     this.#random = random;
+    this.#runtime = runtime;
+    this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', policy.panicThreshold);
+    const bias = spec.policy === 'least_request' ? spec.activeRequestBias : NO_BIAS;
+    this.#requestBias = runtime.double(bias.runtimeKey, bias.value);
+    this.#readRuntime();
     this.#rebuild();
   }
 
   pick(random: Random): number {
-    if (Atomics.load(this.#words, this.#versionWord) !== this.#version) this.#rebuild();
+    const isOutdated = this.#runtimeVersion !== this.#runtime.version && this.#readRuntime();
+    if (isOutdated || Atomics.load(this.#words, this.#versionWord) !== this.#version) this.#rebuild();
     const part = this.#parts.length === 1 ? this.#parts[0]! : this.#choosePart(random);
     this.pickedInPanic = part.isPanic;
     return part.balancer === undefined ? -1 : part.balancer.pick(random);
+  }
+
+  /** Whether anything has changed that the parts depend on. */
+  #readRuntime(): boolean {
+    this.#runtimeVersion = this.#runtime.version;
+    const panicPercent = Math.min(100, this.#panicThreshold.value);
+    const bias = this.#requestBias.value;
+    const hasChanged = panicPercent !== this.#panicPercent || bias !== this.#bias;
+    this.#panicPercent = panicPercent;
+    this.#bias = bias;
+    return hasChanged;
   }
 
   #choosePart(random: Random): Part {
@@ -73,7 +99,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     // The version first: a change that comes meanwhile is seen at the next pick.
     this.#version = Atomics.load(this.#words, this.#versionWord);
     const levels = this.#sortHosts();
-    const loads = priorityLoads(levels, this.#policy.overprovisioning, this.#policy.panicThreshold);
+    const loads = priorityLoads(levels, this.#policy.overprovisioning, this.#panicPercent);
     this.#parts = [];
     let below = 0;
     const add = (hosts: readonly number[], load: number, isPanic: boolean) => {
@@ -110,7 +136,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
       weights: Int32Array.from(hosts, (host) => weights[host]!),
       activeWords: Int32Array.from(hosts, (host) => blocks[host]! + HostWord.ActiveRequests),
     };
-    return createLoadBalancer(this.#spec, list, this.#words, this.#random);
+    return createLoadBalancer(this.#spec, list, this.#words, this.#bias, this.#random);
   }
 }
 
@@ -120,6 +146,9 @@ interface Part {
   readonly isPanic: boolean;
   readonly balancer: LoadBalancer | undefined;
 }
+
+/** Policies that do not look at active requests. */
+const NO_BIAS = { runtimeKey: '', value: 0 };
 
 const NO_HOSTS: Part = { below: 100, isPanic: false, balancer: undefined };
 

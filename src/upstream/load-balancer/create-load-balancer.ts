@@ -6,11 +6,15 @@ import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.j
 import { RandomChoice, WeightedRandomChoice } from './random-choice.js';
 import { RoundRobin, WeightedRoundRobin } from './round-robin.js';
 
-/** A load balancer over one list. `words` are the shared words that activeWords name. */
+/**
+ * A load balancer over one list. `words` are the shared words that activeWords name; `bias` is how much active requests count
+ * against a host's weight: less than 0 makes no sense and counts as 1, as in Envoy.
+ */
 export function createLoadBalancer(
   spec: LoadBalancerSpec,
   list: PickList,
   words: Int32Array,
+  bias: number,
   random: Random,
 ): LoadBalancer {
   const isWeighted = list.weights.some((weight) => weight !== list.weights[0]);
@@ -19,7 +23,7 @@ export function createLoadBalancer(
       return isWeighted ? new WeightedRoundRobin(list, random) : new RoundRobin(list, random);
     case 'least_request':
       return isWeighted
-        ? new WeightedLeastRequest(list, words, spec.activeRequestBias, random)
+        ? new WeightedLeastRequest(list, words, bias < 0 ? 1 : bias, random)
         : new LeastRequest(list, words, spec.choiceCount);
     case 'random':
       return isWeighted ? new WeightedRandomChoice(list) : new RandomChoice(list);

@@ -13,7 +13,11 @@ export interface LoadBalancer {
 /** A cluster's lb_policy with its parameters; plain data. */
 export type LoadBalancerSpec =
   | { readonly policy: 'round_robin' }
-  | { readonly policy: 'least_request'; readonly choiceCount: number; readonly activeRequestBias: number }
+  | {
+      readonly policy: 'least_request';
+      readonly choiceCount: number;
+      readonly activeRequestBias: { readonly runtimeKey: string; readonly value: number };
+    }
   | { readonly policy: 'random' };
 
 /** A list to pick from, not empty. */

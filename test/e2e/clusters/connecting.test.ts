@@ -101,6 +101,8 @@ t.test('a source_address that the machine does not have fails the connect, not t
   t.not((await client.readToEnd()).closed, 'open');
   t.notMatch(baton.stderr, /internal error|\[critical\]/);
   t.equal(await baton.stat('cluster.from-nowhere.upstream_cx_active'), 0);
+  t.ok((await baton.stat('cluster.from-nowhere.bind_errors'))! >= 2, 'over HTTP and over TCP');
+  t.equal(await baton.stat('cluster.from-5.bind_errors'), 0);
   t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).status, 200);
 });
 

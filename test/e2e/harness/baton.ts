@@ -12,10 +12,14 @@ import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 export interface BatonOptions {
   /** An object is written as it is; a string is the text of the file, for what an object cannot say. */
   config?: Config | string;
+  /** The program's entry file; the one that was compiled together with this file when left out. */
+  program?: string;
   /** Name of the configuration file; its extension decides how it is read. */
   configName?: string;
   /** Further arguments. `--concurrency 1` and `--disable-hot-restart` are given unless these say otherwise. */
   args?: readonly string[];
+  /** Leaves these two out, for what happens without them. */
+  plain?: boolean;
   /** Added to the environment. */
   env?: Record<string, string>;
   /** Options of the node process itself. */
@@ -139,18 +143,18 @@ export class BatonProcess {
 /** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
 export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
   const { config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [], wrapper = [] } = options;
-  const { wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS } = options;
+  const { program = MAIN, wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS, plain = false } = options;
   const directory = tempDir(t);
   const configPath = join(directory, configName);
-  const all = [...nodeArgs, MAIN];
+  const all = [...nodeArgs, program];
   if (config !== undefined) {
     // JSON is YAML, so one writer serves both extensions.
     writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
     all.push('-c', configPath);
   }
   if (!args.includes('--admin-address-path')) all.push('--admin-address-path', join(directory, ADMIN_ADDRESS_FILE));
-  if (!args.includes('--concurrency')) all.push('--concurrency', '1');
-  if (!args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
+  if (!plain && !args.includes('--concurrency')) all.push('--concurrency', '1');
+  if (!plain && !args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
   all.push(...args);
 
   const [command, ...commandArgs] = [...wrapper, process.execPath, ...all];
@@ -161,6 +165,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
   });
   const killNow = (): void => void child.kill('SIGKILL');
   process.once('exit', killNow);
+  child.once('exit', () => process.removeListener('exit', killNow));
   const baton = new BatonProcess(child, directory, configPath);
   t.teardown(async () => {
     process.removeListener('exit', killNow);

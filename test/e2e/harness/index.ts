@@ -2,8 +2,11 @@
 
 export * from './baton.js';
 export * from './bootstrap.js';
+export * from './browser.js';
 export * from './environment.js';
+export * from './epochs.js';
 export * from './http-client.js';
+export * from './peers.js';
 export * from './raw-connection.js';
 export * from './upstream.js';
 export * from './wait-for.js';

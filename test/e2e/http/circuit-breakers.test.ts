@@ -73,7 +73,7 @@ t.test('both workers have taken connections', async (t) => {
 t.test('max_requests holds for all workers together, and for each priority by itself', async (t) => {
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const { done, answers } = collect(client, CLIENTS, '/requests');
-  await waitFor(() => answers.length === CLIENTS - 3);
+  await waitFor(() => answers.length === CLIENTS - 3 && held.length >= 3);
   t.equal(held.length, 3, 'three reach the host');
   for (const { status, body, headers } of answers) {
     t.match(
@@ -84,6 +84,7 @@ t.test('max_requests holds for all workers together, and for each priority by it
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.rq_open', 1);
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.remaining_rq', 0);
   await proxy.baton.waitForStat('cluster.requests.upstream_rq_pending_overflow', CLIENTS - 3);
+  t.equal(await proxy.baton.stat('cluster.requests.upstream_rq_active_overflow'), CLIENTS - 3);
 
   const high = proxy.get('/requests/high');
   await waitFor(() => held.length === 4, { what: 'a request of high priority to pass' });

@@ -77,6 +77,16 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['a body from nowhere', route({ direct_response: { status: 200, body: { filename: '/none' } } }), /\/none/],
     ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
     ['heads that are too large', manager({ max_request_headers_kb: 65 }), /max_request_headers_kb: .*64 KiB/],
+    ['a kept answer that nobody gives', health({ cache_time: '1s' }), /cache_time: .*pass_through_mode/],
+    ['shares of hosts that are not asked', health({ pass_through_mode: true, ...shares(50) }), /percentages: .*host/],
+    ['a share above 100 %', health(shares(101)), /cluster_min_healthy_percentages.*100/],
+    ['a health check without a mode', health({ pass_through_mode: undefined }), /pass_through_mode/],
+    ['a health check by a wrong regex', health({ headers: [regexHeader('(')] }), /headers\[0\].*regex/],
+    [
+      'a tap that is not attached by anybody',
+      manager({ http_filters: [staticTap(), filter('router', 'router.v3.Router')] }),
+      /static_config.*POST \/tap/,
+    ],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];
   const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));
@@ -119,6 +129,28 @@ async function refused(
 
 function filter(name: string, type: string): Config {
   return { name, typed_config: { '@type': `type.googleapis.com/envoy.extensions.filters.http.${type}` } };
+}
+
+function health(more: Config): Config {
+  const { typed_config, ...rest } = filter('health', 'health_check.v3.HealthCheck');
+  const router = filter('router', 'router.v3.Router');
+  const config = { ...(typed_config as Config), pass_through_mode: false, ...more };
+  return managerOf([answering({ prefix: '/' }, 'ok')], { http_filters: [{ ...rest, typed_config: config }, router] });
+}
+
+function staticTap(): Config {
+  const { typed_config, ...rest } = filter('tap', 'tap.v3.Tap');
+  const output_config = { sinks: [{ file_per_tap: { path_prefix: 'a' } }] };
+  const common_config = { static_config: { match: { any_match: true }, output_config } };
+  return { ...rest, typed_config: { ...(typed_config as Config), common_config } };
+}
+
+function shares(value: number): Config {
+  return { cluster_min_healthy_percentages: { host: { value } } };
+}
+
+function regexHeader(regex: string): Config {
+  return { name: ':path', string_match: { safe_regex: { regex } } };
 }
 
 function host(name: string, domain: string): Config {

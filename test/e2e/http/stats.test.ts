@@ -1,7 +1,7 @@
 // The counters of HTTP traffic are exact: for clients, for listeners and for clusters.
 
 import t from 'tap';
-import { freePort, httpRequest, staticCluster } from '../harness/index.js';
+import { connectRaw, freePort, httpRequest, rawExchange, staticCluster, waitFor } from '../harness/index.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
@@ -9,6 +9,7 @@ let failures = 1;
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path === '/hang') return;
   if (path === '/end') socket.end();
+  else if (path === '/close') socket.end(response(200, 'body', { connection: 'close' }));
   else if (path === '/retry' && failures-- > 0) socket.write(response(503));
   else socket.write(response(Number(/^\/(\d{3})$/.exec(path)?.[1] ?? 200), 'body'));
 });
@@ -23,7 +24,7 @@ const proxy = await startProxy(t, {
       routeTo({ path: '/hang' }, 'host', { timeout: '0.1s' }),
       routeTo({ path: '/retry' }, 'host', retry),
       routeTo({ path: '/closed' }, 'closed'),
-      ...['/200', '/201', '/404', '/503', '/end'].map((path) => routeTo({ path }, 'host')),
+      ...['/200', '/201', '/404', '/503', '/end', '/close'].map((path) => routeTo({ path }, 'host')),
     ]),
   },
   clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
@@ -89,4 +90,51 @@ t.test('every request is counted once where it belongs', async (t) => {
   t.equal(await proxy.baton.stat('cluster.host.upstream_cx_total'), upstream.accepted());
   t.ok((await proxy.baton.stat('http.main.downstream_cx_rx_bytes_total'))! > 1000);
   t.ok((await proxy.baton.stat('cluster.host.upstream_cx_tx_bytes_total'))! > 1000);
+});
+
+t.test('what is odd about a request, a connection or a thread is counted too', async (t) => {
+  const { baton } = proxy;
+  await proxy.get('/close');
+  await baton.waitForStat('cluster.host.upstream_cx_close_notify', 1);
+  const { text } = await rawExchange(proxy.port, 'OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(text, /^HTTP\/1\.1 404 /);
+  await baton.waitForStat('http.main.downstream_rq_non_relative_path', 1);
+  t.equal(await baton.stat('cluster.host.default.total_match_count'), 1, 'its one host');
+  t.equal(await baton.stat('cluster.host.warming_state'), 0);
+  for (const thread of ['main_thread', 'worker_0', 'worker_1']) {
+    t.equal(await baton.stat(`thread_local_cluster_manager.${thread}.clusters_inflated`), 2, thread);
+  }
+  const accepts = `listener.127.0.0.1_${proxy.port}.connections_accepted_per_socket_event`;
+  await waitFor(async () => (await baton.admin(`/stats?usedonly&filter=${accepts}`)).body.includes('P0('), {
+    what: 'accepts of one turn, at the next flush',
+  });
+});
+
+t.test('connections of mobile clients are counted once more, by what their first request says', async (t) => {
+  const { baton } = proxy;
+  const request = (agent: string, path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\nuser-agent: ${agent}\r\n\r\n`;
+  t.equal((await baton.admin('/stats?filter=user_agent')).body, '', 'nothing before the first one');
+  for (const agent of ['app/1 (iOS 19)', 'okhttp android', 'Android', 'ios', 'iO androi', '']) {
+    const client = await connectRaw(t, proxy.port);
+    client.write(request(agent, '/direct'));
+    await client.readUntil('direct');
+    client.write(request('curl', '/hang'));
+    await client.readUntil('504');
+    client.write(request('curl', '/hang'));
+    await baton.waitForStat('http.main.downstream_rq_active', 1);
+    client.reset();
+    await baton.waitForStat('http.main.downstream_rq_active', 0);
+  }
+  for (const device of ['ios', 'android']) {
+    const prefix = `http.main.user_agent.${device}.downstream_`;
+    t.equal(await baton.stat(`${prefix}cx_total`), 1);
+    t.equal(await baton.stat(`${prefix}rq_total`), 3);
+    t.equal(await baton.stat(`${prefix}cx_destroy_remote_active_rq`), 1);
+    const metric = 'envoy_http_user_agent_downstream_cx_length_ms_count';
+    const labels = `{envoy_http_user_agent="${device}",envoy_http_conn_manager_prefix="main"}`;
+    await waitFor(
+      async () => (await baton.admin('/stats/monitoring?filter=user_agent')).body.includes(`${metric}${labels} 1\n`),
+      { what: `${metric} at the next flush` },
+    );
+  }
 });

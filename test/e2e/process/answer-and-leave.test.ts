@@ -1,6 +1,6 @@
-// Command lines that Baton answers and leaves: help, version, and mistakes, each with its stream and exit status.
+// Command lines that Baton answers and leaves, and configurations that it cannot use: streams and exit statuses.
 
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { tempDir } from '../harness/index.js';
@@ -28,44 +28,11 @@ for (const option of ['--help', '-h']) {
   });
 }
 
-const mistakes: [what: string, args: string[], expected: RegExp | string][] = [
-  ['an option that does not exist', ['--concurency', '1'], /unknown option '--concurency'/],
-  ['an unknown mode', ['--mode', 'dance'], /unknown mode 'dance'/],
-  ['an unknown log level', ['-l', 'loud'], /invalid log level specified 'loud'/],
-  [
-    'a component without a level',
-    ['--component-log-level', 'http'],
-    /component log level not correctly specified 'http'/,
-  ],
-  ['an unknown component', ['--component-log-level', 'htpt:debug'], /invalid component specified 'htpt'/],
-  ['a word where a number belongs', ['--drain-time-s', 'soon'], /--drain-time-s.*'soon'/],
-  ['an option given twice', ['--mode', 'serve', '--mode', 'serve'], /--mode.*twice/],
-  ['an option without its value', ['--config-path'], /--config-path needs a value/],
-];
-
-for (const [what, args, expected] of mistakes) {
-  t.test(`${what} is an error with exit status 1`, async (t) => {
-    const { code, stdout, stderr } = await runBaton(t, { args });
-    t.equal(code, 1);
-    t.match(stderr, expected);
-    t.equal(stdout, '');
-    t.notMatch(stderr, STACK);
-  });
-}
-
-t.test('a log file that cannot be opened is an error with exit status 1', async (t) => {
-  const path = join(directory, 'no', 'such', 'directory', 'log');
-  const { code, stderr } = await runBaton(t, { config: {}, args: ['--log-path', path] });
-  t.equal(code, 1);
-  t.match(stderr, `Failed to open log-file '${path}'`);
-  t.notMatch(stderr, STACK);
-});
-
 for (const mode of ['serve', 'validate']) {
   t.test(`--mode ${mode}: no configuration at all`, async (t) => {
     const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode] });
     t.equal(code, 1);
-    t.match(stderr, /\[critical\].*error initializing config/);
+    t.match(stderr, `error initializing ${mode === 'serve' ? 'config' : 'configuration'} '':\n`);
     t.match(stderr, /^At least one of --config-path or --config-yaml/m);
     t.equal(stdout, '');
   });
@@ -77,6 +44,19 @@ for (const mode of ['serve', 'validate']) {
     t.match(stderr, /no such file/);
     t.equal(stdout, '');
     t.notMatch(stderr, STACK);
+  });
+
+  t.test(`--mode ${mode}: a mistake is told on stderr though the log is silent or elsewhere`, async (t) => {
+    for (const log of [
+      ['-l', 'off'],
+      ['--log-path', join(directory, 'log')],
+    ]) {
+      const { code, stderr } = await runBaton(t, { args: ['--mode', mode, '-c', notAListener, ...log] });
+      t.equal(code, 1);
+      t.match(stderr, `${notAListener}:3:5`);
+      t.notMatch(stderr, '[critical]');
+    }
+    t.match(readFileSync(join(directory, 'log'), 'utf8'), /\[critical\].*error initializing config/);
   });
 
   t.test(`--mode ${mode}: a mistake is told with file, line and column`, async (t) => {

@@ -6,6 +6,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { Piscina } from 'piscina';
 import { Transport } from '../../../src/io/transport.js';
 
 export type Death = 'throw' | 'reject' | 'exit' | 'exhaust-memory';
@@ -33,6 +34,8 @@ if (!isMainThread) {
 }
 
 function obey(): void {
+  // Threads that answer one question and end are no workers. Piscina knows its own only after this file has been loaded.
+  if (!Piscina.isWorkerThread) return;
   for (const [name, die] of Object.entries(DEATHS)) {
     if (isTaken(name)) setImmediate(die);
   }

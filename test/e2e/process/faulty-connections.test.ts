@@ -87,6 +87,7 @@ t.test('the worker has survived it all', async (t) => {
   neighbour.end();
   await baton.waitForStat('http.web.downstream_cx_active', 0);
   await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
+  t.equal(await baton.stat('server.envoy_bug_failures'), faults(), 'each fault is counted');
   await baton.stop();
 });
 

@@ -3,19 +3,25 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { COMPONENTS } from '../../../src/log/components.js';
 import {
   type BatonProcess,
   bootstrap,
   connectRaw,
   fileAccessLog,
+  freePort,
   httpListener,
   httpRequest,
   startBaton,
+  startEchoUpstream,
+  staticCluster,
   type Teardown,
   tempDir,
   waitFor,
   withDeadline,
 } from '../harness/index.js';
+import { startBreakableBaton } from './fault-injection.js';
+import { runAll, runBaton } from './run.js';
 
 const config = bootstrap({
   listeners: [
@@ -45,12 +51,17 @@ t.test('lines go to stderr from level info on, and tell the milestones of a star
   const lines = baton.stderr.trimEnd().split('\n');
   for (const line of lines) t.match(line, LINE);
   for (const text of [
-    'initializing epoch 0',
+    'initializing epoch 0 (base id=0, hot restart version=',
+    'statically linked extensions:',
+    '  envoy.filters.http: ',
+    '  envoy.filters.network: envoy.filters.network.http_connection_manager',
+    'loading 0 static secret(s)',
     'admin address: 127.0.0.1:',
     'loading 0 cluster(s)',
     'loading 1 listener(s)',
     'starting main dispatch loop',
     'cm init: all clusters initialized',
+    'all clusters initialized. initializing init manager',
     'all dependencies initialized. starting workers',
     'caught',
     'shutting down server instance',
@@ -92,6 +103,157 @@ t.test('--log-format says what a line looks like', async (t) => {
   const baton = await serve(t, ['--log-format', '%L|%P|%n|%v']);
   await baton.stop();
   for (const line of baton.stderr.trimEnd().split('\n')) t.match(line, new RegExp(`^[IW]\\|${baton.pid}\\|\\w+\\|.`));
+});
+
+t.test('every flag of --log-format prints what it stands for', async (t) => {
+  const flags = [...'_jNtPnlLaAbBcCYDxmdHIMSefFprRTXz%@sg#!'];
+  const before = Math.floor(Date.now() / 1000);
+  const { code, stderr, pid } = await refused(t, ['--log-format', flags.map((flag) => `%${flag}`).join(' ~ ')], {
+    TZ: 'Asia/Kolkata',
+  });
+  t.equal(code, 1);
+  const texts = stderr.trimEnd().split(' ~ ');
+  const printed = Object.fromEntries(flags.map((flag, index) => [flag, texts[index]!]));
+  const of = (pattern: string) => pattern.replace(/%(.)/g, (_all, flag: string) => printed[flag]!);
+
+  t.match(of('%_'), /^error initializing configuration '--config-yaml':\\n--config-yaml:1:2: /);
+  t.equal(JSON.parse(`"${of('%j')}"`), of('%_').replaceAll('\\n', '\n'));
+  t.match(of('%N'), /^([^/]+\/){4}OpenSSL$/);
+  t.equal(of('%t %P'), `${pid} ${pid}`, 'the first thread has the id of the process');
+  t.equal(of('%n %l %L %%'), 'main critical C %');
+  const seconds = Date.parse(of('%Y-%m-%dT%H:%M:%S.%e%z')) / 1000;
+  t.ok(seconds >= before && seconds <= Date.now() / 1000, of('%Y-%m-%dT%H:%M:%S.%e%z'));
+  t.equal(of('%z'), '+05:30', 'times are local');
+  const [weekday, month] = new Date(seconds * 1000)
+    .toLocaleString('en-US', { timeZone: 'Asia/Kolkata', weekday: 'long', month: 'long' })
+    .match(/\w+day|\w+/g)!
+    .sort((a, b) => Number(b.endsWith('day')) - Number(a.endsWith('day')));
+  t.same([of('%A'), of('%B')], [weekday, month]);
+  t.same([of('%a'), of('%b')], [weekday!.slice(0, 3), month!.slice(0, 3)]);
+  t.equal(of('%D'), of('%m/%d/%C'));
+  t.equal(of('%x'), of('%D'));
+  t.equal(of('%C'), of('%Y').slice(2));
+  t.equal(of('%T'), of('%H:%M:%S'));
+  t.equal(of('%X'), of('%T'));
+  t.equal(of('%R'), of('%H:%M'));
+  t.equal(of('%r'), of('%I:%M:%S %p'));
+  t.equal(
+    of('%I %p'),
+    `${String(Number(of('%H')) % 12 || 12).padStart(2, '0')} ${Number(of('%H')) < 12 ? 'AM' : 'PM'}`,
+  );
+  t.match(of('%c'), new RegExp(of('^%a %b +%d %T %Y$').replace(' +0', ' +')));
+  t.match(of('%f'), new RegExp(of('^%e\\d{3}$')));
+  t.match(of('%F'), new RegExp(of('^%f\\d{3}$')));
+  t.match(of('%g'), /^src\/cli\/\w+\.[jt]s$/);
+  t.equal(of('%s'), of('%g').split('/').at(-1));
+  t.equal(of('%@'), of('%g:%#'));
+  t.match(of('%#'), /^[1-9]\d*$/);
+  t.match(of('%!'), /^\w+$/);
+});
+
+t.test('--log-format-escaped keeps an entry on one line', async (t) => {
+  const { stderr } = await refused(t, ['--log-format-escaped']);
+  t.match(stderr, /^\[[^\n]*critical[^\n]* \\'--config-yaml\\':\\n--config-yaml:1:2: [^\n]*\n$/);
+  const { stderr: plain } = await refused(t, []);
+  t.ok(plain.split('\n').length > 2, 'which otherwise has several');
+});
+
+t.test('every level, and warn for warning, is where the log begins', async (t) => {
+  // What logs a line of each of these levels, and starts no server.
+  const args = ['--enable-core-dump', '--allow-unknown-fields', '--log-format', '%l', '--config-yaml', 'a'];
+  const levels = ['trace', 'debug', 'info', 'warn', 'warning', 'error', 'critical', 'off'];
+  const outcomes = await runAll(
+    t,
+    levels.map((level) => ({ args: [...args, '-l', level] })),
+  );
+  const all = ['warning', 'info', 'critical'];
+  const important = ['warning', 'critical'];
+  const expected = [all, all, all, important, important, ['critical'], ['critical'], []];
+  t.same(
+    // When nothing is logged, the mistakes themselves are told all the same.
+    outcomes.map(({ stderr }) => stderr.split('\n').filter((line) => levels.includes(line))),
+    expected,
+  );
+});
+
+t.test('--component-log-level knows every component', async (t) => {
+  const list = COMPONENTS.map((component) => `${component}:debug`).join(',');
+  const args = ['--mode', 'validate', '--config-yaml', '{}', '--component-log-level', list];
+  t.match(await runBaton(t, { args }), { code: 0, stderr: '' });
+});
+
+t.test('level debug follows a request from the connection to the host and back', async (t) => {
+  const [upstream, gone] = [await startEchoUpstream(t), await freePort()];
+  const routes = [
+    { match: { path: '/lost' }, route: { cluster: 'lost', retry_policy: { retry_on: 'connect-failure' } } },
+    { match: { prefix: '/' }, route: { cluster: 'up' } },
+  ];
+  const route_config = { name: 'all', virtual_hosts: [{ name: 'all', domains: ['*'], routes }] };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('web', 0, { route_config })],
+      clusters: [staticCluster('up', upstream.port), staticCluster('lost', gone)],
+    }),
+    args: ['-l', 'off', '--component-log-level', 'connection:debug,http:debug,router:debug,pool:debug,upstream:debug'],
+    env: { TZ: 'UTC' },
+  });
+  const port = await baton.listenerPort('web');
+  await httpRequest(port, '/found?a');
+  await httpRequest(port, '/lost');
+  await baton.stop();
+  const host = `127.0.0.1:${upstream.port}`;
+  let rest = baton.stderr;
+  for (const text of [
+    '[debug][connection] [src/listener/downstream-connection.js:',
+    '] new connection from 127.0.0.1:',
+    '] request GET /found?a\n',
+    `] cluster 'up', try 1 on ${host}\n`,
+    `cluster 'up': connecting to ${host}\n`,
+    `cluster 'up', host ${host}: connected\n`,
+    '] response 200 (via_upstream)\n',
+    '] request GET /lost\n',
+    `cluster 'lost', host 127.0.0.1:${gone}: connect failed: Connection refused\n`,
+    '] no response: remote connection failure\n',
+    '] tries again in ',
+    `] cluster 'lost', try 2 on 127.0.0.1:${gone}\n`,
+    '] response 503 (upstream_reset_before_response_started{',
+  ]) {
+    const at = rest.indexOf(text);
+    if (!t.ok(at >= 0, text)) break;
+    rest = rest.slice(at);
+  }
+});
+
+t.test('with --enable-fine-grain-logging a logger is a file', async (t) => {
+  const baton = await serve(t, ['--enable-fine-grain-logging', '--log-format', '%n|%g']);
+  await baton.stop();
+  for (const line of baton.stderr.trimEnd().split('\n')) {
+    const [name, file] = line.split('|');
+    t.match(name, /^src\/(?:[\w-]+\/)+[\w-]+\.js$/);
+    t.equal(name, file);
+  }
+});
+
+t.test('a stack trace is an entry for each frame, or one with --log-stacktrace-single-entry', async (t) => {
+  const entries = async (args: string[]): Promise<string[]> => {
+    const { baton, killWorker } = await startBreakableBaton(t, {
+      config,
+      args: [...args, '--log-format', '@%t[%l] %v'],
+    });
+    await killWorker('throw');
+    await baton.stop();
+    const all = baton.stderr.split('\n@').map((entry) => entry.replace('@', ''));
+    const first = all.findIndex((entry) => entry.includes('injected exception'));
+    const thread = /^\d+/.exec(all[first]!)![0];
+    t.not(thread, String(baton.pid), 'a worker has a thread id of its own');
+    return all.slice(first).filter((entry) => entry.startsWith(thread) && /injected exception|^\S+ +at /m.test(entry));
+  };
+  const frames = await entries([]);
+  t.ok(frames.length > 1, 'several entries');
+  for (const frame of frames) t.notMatch(frame, '\n');
+  const [whole, ...more] = await entries(['--log-stacktrace-single-entry']);
+  t.match(whole, /injected exception\n +at .*\n +at /);
+  t.same(more, []);
 });
 
 t.test('--log-path appends to a file, and leaves stderr empty', async (t) => {
@@ -140,6 +302,14 @@ t.test('a reader of the access log that stands still holds up neither requests n
 
 function serve(t: Teardown, args: string[]): Promise<BatonProcess> {
   return startBaton(t, { config, args });
+}
+
+/** A configuration that is refused: the log is one entry of several lines, level critical. */
+async function refused(t: Teardown, args: string[], env: Record<string, string> = {}) {
+  const all = ['--mode', 'validate', '--config-yaml', '{nope: "x"}', ...args];
+  const baton = await startBaton(t, { args: all, env, wait: 'spawned' });
+  const { code } = await withDeadline(baton.exited, 'the end of a run');
+  return { code, stderr: baton.stderr, pid: baton.pid };
 }
 
 function stream(name: 'Stdout' | 'Stderr', format: string) {

@@ -13,3 +13,14 @@ export async function runBaton(t: Teardown, options: BatonOptions): Promise<Outc
   const exit = await withDeadline(baton.exited, 'the end of a run');
   return { ...exit, stdout: baton.stdout, stderr: baton.stderr };
 }
+
+/** Runs several at a time, for many runs that are short; the outcomes are in the order of the command lines. */
+export async function runAll(t: Teardown, runs: readonly BatonOptions[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const waiting = runs.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, options] of waiting) outcomes[index] = await runBaton(t, options);
+  };
+  await Promise.all([lane(), lane(), lane()]);
+  return outcomes;
+}

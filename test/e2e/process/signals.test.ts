@@ -1,12 +1,11 @@
 // Signals: two end the server in order, one reopens its files, the others leave it alone.
 
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, renameSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Bootstrap } from '../../../src/config/generated/api.js';
 import {
   type BatonProcess,
   bootstrap,
@@ -129,7 +128,7 @@ t.test('SIGPIPE and readers of stdout and stderr that leave do not end the serve
 
 t.test('SIGUSR1 while the server starts does not open the debugger', async (t) => {
   const baton = await startBaton(t, { config: config(), wait: 'spawned' });
-  await waitUntilUsr1IsHandled(baton);
+  await waitUntilHandled(baton, constants.signals.SIGUSR1);
   while (!baton.stderr.includes('starting workers') && baton.exit === undefined) {
     baton.child.kill('SIGUSR1');
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -153,15 +152,35 @@ t.test('SIGTERM while the server starts ends it with status 0', async (t) => {
   }
 });
 
+t.test('SIGTERM while the sinks of stats are made ends the server with status 0', async (t) => {
+  const http = { http_uri: { uri: 'http://collector', cluster: 'collector', timeout: '1s' } };
+  const type = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
+  const sink = { name: 'collector', typed_config: { '@type': type, http_service: http } };
+  const config = bootstrap({
+    listeners: [],
+    clusters: [staticCluster('collector', 1)],
+    extra: { stats_sinks: [sink] },
+  });
+  const baton = await startBaton(t, { config, wait: 'spawned' });
+  // Their code is loaded behind this line.
+  await waitFor(() => baton.stderr.includes('starting main dispatch loop'), { what: 'the start' });
+  t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
+});
+
 t.test('SIGTERM while the configuration is read ends it with status 0', async (t) => {
-  const path = join(tempDir(t), 'fifo.yaml');
-  spawnSync('mkfifo', [path]);
+  const path = join(tempDir(t), 'large.json');
+  const { clusters, ...rest } = (config() as Bootstrap).static_resources!;
+  // Takes about a second to read.
+  const many = Array.from({ length: 10_000 }, (_, index) => ({ ...clusters![0]!, name: `service_${index}` }));
+  writeFileSync(
+    path,
+    JSON.stringify({ ...config(), static_resources: { ...rest, clusters: [...clusters!, ...many] } }),
+  );
   const baton = await startBaton(t, { wait: 'spawned', args: ['-c', path] });
-  // Opens when Baton opens it to read, which is after it has begun to listen for signals.
-  const pipe = await withDeadline(open(path, 'w'), 'the configuration to be read');
+  // Of the signals that Baton listens for it is the last, and one that nobody else in the process catches.
+  await waitUntilHandled(baton, constants.signals.SIGPIPE);
   baton.child.kill('SIGTERM');
-  await pipe.writeFile(JSON.stringify(config()));
-  await pipe.close();
+  t.notMatch(baton.stderr, 'initializing epoch', 'it has not been read');
   const { code, signal } = await withDeadline(baton.exited, 'the end after SIGTERM');
   t.equal(code, 0);
   t.equal(signal, null);
@@ -182,18 +201,17 @@ function serve(t: Teardown, manager: Config = {}, args: string[] = []): Promise<
   return startBaton(t, { config: config(manager), args });
 }
 
-/** Waits until the process no longer leaves SIGUSR1 to the kernel, which would end it. */
-async function waitUntilUsr1IsHandled(baton: BatonProcess): Promise<void> {
+/** Waits until the process no longer leaves the signal to the kernel, which would end it. */
+async function waitUntilHandled(baton: BatonProcess, signal: number): Promise<void> {
+  const bit = 1n << BigInt(signal - 1);
   await waitFor(
     () => {
       const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${baton.pid}/status`, 'utf8'))![1]!;
-      return (BigInt(`0x${caught}`) & USR1_BIT) !== 0n;
+      return (BigInt(`0x${caught}`) & bit) !== 0n;
     },
-    { what: 'SIGUSR1 to be handled' },
+    { what: 'the signal to be handled' },
   );
 }
-
-const USR1_BIT = 1n << BigInt(constants.signals.SIGUSR1 - 1);
 
 function refuses(port: number): Promise<boolean> {
   return new Promise((resolve) => {

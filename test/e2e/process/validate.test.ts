@@ -6,12 +6,14 @@ import t from 'tap';
 import {
   bootstrap,
   type Config,
+  fileAccessLog,
   freePort,
   httpListener,
   httpRequest,
   loopback,
   startBaton,
   tempDir,
+  waitFor,
 } from '../harness/index.js';
 import { runBaton } from './run.js';
 
@@ -49,11 +51,27 @@ t.test('every mistake is told at once', async (t) => {
 });
 
 t.test('a field that Baton does not implement is refused by name, not ignored', async (t) => {
-  const listener = { ...httpListener('web', 0, { route_config: ANSWER }), drain_type: 'MODIFY_ONLY' };
+  const listener = { ...httpListener('web', 0, { route_config: ANSWER }), enable_mptcp: true };
   const config = bootstrap({ listeners: [listener], clusters: [] });
   const { code, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
   t.equal(code, 1);
-  t.match(stderr, 'drain_type');
+  t.match(stderr, 'enable_mptcp');
+});
+
+t.test('a log file that could not be opened is told with its place, and none is made', async (t) => {
+  const directory = tempDir(t);
+  const logTo = (path: string) =>
+    bootstrap({
+      listeners: [httpListener('web', 0, { route_config: ANSWER, access_log: [fileAccessLog(path, '%PROTOCOL%\n')] })],
+      clusters: [],
+    });
+  const good = join(directory, 'access.log');
+  const { code } = await runBaton(t, { config: logTo(good), args: ['--mode', 'validate'] });
+  t.equal(code, 0);
+  t.notOk(existsSync(good));
+  const bad = await runBaton(t, { config: logTo(join(directory, 'none/access.log')), args: ['--mode', 'validate'] });
+  t.equal(bad.code, 1);
+  t.match(bad.stderr, /access_log\[0\]\.typed_config\.path: unable to open file '.*none\/access\.log': ENOENT/);
 });
 
 t.test('a server that uses the same addresses is not disturbed', async (t) => {
@@ -80,4 +98,15 @@ t.test('a server that uses the same addresses is not disturbed', async (t) => {
   t.equal((await baton.admin('/ready')).status, 200);
   t.notMatch(readFileSync(log, 'utf8'), /listens on|starting/);
   await baton.stop();
+});
+
+t.test('a signal to end is obeyed at once, however long the check would take', async (t) => {
+  const clusters = Array.from({ length: 5000 }, (_, index) => ({ name: `c${index}`, type: 'STATIC' }));
+  const config = bootstrap({ listeners: [], clusters });
+  // Told just before the check begins.
+  const args = ['--mode', 'validate', '--enable-core-dump'];
+  const baton = await startBaton(t, { config, args, wait: 'spawned' });
+  await waitFor(() => baton.stderr.includes('core dump enabled'), { what: 'the start' });
+  t.match(await baton.kill('SIGTERM'), { code: null, signal: 'SIGTERM' });
+  t.equal(baton.stdout, '');
 });

@@ -38,11 +38,16 @@ for (const slow of ['client', 'server'] as const) {
     );
     t.ok(grown < MOST_MEMORY, 'memory is bounded');
 
+    const gauge = slow === 'client' ? 'tcp.slow.downstream' : 'cluster.upstream.upstream';
+    const buffered = () => baton.stat(`${gauge}_cx_tx_bytes_buffered`);
+    await waitFor(async () => (await buffered())! > 0, { what: 'bytes that the reader does not take to be shown' });
+
     reader.socket.resume();
     t.equal(await reader.isClosed(), 'end');
     t.equal(reader.fingerprint(), fingerprint(bytes));
     const paused = await baton.stat('tcp.slow.downstream_flow_control_paused_reading_total');
     if (slow === 'client') t.ok(paused! > 0, 'flow control is counted');
+    await baton.waitForStat(`${gauge}_cx_tx_bytes_buffered`, 0);
   });
 }
 

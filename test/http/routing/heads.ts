@@ -1,7 +1,7 @@
 // Heads for tests of what reads and changes them: written as text, read back as text.
 
 import { headerIdOf } from '../../../src/common/header-names.js';
-import { HeaderBlock, Method } from '../../../src/http/header-block.js';
+import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 
 const LAYOUT = { receiveBytes: 64 * 1024, scratchBytes: 256 * 1024, arenaBytesPerSize: 1024 * 1024 };

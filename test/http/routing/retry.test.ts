@@ -4,6 +4,7 @@ import t from 'tap';
 import type { RouteAction } from '../../../src/config/generated/api.js';
 import { parseRetryOn, RetryOn, RetryPolicy } from '../../../src/http/routing/retry-policy.js';
 import { RetryDecision, RetryReset, RetryState } from '../../../src/http/routing/retry-state.js';
+import { runtimeOf, setValues } from '../../runtime/values.js';
 import { linesOf, requestHead, responseHead } from './heads.js';
 
 type Config = NonNullable<RouteAction['retry_policy']>;
@@ -170,6 +171,12 @@ t.test('back-off is fully jittered, and its interval doubles up to the maximum',
   const own = begin({ retry_on: '5xx', retry_back_off: { base_interval: '0.100s', max_interval: '0.150s' } });
   t.same([own.backoffMs(0.5), own.backoffMs(0.5), own.backoffMs(0.5)], [50, 75, 75]);
   t.equal(new RetryPolicy({ retry_back_off: { base_interval: '0.000100s' } }, '').baseIntervalMs, 1);
+  const runtime = runtimeOf({ 'upstream.base_retry_backoff_ms': '40' });
+  const given = new RetryPolicy({}, '', runtime);
+  t.same([given.baseIntervalMs, given.maxIntervalMs], [40, 400]);
+  setValues(runtime, { 'upstream.base_retry_backoff_ms': '0' });
+  t.same([given.baseIntervalMs, given.maxIntervalMs], [1, 10]);
+  t.equal(new RetryPolicy({ retry_back_off: { base_interval: '0.1s' } }, '', runtime).baseIntervalMs, 100);
   t.throws(() => new RetryPolicy({ retry_back_off: { base_interval: '1s', max_interval: '0.5s' } }, 'x'), {
     code: 'CONFIG_INVALID',
   });

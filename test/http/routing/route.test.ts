@@ -10,7 +10,7 @@ import type {
   RouteMatch,
   VirtualHost,
 } from '../../../src/config/generated/api.js';
-import type { HeaderBlock } from '../../../src/http/header-block.js';
+import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../src/http/routing/route.js';
 import { buildRouteTable, type RouteTableOptions } from '../../../src/http/routing/route-table.js';
 import { Priority } from '../../../src/upstream/limits.js';

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { ipAddress } from '../../../src/io/address.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
 import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/host.js';
 import { HostDirectory } from '../../../src/upstream/host-directory.js';
@@ -9,9 +10,16 @@ import {
   DEFAULT_HEALTH_POLICY,
   type HealthPolicy,
 } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
-import { SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
+import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+import { setValues } from '../../runtime/values.js';
 
-function clusterOf(endpoints: Partial<ResolvedEndpoint>[], policy: HealthPolicy = DEFAULT_HEALTH_POLICY) {
+function clusterOf(
+  endpoints: Partial<ResolvedEndpoint>[],
+  policy: HealthPolicy = DEFAULT_HEALTH_POLICY,
+  spec: LoadBalancerSpec = { policy: 'round_robin' },
+) {
+  const runtime = new Runtime();
   const owner = new SharedWordsOwner(8192);
   const block = owner.allocateCluster();
   const directory = new HostDirectory({
@@ -31,7 +39,7 @@ function clusterOf(endpoints: Partial<ResolvedEndpoint>[], policy: HealthPolicy 
   );
   const { words } = new SharedWords(owner.handle(0));
   const random = new Random(5);
-  const balancer = new ClusterLoadBalancer(directory.data, { policy: 'round_robin' }, policy, words, block, random);
+  const balancer = new ClusterLoadBalancer(directory.data, spec, policy, words, block, random, runtime);
   const picks = (count = 300) => {
     const counts = endpoints.map(() => 0);
     for (let i = 0; i < count; i++) {
@@ -44,7 +52,10 @@ function clusterOf(endpoints: Partial<ResolvedEndpoint>[], policy: HealthPolicy 
     owner.setHealth(directory.data.blocks[host]!, flags);
     owner.healthChanged(block);
   };
-  return { balancer, picks, setHealth, random };
+  const setActive = (host: number, requests: number) => {
+    words[directory.data.blocks[host]! + HostWord.ActiveRequests] = requests;
+  };
+  return { balancer, picks, setHealth, setActive, random, runtime };
 }
 
 t.test('a cluster without hosts has none to pick', async (t) => {
@@ -85,6 +96,27 @@ t.test('below the panic threshold all hosts are used, unless panic is to fail or
   const failing = clusterOf([failed, failed, {}], { ...DEFAULT_HEALTH_POLICY, failTrafficOnPanic: true });
   t.same(failing.picks(), [0, 0, 0]);
   t.ok(failing.balancer.pickedInPanic);
+});
+
+t.test('runtime moves the panic threshold and the request bias while there is traffic', async (t) => {
+  const failed = { healthFlags: HealthFlag.FailedOutlierCheck };
+  const { picks, runtime } = clusterOf([failed, failed, {}]);
+  t.same(picks(), [100, 100, 100]);
+  setValues(runtime, { 'upstream.healthy_panic_threshold': '20' });
+  t.same(picks(), [0, 0, 300]);
+  setValues(runtime, {});
+  t.same(picks(), [100, 100, 100]);
+
+  const activeRequestBias = { runtimeKey: 'bias', value: 0 };
+  const spec: LoadBalancerSpec = { policy: 'least_request', choiceCount: 2, activeRequestBias };
+  const busy = clusterOf([{ weight: 1 }, { weight: 3 }], DEFAULT_HEALTH_POLICY, spec);
+  busy.setActive(1, 5);
+  t.same(busy.picks(400), [100, 300]);
+  for (const bias of ['1.0', '-1']) {
+    setValues(busy.runtime, { bias });
+    const [light, heavy] = busy.picks(300) as [number, number];
+    t.ok(Math.abs(light - 200) <= 3 && Math.abs(heavy - 100) <= 3, `bias ${bias}: ${light}, ${heavy}`);
+  }
 });
 
 t.test('traffic fails over to the next priority, and degraded hosts come last', async (t) => {

@@ -5,7 +5,11 @@ import { createLoadBalancer } from '../../../src/upstream/load-balancer/create-l
 import type { LoadBalancerSpec, PickList } from '../../../src/upstream/load-balancer/load-balancer.js';
 
 const ROUND_ROBIN: LoadBalancerSpec = { policy: 'round_robin' };
-const LEAST_REQUEST: LoadBalancerSpec = { policy: 'least_request', choiceCount: 2, activeRequestBias: 1 };
+const LEAST_REQUEST: LoadBalancerSpec = {
+  policy: 'least_request',
+  choiceCount: 2,
+  activeRequestBias: { runtimeKey: '', value: 1 },
+};
 const RANDOM: LoadBalancerSpec = { policy: 'random' };
 
 /** Hosts 100, 101 … with these weights; active requests in words 0, 1 …. */
@@ -17,10 +21,10 @@ function listOf(weights: number[]): PickList {
   };
 }
 
-function balancerOf(spec: LoadBalancerSpec, weights: number[], seed = 1) {
+function balancerOf(spec: LoadBalancerSpec, weights: number[], { seed = 1, bias = 1 } = {}) {
   const words = new Int32Array(new SharedArrayBuffer(4 * weights.length));
   const random = new Random(seed);
-  const balancer = createLoadBalancer(spec, listOf(weights), words, random);
+  const balancer = createLoadBalancer(spec, listOf(weights), words, bias, random);
   return { words, pick: () => balancer.pick(random) - 100 };
 }
 
@@ -33,7 +37,7 @@ function tally(pick: () => number, picks: number, hosts: number): number[] {
 t.test('round robin takes equal hosts in order, from a start that differs between workers', async (t) => {
   const starts = new Set<number>();
   for (let seed = 0; seed < 30; seed++) {
-    const { pick } = balancerOf(ROUND_ROBIN, [1, 1, 1, 1], seed);
+    const { pick } = balancerOf(ROUND_ROBIN, [1, 1, 1, 1], { seed });
     const first = pick();
     starts.add(first);
     t.same(
@@ -51,7 +55,7 @@ t.test('weighted round robin gives each host exactly its weight in every round, 
       fc.nat(),
       (weights, seed) => {
         const sum = weights.reduce((a, b) => a + b, 0);
-        const { pick } = balancerOf(ROUND_ROBIN, weights, seed);
+        const { pick } = balancerOf(ROUND_ROBIN, weights, { seed });
         for (let skip = seed % sum; skip > 0; skip--) pick();
         return tally(pick, sum, weights.length).join() === weights.join();
       },
@@ -81,7 +85,7 @@ t.test('least request with weights: requests in flight lower the weight of a hos
   for (let settle = 0; settle < 20; settle++) pick();
   const [light, heavy] = tally(pick, 300, 2) as [number, number];
   t.ok(Math.abs(light - 200) <= 2 && Math.abs(heavy - 100) <= 2, `weights 1 and 3 / 6: ${light}, ${heavy}`);
-  const unbiased = balancerOf({ ...LEAST_REQUEST, activeRequestBias: 0 }, [1, 3]);
+  const unbiased = balancerOf(LEAST_REQUEST, [1, 3], { bias: 0 });
   unbiased.words[1] = 5;
   t.same(tally(unbiased.pick, 400, 2), [100, 300]);
 });

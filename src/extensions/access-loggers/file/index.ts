@@ -15,4 +15,5 @@ export const fileAccessLog: AccessLoggerExtension<FileAccessLog> = {
     reportMistakes(report, field ?? 'log_format', () => compileFileFormat(log));
   },
   createOnWorker: (config, context) => createFileAccessLogger(config, context.accessLogFiles),
+  createOnPrimary: (config, context) => createFileAccessLogger(config, context.accessLogFiles),
 };

@@ -13,4 +13,5 @@ export const stderrAccessLog: AccessLoggerExtension<StderrAccessLog> = {
     reportMistakes(report, 'log_format', () => compileSubstitutionFormat((config as StderrAccessLog).log_format));
   },
   createOnWorker: (config, context) => createStderrAccessLogger(config, context.accessLogFiles),
+  createOnPrimary: (config, context) => createStderrAccessLogger(config, context.accessLogFiles),
 };

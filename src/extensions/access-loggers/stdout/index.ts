@@ -13,4 +13,5 @@ export const stdoutAccessLog: AccessLoggerExtension<StdoutAccessLog> = {
     reportMistakes(report, 'log_format', () => compileSubstitutionFormat((config as StdoutAccessLog).log_format));
   },
   createOnWorker: (config, context) => createStdoutAccessLogger(config, context.accessLogFiles),
+  createOnPrimary: (config, context) => createStdoutAccessLogger(config, context.accessLogFiles),
 };

@@ -9,7 +9,7 @@ import {
   type HttpFilterFactory,
   type StreamControl,
 } from '../../../../http/filter.js';
-import { BodyKind, type HeaderBlock } from '../../../../http/header-block.js';
+import { BodyKind, type HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { HttpFilterExtension } from '../../../factories.js';
 
 const CONTENT_LENGTH = headerKey('content-length');

@@ -7,8 +7,8 @@ import type {
   Mutations as MutationsConfig,
 } from '../../../../config/generated/api.js';
 import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
-import type { HeaderBlock } from '../../../../http/header-block.js';
-import { compileHeaderMutations, type HeaderMutations } from '../../../../http/header-mutations.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import { compileHeaderMutations, type HeaderMutations } from '../../../../http/headers/header-mutations.js';
 import type { HttpFilterExtension } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 

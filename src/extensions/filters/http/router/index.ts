@@ -2,6 +2,7 @@
 
 import type { Router as RouterConfig } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filter.js';
+import { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import type { TerminalHttpFilterExtension } from '../../../factories.js';
 import { Router } from './router.js';
 
@@ -17,6 +18,8 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
     const options = {
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
       retryBufferLimit: Math.min(chain.bufferLimit, DEFAULT_RETRY_BUFFER),
+      useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
+      ownRetries: new RetryPolicy({}, '', thread.runtime),
     };
     return { create: (stream) => new Router(stream, thread, options) };
   },

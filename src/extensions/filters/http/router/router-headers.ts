@@ -1,8 +1,8 @@
 // The header fields that the router writes itself, in bytes and without strings where every request has them.
 
 import { type HeaderKey, headerKey } from '../../../../common/header-names.js';
-import type { HeaderBlock } from '../../../../http/header-block.js';
-import { HeaderLine } from '../../../../http/header-line.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import { HeaderLine } from '../../../../http/headers/header-line.js';
 
 const SERVICE_TIME = headerKey('x-envoy-upstream-service-time');
 const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');

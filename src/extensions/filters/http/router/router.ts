@@ -9,10 +9,13 @@ import { Protocol } from '../../../../access-log/stream-info.js';
 import { BodyBuffer } from '../../../../http/body-buffer.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec.js';
 import type { ResponseStream, TerminalFilter } from '../../../../http/filter.js';
-import type { HeaderBlock } from '../../../../http/header-block.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import { RetryDecision, RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
 import { type Route, RouteKind } from '../../../../http/routing/route.js';
 import { Timer } from '../../../../io/timing-wheel.js';
+import { getLogger } from '../../../../log/logger.js';
+import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
@@ -35,11 +38,17 @@ import {
   takeRequestedTimeouts,
 } from './router-headers.js';
 
+const logger = getLogger('router');
+
 export interface RouterOptions {
   /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
   readonly suppressEnvoyHeaders: boolean;
   /** Most bytes of a request body that are kept so that it can be tried again. */
   readonly retryBufferLimit: number;
+  /** upstream.use_retry of runtime: the share of retries that take place. */
+  readonly useRetry: RuntimeFraction;
+  /** For requests that ask for retries themselves on a route that has no policy. */
+  readonly ownRetries: RetryPolicy;
 }
 
 /** Where the current try stands. */
@@ -133,6 +142,7 @@ export class Router implements TerminalFilter, PoolRequest {
       });
     }
     this.#cluster = cluster;
+    if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
     this.#forward(headers, endStream);
   }
 
@@ -251,7 +261,7 @@ export class Router implements TerminalFilter, PoolRequest {
     info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
     const isInternal = this.#stream.isInternal;
-    this.#cluster.responses.countResponse(status, isInternal);
+    if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
     // A response that comes before the request is complete has taken no time.
     const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
     if (!this.#options.suppressEnvoyHeaders) {
@@ -342,7 +352,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
-    this.#retry.begin(route.retryPolicy, headers);
+    this.#retry.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
     // Another try needs the head in a later turn.
     if (this.#retry.isEnabled && !headers.retain()) return this.#noRoom();
     if (endStream) this.#startTimeout();
@@ -358,6 +368,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#host = host;
     this.#attempts++;
     this.#stream.info.attemptCount = this.#attempts;
+    if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${this.#attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;
       route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, this.#attempts === 1);
@@ -447,12 +458,19 @@ export class Router implements TerminalFilter, PoolRequest {
   /** Whether the circuit breaker for retries allows one more; it is held until the response comes. */
   #mayRetryNow(): boolean {
     const { limits, stats } = this.#cluster;
-    if (this.#isSent && !this.#isRequestComplete && this.#stream.isUpgrade) return false;
+    if (this.#isSent && !this.#isRequestComplete && this.#stream.isUpgrade) {
+      this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
+      return false;
+    }
     if (!this.#holdsRetry && !limits.tryAcquire(LimitKind.Retries, this.#route.priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
       return false;
     }
     this.#holdsRetry = true;
+    if (!this.#options.useRetry.isHit(this.#thread.random)) {
+      this.#releaseRetry();
+      return false;
+    }
     stats.increment(ClusterStats.at.upstream_rq_retry);
     stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);
     return true;
@@ -472,11 +490,14 @@ export class Router implements TerminalFilter, PoolRequest {
   #backOff(): void {
     this.#try = Try.Backoff;
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
-    this.#thread.wheel.reschedule(this.#tryTimer, this.#retry.backoffMs(this.#thread.random.fraction()));
+    const delayMs = this.#retry.backoffMs(this.#thread.random.fraction());
+    if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
+    this.#thread.wheel.reschedule(this.#tryTimer, delayMs);
   }
 
   /** A try ended without a response head. */
   #failed(failure: Failure): void {
+    if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
     const decision = this.#retry.onReset(failure.retry, this.#isSent);
     if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
@@ -502,7 +523,28 @@ export class Router implements TerminalFilter, PoolRequest {
     });
   }
 
+  /** upstream.maintenance_mode.<cluster> of runtime. Nothing of the request has been touched. */
+  #refuseForMaintenance(): void {
+    const cluster = this.#cluster;
+    const { info } = this.#stream;
+    this.#attempts = 0;
+    info.upstreamCluster = cluster.observabilityName;
+    info.virtualHostName = this.#route.virtualHostName;
+    cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
+    this.#stream.sendLocalReply({
+      status: 503,
+      body: 'maintenance mode',
+      details: 'maintenance_mode',
+      flags: ResponseFlag.UpstreamOverflow,
+      editHeaders: (headers) => {
+        if (!this.#options.suppressEnvoyHeaders) setOverloaded(headers);
+        this.#countLocalResponse(headers);
+      },
+    });
+  }
+
   #answerTimeout(details: string): void {
+    if (logger.isDebug) this.#log(details);
     this.#abortTry();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
@@ -519,9 +561,10 @@ export class Router implements TerminalFilter, PoolRequest {
 
   /** Answers in a host's stead count as responses of its cluster. */
   #countLocalResponse(headers: HeaderBlock): void {
-    this.#cluster.responses.countResponse(headers.status, this.#stream.isInternal);
+    const { info, isInternal } = this.#stream;
+    if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
     if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
-    this.#route.finalizeResponse(headers, this.#stream.info);
+    this.#route.finalizeResponse(headers, info);
   }
 
   #responseCompletedNow(): void {
@@ -531,8 +574,9 @@ export class Router implements TerminalFilter, PoolRequest {
 
   /** The last byte of the response is here; the stream ends with the call that passes it on. */
   #responseCompleted(durationMs: number, isInternal: boolean): void {
-    this.#stream.info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
-    this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
+    const { info } = this.#stream;
+    info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
+    if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
     if (this.#isRequestComplete) this.#tryOver();
   }
 
@@ -556,6 +600,10 @@ export class Router implements TerminalFilter, PoolRequest {
     } else {
       this.#try = Try.None;
     }
+  }
+
+  #log(text: string): void {
+    logger.debug(`[C${this.#stream.info.connectionId}] ${text}`);
   }
 
   /** The current try has nothing more to do with its host. */

@@ -1,12 +1,14 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
-import { readFileSync } from 'node:fs';
+import { readRegularFile } from '../../../../common/regular-file.js';
 import type { HttpConnectionManager } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
-import { InternalAddresses } from '../../../../http/internal-addresses.js';
+import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
+import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
-import type { ListenerIdentity, NetworkFilterExtension } from '../../../factories.js';
+import { scopePrefix } from '../../../../stats/scope-prefix.js';
+import type { ExtensionFinder, ListenerIdentity, NetworkFilterExtension, ScopeRequest } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 
@@ -17,26 +19,47 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
   isTerminal: true,
   validate(config, report) {
     const { internal_address_config: internal, route_config: routes = {} } = config as HttpConnectionManager;
-    const readFile = (path: string): Uint8Array => readFileSync(path);
+    const host = (config as HttpConnectionManager).http_protocol_options?.default_host_for_http_10 ?? '';
+    if (!/^[\t\x20-\x7e\x80-\uffff]*$/.test(host)) {
+      report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
+    }
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
-    reportMistakes(report, 'route_config', () => buildRouteTable(routes, () => undefined, { readFile }));
+    reportMistakes(report, 'route_config', () =>
+      buildRouteTable(routes, () => undefined, { readFile: readRegularFile }),
+    );
   },
-  scopes: (config, listener) => [
+  scopes: (config, listener, extensions) => [
     { prefix: httpPrefix(config), layout: HttpStats },
     { prefix: listenerPrefix(config, listener), layout: ListenerHttpStats },
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
+    ...filterScopes(config, extensions),
   ],
+  createOnPrimary: (config, context) =>
+    (config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
+      const extension = context.extensions.httpFilter(filter!);
+      return extension.isTerminal ? [] : (extension.createOnPrimary?.(filter!, context) ?? []);
+    }),
   createOnWorker(config, listener, context) {
     const stats = {
       http: context.scope(httpPrefix(config), HttpStats),
       listener: context.scope(listenerPrefix(config, listener), ListenerHttpStats),
       http1: context.scope(HTTP1_PREFIX, Http1CodecStats),
+      userAgents: new UserAgentStats(context.stats, scopePrefix(httpPrefix(config))),
     };
-    return new ConnectionManager(context, connectionManagerOptions(config, listener, context), stats);
+    const chain = { statPrefix: httpPrefix(config), bufferLimit: listener.bufferLimit };
+    return new ConnectionManager(context, connectionManagerOptions(config, chain, context), stats);
   },
 };
 
 const HTTP1_PREFIX = 'http1.';
+
+function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
+  const chain = { statPrefix: httpPrefix(config) };
+  return (config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
+    const extension = extensions.httpFilter(filter!);
+    return extension.isTerminal ? [] : (extension.scopes?.(filter!, chain) ?? []);
+  });
+}
 
 function httpPrefix(config: HttpConnectionManager): string {
   return `http.${config.stat_prefix}.`;

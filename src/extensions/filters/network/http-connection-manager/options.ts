@@ -1,17 +1,17 @@
 // HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
 
-import { readFileSync } from 'node:fs';
 import { durationMs } from '../../../../common/duration.js';
 import { headerKey } from '../../../../common/header-names.js';
+import { readRegularFile } from '../../../../common/regular-file.js';
 import type { Any, HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
-import { ForwardingRules } from '../../../../http/forwarding-headers.js';
-import { HeaderLine } from '../../../../http/header-line.js';
+import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
+import { HeaderLine } from '../../../../http/headers/header-line.js';
+import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
 import type { ChainedFilter, ConnectionManagerOptions } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
-import { ResponseHeaders, ServerHeader } from '../../../../http/response-headers.js';
 import { buildRouteTable, type RouteFilter } from '../../../../http/routing/route-table.js';
-import type { HttpChainContext, ListenerIdentity, WorkerContext } from '../../../factories.js';
+import type { HttpChainContext, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 
 /** Defaults of the API where zero would mean something else. */
@@ -24,14 +24,13 @@ const DEFAULT_MAX_HEADERS = 100;
 
 export function connectionManagerOptions(
   config: HttpConnectionManager,
-  listener: ListenerIdentity,
+  chain: HttpChainContext,
   context: WorkerContext,
 ): ConnectionManagerOptions {
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
   const accessLogs = createAccessLoggers(config.access_log, context);
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
-  const chain: HttpChainContext = { bufferLimit: listener.bufferLimit };
   const { filters, terminal } = createFilters(config.http_filters ?? [], context, chain);
   return {
     codec: {
@@ -43,8 +42,9 @@ export function connectionManagerOptions(
     routes: {
       current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
         findCluster: (name) => context.clusters.find(name),
-        readFile: (path) => readFileSync(path),
+        readFile: readRegularFile,
         filters: filters.map(({ routeFilter }) => routeFilter),
+        runtime: context.runtime,
       }),
     },
     filters,
@@ -53,7 +53,7 @@ export function connectionManagerOptions(
     defaultHost: http1.default_host_for_http_10
       ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
       : undefined,
-    paths: PathNormalizer.of(config),
+    paths: PathNormalizer.of(config, context.runtime),
     underscores: common.headers_with_underscores_action ?? 'ALLOW',
     responseHeaders: new ResponseHeaders(
       context.clock,
@@ -79,7 +79,7 @@ export function connectionManagerOptions(
     drainMs: milliseconds(config.drain_timeout, DEFAULT_DRAIN_MS),
     delayedCloseMs: milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
-    bufferLimit: listener.bufferLimit,
+    bufferLimit: chain.bufferLimit,
   };
 }
 

@@ -19,6 +19,8 @@ export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
   createOnWorker(config, _listener, context) {
     const options = {
       pickCluster: clusterPicker(config, context),
+      findCluster: (name: string) =>
+        clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,
       idleMs: config.idle_timeout === undefined ? DEFAULT_IDLE_MS : durationMs(config.idle_timeout),
       maxConnectionMs:
         config.max_downstream_connection_duration === undefined
@@ -51,4 +53,9 @@ function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => Cl
     let left = random.below(total);
     return choices.find((choice) => (left -= choice.weight) < 0)!.reference.current;
   };
+}
+
+function clusterNames(config: TcpProxyConfig): ReadonlySet<string> {
+  const choices = config.weighted_clusters?.clusters ?? [];
+  return new Set(choices.length === 0 ? [config.cluster ?? ''] : choices.map(({ name }) => name!));
 }

@@ -5,20 +5,26 @@
 
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { StreamInfo } from '../../../../access-log/stream-info.js';
+import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/timing-wheel.js';
-import type { ConnectionHandler } from '../../../../io/transport.js';
-import type { DownstreamConnection } from '../../../../listener/downstream-connection.js';
+import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
+import type { Departure } from '../../../../listener/travel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { Host } from '../../../../upstream/host.js';
+import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/upstream-socket.js';
+import type { FormerPairFacts } from './former-pair.js';
 import type { ProxyContext } from './proxy-context.js';
-import { type UpstreamEvents, UpstreamSocket } from './upstream-socket.js';
 
-export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
+/** How long peers get to read what is on its way to them, and to end their side. */
+const DRAIN_LINGER_MS = 5000;
+
+export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents {
   readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
+  readonly activeRequests = 0;
   readonly #timer: Timer<ProxiedConnection>;
   #upstream: UpstreamSocket | undefined;
   #cluster: Cluster | undefined;
@@ -27,6 +33,9 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
   #clientEnded = false;
   #serverEnded = false;
   #isOver = false;
+  /** Frozen, and offered to another process. */
+  #isTravelling = false;
+  #drainEndedOnTheWay = false;
 
   constructor(proxy: ProxyContext, downstream: DownstreamConnection) {
     const { clock } = proxy.thread;
@@ -38,13 +47,13 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     this.info.connectionId = downstream.serial;
     this.info.downstreamRemoteAddress = this.info.downstreamDirectRemoteAddress = downstream.remoteText;
     if (proxy.options.accessLogs.length > 0) this.info.downstreamLocalAddress = downstream.localText;
-    proxy.stats.increment(TcpStats.at.downstream_cx_total);
   }
 
   /** Chooses a host and connects to it; bytes of the client wait in the kernel until that is done. */
   start(): void {
     this.downstream.pause();
     const { options, stats, thread } = this.proxy;
+    stats.increment(TcpStats.at.downstream_cx_total);
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
     this.#cluster = options.pickCluster();
     if (this.#cluster === undefined) {
@@ -53,6 +62,46 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     }
     this.info.upstreamCluster = this.#cluster.observabilityName;
     this.#connect();
+  }
+
+  /** Goes on with what another process has begun; `id` is the socket to the host. */
+  takeOver(former: FormerPairFacts, cluster: Cluster, host: Host, id: number): void {
+    const { info, proxy } = this;
+    info.startRealtimeMs = former.startRealtimeMs;
+    info.startMonotonicMs = former.startMs;
+    info.bytesReceived = former.bytesReceived;
+    info.bytesSent = former.bytesSent;
+    info.upstreamCluster = cluster.observabilityName;
+    info.upstreamHost = host.address;
+    info.upstreamLocalAddress = former.upstreamLocal;
+    info.attemptCount = this.#attempts = former.attempts;
+    this.#activeMs = former.activeMs;
+    this.#clientEnded = former.clientEnded;
+    this.#serverEnded = former.serverEnded;
+    this.#cluster = cluster;
+    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, id, former.upstreamStartMs);
+    if (proxy.shortestTimeoutMs > 0) proxy.thread.wheel.schedule(this.#timer, proxy.shortestTimeoutMs);
+  }
+
+  /** At any moment at which both sides are connected. */
+  depart(): Departure | undefined {
+    const { transport, wheel } = this.proxy.thread;
+    const id = this.#upstream?.connectedId;
+    if (id === undefined || this.#isOver || !transport.freeze(this.downstream.id)) return undefined;
+    if (!transport.freeze(id)) {
+      transport.thaw(this.downstream.id);
+      return undefined;
+    }
+    wheel.cancel(this.#timer);
+    this.#isTravelling = true;
+    const ids = [this.downstream.id, id];
+    return {
+      ids,
+      progress: { ...this.#facts() },
+      input: new Uint8Array(0),
+      stay: () => this.#stay(ids),
+      leave: () => this.#leave(),
+    };
   }
 
   get isOver(): boolean {
@@ -92,6 +141,22 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     this.proxy.stats.increment(TcpStats.at.downstream_flow_control_resumed_reading_total);
   }
 
+  /** Both peers are still speaking: their last bytes must not destroy, by a reset, what was delivered before. */
+  onDrainEnd(): void {
+    if (this.#isTravelling) {
+      this.#drainEndedOnTheWay = true;
+      return;
+    }
+    this.info.connectionTerminationDetails = 'drain_close';
+    this.#finish(DRAIN_LINGER_MS);
+  }
+
+  addBuffered(sums: BufferedBytes): void {
+    const { at } = TcpStats;
+    const { pendingBytes } = this.downstream;
+    sums.add(this.proxy.stats, at.downstream_cx_rx_bytes_buffered, 0, at.downstream_cx_tx_bytes_buffered, pendingBytes);
+  }
+
   onFault(): void {
     this.#break();
   }
@@ -114,6 +179,7 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamLocalAddress = this.#upstream!.localText();
     this.downstream.resume();
+    this.downstream.listener.drain.departures?.add(this.downstream);
   }
 
   upstreamConnectFailed(reason: string, isTimeout: boolean): void {
@@ -172,6 +238,38 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     thread.wheel.reschedule(this.#timer, remaining);
   }
 
+  #facts(): FormerPairFacts {
+    const { info } = this;
+    return {
+      cluster: this.#cluster!.name,
+      host: info.upstreamHost,
+      upstreamLocal: info.upstreamLocalAddress,
+      upstreamStartMs: this.#upstream!.startMs,
+      startMs: info.startMonotonicMs,
+      startRealtimeMs: info.startRealtimeMs,
+      activeMs: this.#activeMs,
+      attempts: this.#attempts,
+      bytesReceived: info.bytesReceived,
+      bytesSent: info.bytesSent,
+      clientEnded: this.#clientEnded,
+      serverEnded: this.#serverEnded,
+    };
+  }
+
+  #stay(ids: readonly number[]): void {
+    const { shortestTimeoutMs, thread } = this.proxy;
+    this.#isTravelling = false;
+    for (const id of ids) thread.transport.thaw(id);
+    if (shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, shortestTimeoutMs);
+    if (this.#drainEndedOnTheWay) this.onDrainEnd();
+  }
+
+  #leave(): void {
+    this.#isOver = true;
+    this.#upstream!.leave();
+    this.downstream.leave();
+  }
+
   #connect(): void {
     const cluster = this.#cluster!;
     const host: Host | undefined = cluster.pickHost();
@@ -191,11 +289,14 @@ export class ProxiedConnection implements ConnectionHandler, UpstreamEvents {
     this.#finish();
   }
 
-  /** Ends both sides in order: what is pending on either side is still delivered. */
-  #finish(): void {
+  /** Ends both sides in order: what is pending on either side is still delivered, and peers that speak on get `lingerMs` to end. */
+  #finish(lingerMs = 0): void {
     this.#log();
-    this.#upstream?.close();
-    this.downstream.close(0);
+    if (this.#upstream !== undefined && this.#upstream.pendingBytes > 0) {
+      this.proxy.stats.increment(TcpStats.at.upstream_flush_total);
+    }
+    this.#upstream?.close(lingerMs);
+    this.downstream.close(lingerMs);
   }
 
   /** One side broke: the other one must see that the stream is not whole. */

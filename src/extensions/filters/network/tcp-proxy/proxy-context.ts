@@ -8,6 +8,8 @@ import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 export interface TcpProxyOptions {
   /** The cluster for a new connection; undefined when it does not exist. */
   pickCluster(): Cluster | undefined;
+  /** The cluster of this name, if new connections may go to it. */
+  findCluster(name: string): Cluster | undefined;
   /** Milliseconds; 0: for ever. */
   idleMs: number;
   maxConnectionMs: number;

@@ -1,10 +1,12 @@
 // The TCP proxy of one filter chain on one worker.
 
-import type { ConnectionHandler } from '../../../../io/transport.js';
-import type { DownstreamConnection } from '../../../../listener/downstream-connection.js';
-import type { TerminalNetworkFilter } from '../../../../listener/network-filter.js';
+import { messageOf } from '../../../../common/errors.js';
+import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
+import type { FilterArrival, TerminalNetworkFilter } from '../../../../listener/network-filter.js';
+import type { Cargo } from '../../../../listener/travel.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import { FormerPair } from './former-pair.js';
 import { ProxiedConnection } from './proxied-connection.js';
 import type { ProxyContext, TcpProxyOptions } from './proxy-context.js';
 
@@ -22,9 +24,37 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
     this.shortestTimeoutMs = timeouts.length === 0 ? 0 : Math.min(...timeouts);
   }
 
-  accept(downstream: DownstreamConnection): ConnectionHandler | undefined {
+  accept(downstream: DownstreamConnection): DownstreamHandler | undefined {
     const connection = new ProxiedConnection(this, downstream);
     connection.start();
     return connection.isOver ? undefined : connection;
+  }
+
+  expect(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string {
+    const former = FormerPair.from(cargo.facts.progress);
+    const server = cargo.sockets[1];
+    if (former === undefined || server === undefined || cargo.sockets.length !== 2)
+      return 'it is no proxied connection';
+    const cluster = this.options.findCluster(former.cluster);
+    if (cluster === undefined) return `cluster '${former.cluster}' is not one that connections go to`;
+    const host = cluster.hostAt(former.host);
+    if (host === undefined) return `cluster '${former.cluster}' has no host ${former.host}`;
+    const { transport } = this.thread;
+    let id: number;
+    try {
+      id = transport.adoptFrozen(server, cluster.bufferLimits, isClientBlocked);
+    } catch (error) {
+      return messageOf(error);
+    }
+    return {
+      pausesClient: server.pending.length > cluster.bufferLimits.highWatermark,
+      begin: (downstream) => {
+        const connection = new ProxiedConnection(this, downstream);
+        connection.takeOver(former, cluster, host, id);
+        return connection;
+      },
+      begun: () => transport.thaw(id),
+      drop: () => transport.letGo(id),
+    };
   }
 }

@@ -1,0 +1,115 @@
+# Completion of baton's options in bash. Written by scripts/document-options.ts from the option table: do not edit.
+
+_baton() {
+  local word=${COMP_WORDS[COMP_CWORD]} option='' value=''
+  # The word as it stands in the line: bash cuts words at '=' and ':', and replaces only the last piece.
+  local whole=${COMP_LINE:0:COMP_POINT}
+  whole=${whole##*[[:space:]]}
+  COMPREPLY=()
+  case $whole in
+    --*=*) option=${whole%%=*} value=${whole#*=} ;;
+    -[a-z]=*) option=${whole%%=*} value=${whole#*=} ;;
+    *)
+      # The word before the whole one; the pieces of the whole one end where its length is reached.
+      local index=$COMP_CWORD length=${#word}
+      while ((length < ${#whole} && index > 0)); do
+        index=$((index - 1))
+        length=$((length + ${#COMP_WORDS[index]}))
+      done
+      ((index > 0)) && option=${COMP_WORDS[index - 1]}
+      value=$whole
+      ;;
+  esac
+  case $option in
+    -c | --config-path)
+      _baton_files "$value"
+      return ;;
+    --mode)
+      _baton_words "$value" serve validate
+      return ;;
+    --admin-address-path)
+      _baton_files "$value"
+      return ;;
+    --local-address-ip-version)
+      _baton_words "$value" v4 v6
+      return ;;
+    --base-id-path)
+      _baton_files "$value"
+      return ;;
+    -l | --log-level)
+      _baton_words "$value" trace debug info warning error critical off
+      return ;;
+    --component-log-level)
+      _baton_component_levels "$value"
+      return ;;
+    --log-path)
+      _baton_files "$value"
+      return ;;
+    --socket-path)
+      _baton_files "$value"
+      return ;;
+    --drain-strategy)
+      _baton_words "$value" gradual immediate
+      return ;;
+    --config-yaml | --admin-allowed-hosts | --base-id | --concurrency | --log-format | --restart-epoch | --socket-mode | --service-cluster | --service-node | --service-zone | --file-flush-interval-msec | --file-flush-min-size-kb | --drain-time-s | --parent-shutdown-time-s | --disable-extensions | --stats-tag)
+      # Only its user knows what could stand here.
+      return ;;
+  esac
+  [[ $whole == --*=* ]] && return
+  _baton_options "$whole"
+}
+
+# All options but those that the line has already: most may be given once.
+_baton_options() {
+  local name
+  for name in --config-path --config-yaml --mode --admin-address-path --admin-allowed-hosts --local-address-ip-version --base-id --use-dynamic-base-id --base-id-path --skip-hot-restart-on-no-parent --skip-hot-restart-parent-stats --concurrency --log-level --component-log-level --cpuset-threads --log-path --log-format --log-format-escaped --restart-epoch --log-stacktrace-single-entry --enable-fine-grain-logging --socket-path --socket-mode --hot-restart-version --service-cluster --service-node --service-zone --file-flush-interval-msec --file-flush-min-size-kb --drain-time-s --drain-strategy --drain-on-sigterm --hand-over-connections --parent-shutdown-time-s --disable-hot-restart --enable-mutex-tracing --allow-unknown-fields --allow-unknown-static-fields --reject-unknown-dynamic-fields --ignore-unknown-dynamic-fields --skip-deprecated-logs --disable-extensions --version --schema --enable-core-dump --stats-tag --help; do
+    [[ $name == "$1"* ]] || continue
+    case " ${COMP_WORDS[*]:1:COMP_CWORD-1} " in
+      *" $name "*) [[ $name == --stats-tag ]] || continue ;;
+    esac
+    COMPREPLY+=("$name")
+  done
+}
+
+_baton_words() {
+  local value=$1 each
+  shift
+  for each; do [[ $each == "$value"* ]] && COMPREPLY+=("$each"); done
+  _baton_cut "$value"
+}
+
+_baton_files() {
+  local file
+  compopt -o filenames 2>/dev/null
+  while IFS= read -r file; do COMPREPLY+=("$file"); done < <(compgen -f -- "$1")
+  _baton_cut "$1"
+}
+
+# <component>:<level>,<component>:<level>
+_baton_component_levels() {
+  local head='' item=$1 each
+  [[ $item == *,* ]] && head=${item%,*}, item=${item##*,}
+  if [[ $item == *:* ]]; then
+    for each in trace debug info warning error critical off; do
+      [[ $each == "${item#*:}"* ]] && COMPREPLY+=("$head${item%%:*}:$each")
+    done
+  else
+    compopt -o nospace 2>/dev/null
+    for each in admin alternate_protocols_cache aws assert backtrace basic_auth cache_filter client config connection conn_handler decompression dns dubbo envoy_bug ext_authz ext_proc rocketmq file filter forward_proxy geolocation grpc happy_eyeballs hc health_checker http http2 hystrix init io jwt kafka key_value_store lua main matcher misc mongo multi_connection oauth2 quic quic_stream pool rate_limit_quota rbac rds redis router runtime stats secret tap testing thrift tracing upstream udp wasm websocket golang; do
+      [[ $each == "$item"* && ,$head != *,"$each":* ]] && COMPREPLY+=("$head$each:")
+    done
+  fi
+  _baton_cut "$1"
+}
+
+# Takes from the replies what stands before the last piece of the value that bash replaces.
+_baton_cut() {
+  local kept='' index
+  [[ $COMP_WORDBREAKS == *:* && $1 == *:* ]] && kept=${1%:*}:
+  for index in "${!COMPREPLY[@]}"; do
+    COMPREPLY[index]=${COMPREPLY[index]#"$kept"}
+    [[ $COMP_WORDBREAKS != *=* && $whole == -*=* ]] && COMPREPLY[index]=$option=${COMPREPLY[index]}
+  done
+}
+
+complete -F _baton baton

@@ -1,0 +1,67 @@
+# Completion of baton's options in fish. Written by scripts/document-options.ts from the option table: do not edit.
+
+# <component>:<level>,<component>:<level>
+function __baton_component_levels
+    set -l value (string replace -r -- '^--component-log-level=' '' (commandline -ct))
+    set -l head (string match -r -- '^.*,' $value); or set head ''
+    set -l item (string replace -r -- '^.*,' '' $value)
+    if string match -q '*:*' -- $item
+        set -l component (string replace -r ':.*$' '' -- $item)
+        for level in trace debug info warning error critical off
+            echo $head$component:$level
+        end
+    else
+        for component in admin alternate_protocols_cache aws assert backtrace basic_auth cache_filter client config connection conn_handler decompression dns dubbo envoy_bug ext_authz ext_proc rocketmq file filter forward_proxy geolocation grpc happy_eyeballs hc health_checker http http2 hystrix init io jwt kafka key_value_store lua main matcher misc mongo multi_connection oauth2 quic quic_stream pool rate_limit_quota rbac rds redis router runtime stats secret tap testing thrift tracing upstream udp wasm websocket golang
+            echo $head$component:
+        end
+    end
+end
+
+complete -c baton -f
+complete -c baton -s c -l config-path -r -F -d 'Bootstrap file'
+complete -c baton -l config-yaml -x -d 'Bootstrap as YAML or JSON text'
+complete -c baton -l mode -x -a 'serve validate' -d 'What to do: serve checks the configuration and serves it, validate checks it and exits with 0 or 1'
+complete -c baton -l admin-address-path -r -F -d 'File to which the address and port of the admin interface are written'
+complete -c baton -l admin-allowed-hosts -x -d 'Hosts that requests to the admin interface may name, as <host>,…; all when it is not given'
+complete -c baton -l local-address-ip-version -x -a 'v4 v6' -d 'IP version of the server\'s local address, which X-Forwarded-For may name'
+complete -c baton -l base-id -x -d 'Base ID of hot restarts: servers side by side need different ones, processes of a restart the same'
+complete -c baton -l use-dynamic-base-id -n '__fish_not_contain_opt use-dynamic-base-id' -d 'Picks an unused base ID'
+complete -c baton -l base-id-path -r -F -d 'File to which the base ID is written'
+complete -c baton -l skip-hot-restart-on-no-parent -n '__fish_not_contain_opt skip-hot-restart-on-no-parent' -d 'With --restart-epoch: starts normally if the parent ended before this process was initialized'
+complete -c baton -l skip-hot-restart-parent-stats -n '__fish_not_contain_opt skip-hot-restart-parent-stats' -d 'With --restart-epoch: does not take over the stats of the parent'
+complete -c baton -l concurrency -x -d 'Number of worker threads'
+complete -c baton -s l -l log-level -x -a 'trace debug info warning error critical off' -d 'Log level: trace, debug, info, warning, error, critical, off'
+complete -c baton -l component-log-level -x -a '(__baton_component_levels)' -d 'Levels of single loggers, as http:debug,router:trace'
+complete -c baton -l cpuset-threads -n '__fish_not_contain_opt cpuset-threads' -d 'Has no effect; accepted because older start scripts give it'
+complete -c baton -l log-path -r -F -d 'Log file instead of standard error'
+complete -c baton -l log-format -x -d 'Layout of a log line'
+complete -c baton -l log-format-escaped -n '__fish_not_contain_opt log-format-escaped' -d 'Escapes line ends and the like, so that one entry stays on one line'
+complete -c baton -l restart-epoch -x -d 'Number of hot restarts so far; usually what the hot restart wrapper sets'
+complete -c baton -l log-stacktrace-single-entry -n '__fish_not_contain_opt log-stacktrace-single-entry' -d 'Logs a stack trace as one entry'
+complete -c baton -l enable-fine-grain-logging -n '__fish_not_contain_opt enable-fine-grain-logging' -d 'One logger a source file, each with a level of its own'
+complete -c baton -l socket-path -r -F -d 'Hot restart socket; a leading @ means the abstract namespace'
+complete -c baton -l socket-mode -x -d 'Permissions of the hot restart socket file, in octal'
+complete -c baton -l hot-restart-version -n '__fish_not_contain_opt hot-restart-version' -d 'Prints the hot restart compatibility version and exits'
+complete -c baton -l service-cluster -x -d 'Overrides node.cluster of the bootstrap'
+complete -c baton -l service-node -x -d 'Overrides node.id of the bootstrap'
+complete -c baton -l service-zone -x -d 'Overrides node.locality.zone of the bootstrap'
+complete -c baton -l file-flush-interval-msec -x -d 'How long a log file may hold text back before it is written'
+complete -c baton -l file-flush-min-size-kb -x -d 'How much text a log file gathers before it is written'
+complete -c baton -l drain-time-s -x -d 'How long connections are drained: asked to close, at the end of a response'
+complete -c baton -l drain-strategy -x -a 'gradual immediate' -d 'How connections are drained: gradual asks a share to close that rises over the drain time, immediate asks all'
+complete -c baton -l drain-on-sigterm -n '__fish_not_contain_opt drain-on-sigterm' -d 'SIGTERM drains the server before it ends it'
+complete -c baton -l hand-over-connections -n '__fish_not_contain_opt hand-over-connections' -d 'At a hot restart, established connections go on in the new process'
+complete -c baton -l parent-shutdown-time-s -x -d 'How long a hot restart waits before it shuts the parent down'
+complete -c baton -l disable-hot-restart -n '__fish_not_contain_opt disable-hot-restart' -d 'Does without hot restarts'
+complete -c baton -l enable-mutex-tracing -n '__fish_not_contain_opt enable-mutex-tracing' -d 'Collects contention stats for GET /contention'
+complete -c baton -l allow-unknown-fields -n '__fish_not_contain_opt allow-unknown-fields' -d 'Deprecated; the same as --allow-unknown-static-fields'
+complete -c baton -l allow-unknown-static-fields -n '__fish_not_contain_opt allow-unknown-static-fields' -d 'Accepts fields that the API does not have in static configuration, with a warning'
+complete -c baton -l reject-unknown-dynamic-fields -n '__fish_not_contain_opt reject-unknown-dynamic-fields' -d 'Refuses fields that the API does not have in dynamic configuration'
+complete -c baton -l ignore-unknown-dynamic-fields -n '__fish_not_contain_opt ignore-unknown-dynamic-fields' -d 'Neither warns of nor counts unknown fields in dynamic configuration'
+complete -c baton -l skip-deprecated-logs -n '__fish_not_contain_opt skip-deprecated-logs' -d 'Does not warn of deprecated fields'
+complete -c baton -l disable-extensions -x -d 'Extensions that no configuration may use, as <category>/<name>,…'
+complete -c baton -l version -n '__fish_not_contain_opt version' -d 'Prints the version and exits'
+complete -c baton -l schema -n '__fish_not_contain_opt schema' -d 'Prints the JSON Schema of the accepted configuration and exits'
+complete -c baton -l enable-core-dump -n '__fish_not_contain_opt enable-core-dump' -d 'Allows core dumps of this process'
+complete -c baton -l stats-tag -x -d 'A tag on all stats, which monitoring formats and sinks show; may be repeated'
+complete -c baton -s h -l help -n '__fish_not_contain_opt -s h help' -d 'Prints this text and exits'

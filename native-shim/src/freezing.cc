@@ -1,0 +1,75 @@
+// Connections that go from one transport to another, which may be in another process: taken out of the epoll set at a quiet
+// point and copied, then put back or let go; and taken over as they were.
+//
+// Holders of a descriptor share the connection: shutdown() and a close with RST would end it for all of them, so neither is
+// done to a connection that is frozen.
+
+#include <cerrno>
+
+#include "transport.h"
+
+namespace baton {
+
+bool Transport::freeze(Id id) {
+  SocketRecord* connection = find(id, SocketKind::Connection);
+  if (connection == nullptr || connection->frozen || connection->connecting || connection->error != 0) return false;
+  if (epoll_.remove(connection->fd.get()) != 0) return false;
+  connection->inEpoll = false;
+  connection->frozen = connection->shared = true;
+  return true;
+}
+
+bool Transport::thaw(Id id) {
+  SocketRecord* connection = find(id, SocketKind::Connection);
+  if (connection == nullptr || !connection->frozen) return false;
+  connection->frozen = false;
+  if (connection->shutdownAsked && connection->pending.empty()) shutdown(connection->fd.get(), SHUT_WR);
+  // Adding it reports what is ready now: nothing that has come meanwhile is missed.
+  const int error = epoll_.add(connection->fd.get(), kConnectionInterest, static_cast<uint32_t>(id));
+  connection->inEpoll = error == 0;
+  if (error != 0) fail(id, *connection, error, false);
+  // Pressure may have changed, and submissions may have asked to go on.
+  enqueue(id, *connection);
+  return true;
+}
+
+bool Transport::frozen(Id id, Frozen& to) {
+  const SocketRecord* connection = find(id, SocketKind::Connection);
+  if (connection == nullptr || !connection->frozen) return false;
+  to = {connection->fd.get(), &connection->pending, connection->ended, connection->shutdownAsked};
+  return true;
+}
+
+bool Transport::letGo(Id id) {
+  SocketRecord* connection = find(id, SocketKind::Connection);
+  if (connection == nullptr || !connection->frozen) return false;
+  release(id, *connection);
+  return true;
+}
+
+Id Transport::adopt(int fd, const Adoption& adoption) {
+  PendingQueue pending;
+  iovec range{const_cast<uint8_t*>(adoption.pending), adoption.pendingBytes};
+  if (range.iov_len > 0 && !pending.append(&range, 1, 0, range.iov_len)) return -ENOMEM;
+  const int error = prepareAdopted(fd);
+  if (error != 0) return -error;
+  setNoDelay(fd);
+  Descriptor taken(fd);
+  const Id id = add(taken, SocketKind::Connection, adoption.limits, !adoption.frozen);
+  if (id < 0) {
+    taken.release();  // still the caller's
+    return id;
+  }
+  SocketRecord& connection = *sockets_.find(id);
+  connection.shared = true;
+  connection.pending = std::move(pending);
+  connection.ended = adoption.ended;
+  connection.shutdownAsked = adoption.finAsked;
+  connection.paused = adoption.paused;
+  connection.frozen = adoption.frozen;
+  connection.blocked = connection.pending.size() > connection.highWatermark;
+  if (!adoption.frozen && adoption.finAsked && connection.pending.empty()) shutdown(fd, SHUT_WR);
+  return id;
+}
+
+}  // namespace baton

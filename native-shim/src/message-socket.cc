@@ -1,0 +1,265 @@
+#include "message-socket.h"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "arguments.h"
+
+namespace baton {
+namespace {
+
+constexpr napi_type_tag kTag = {0x6261746f6e2d6d65, 0x73736167652d736f};
+
+// Messages that are handled before other handles of the loop get their turn.
+constexpr int kMostInATurn = 64;
+
+constexpr size_t kControlBytes =
+    CMSG_SPACE(MessageSocket::kMaxDescriptors * sizeof(int)) + CMSG_SPACE(sizeof(ucred));
+
+// What came beside the bytes of a message.
+struct Attachment {
+  int fds[MessageSocket::kMaxDescriptors];
+  size_t fdCount = 0;
+  ucred credentials{};
+  bool hasCredentials = false;
+};
+
+void readAttachment(msghdr& message, Attachment& to) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET) continue;
+    if (part->cmsg_type == SCM_RIGHTS) {
+      to.fdCount = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      memcpy(to.fds, CMSG_DATA(part), to.fdCount * sizeof(int));
+    } else if (part->cmsg_type == SCM_CREDENTIALS) {
+      memcpy(&to.credentials, CMSG_DATA(part), sizeof to.credentials);
+      to.hasCredentials = true;
+    }
+  }
+}
+
+napi_value makeCredentials(napi_env env, const Attachment& attachment) {
+  napi_value made;
+  if (!attachment.hasCredentials) {
+    napi_get_undefined(env, &made);
+    return made;
+  }
+  const auto number = [env](double value) {
+    napi_value made;
+    napi_create_double(env, value, &made);
+    return made;
+  };
+  napi_create_object(env, &made);
+  napi_set_named_property(env, made, "pid", number(attachment.credentials.pid));
+  napi_set_named_property(env, made, "uid", number(attachment.credentials.uid));
+  napi_set_named_property(env, made, "gid", number(attachment.credentials.gid));
+  return made;
+}
+
+}  // namespace
+
+napi_value MessageSocket::create(napi_env env, int fd, napi_value events, const napi_property_descriptor* methods,
+                                 size_t count) {
+  napi_value wrapper;
+  if (napi_create_object(env, &wrapper) != napi_ok ||
+      napi_define_properties(env, wrapper, count, methods) != napi_ok ||
+      napi_type_tag_object(env, wrapper, &kTag) != napi_ok) {
+    return nullptr;
+  }
+  auto* socket = new (std::nothrow) MessageSocket(env, -1);
+  if (socket == nullptr) return throwErrno(env, "watchMessages", ENOMEM);
+  const auto collected = [](napi_env, void* self, void*) {
+    auto* socket = static_cast<MessageSocket*>(self);
+    socket->wrapped_ = false;
+    socket->deleteWhenUnused();
+  };
+  if (napi_wrap(env, wrapper, socket, collected, nullptr, nullptr) != napi_ok) {
+    delete socket;
+    return nullptr;
+  }
+  socket->wrapped_ = true;
+  socket->fd_ = Descriptor(fd);
+  if (socket->open(events)) return wrapper;
+  // The caller keeps what was not taken over.
+  socket->fd_.release();
+  return nullptr;
+}
+
+MessageSocket* MessageSocket::from(napi_env env, napi_value self) {
+  bool ours = false;
+  void* socket = nullptr;
+  if (napi_check_object_type_tag(env, self, &kTag, &ours) == napi_ok && ours) napi_unwrap(env, self, &socket);
+  if (socket == nullptr) throwType(env, "called on something that is not a message socket");
+  return static_cast<MessageSocket*>(socket);
+}
+
+bool MessageSocket::open(napi_value events) {
+  uv_loop_t* loop = nullptr;
+  if (napi_get_uv_event_loop(env_, &loop) != napi_ok) return false;
+  const int error = uv_poll_init(loop, &poll_, fd_.get());
+  if (error != 0) {
+    throwErrno(env_, "watchMessages", -error);
+    return false;
+  }
+  poll_.data = this;
+  polled_ = open_ = true;
+  napi_create_reference(env_, events, 1, &events_);
+  napi_add_async_cleanup_hook(
+      env_,
+      [](napi_async_cleanup_hook_handle hook, void* self) {
+        auto* socket = static_cast<MessageSocket*>(self);
+        socket->hook_ = hook;
+        socket->close();
+      },
+      this, &hook_);
+  watch(UV_READABLE);
+  return true;
+}
+
+void MessageSocket::watch(int events) {
+  uv_poll_start(&poll_, events, [](uv_poll_t* poll, int status, int ready) {
+    auto* socket = static_cast<MessageSocket*>(poll->data);
+    if (status < 0) {
+      const HandleScope scope(socket->env_);
+      // An error stands before what the peer said last, if it ended without having read everything.
+      while (socket->open_ && socket->receiveOne()) {
+      }
+      socket->reportEnd(-status);
+    } else {
+      socket->serve(ready);
+    }
+  });
+}
+
+void MessageSocket::serve(int events) {
+  const HandleScope scope(env_);
+  if ((events & UV_WRITABLE) != 0) {
+    watch(UV_READABLE);
+    call("onWritable", 0, nullptr);
+  }
+  for (int count = 0; (events & UV_READABLE) != 0 && open_ && count < kMostInATurn; count++) {
+    if (!receiveOne()) return;
+  }
+}
+
+// False when there is nothing more to receive now.
+bool MessageSocket::receiveOne() {
+  // One a thread: messages are handled before the next one is received.
+  static thread_local char bytes[kMaxBytes];
+  alignas(cmsghdr) char control[kControlBytes];
+  iovec range{bytes, sizeof bytes};
+  msghdr message{};
+  message.msg_iov = &range;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const ssize_t length = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (length < 0) {
+    // The peer has ended with messages unread: what it had sent is still to be received, then comes its end.
+    if (errno == EINTR || errno == ECONNRESET) return true;
+    if (errno != EAGAIN) reportEnd(errno);
+    return false;
+  }
+  Attachment attachment;
+  readAttachment(message, attachment);
+  // What was cut off is lost, descriptors too (they are when this process may open no more): the conversation is over.
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
+    for (size_t i = 0; i < attachment.fdCount; i++) ::close(attachment.fds[i]);
+    reportEnd((message.msg_flags & MSG_TRUNC) != 0 ? EMSGSIZE : EMFILE);
+    return false;
+  }
+  if (length == 0 && attachment.fdCount == 0) {
+    int type = 0;
+    socklen_t typeLength = sizeof type;
+    getsockopt(fd_.get(), SOL_SOCKET, SO_TYPE, &type, &typeLength);
+    if (type != SOCK_DGRAM) {
+      reportEnd(0);
+      return false;
+    }
+  }
+  napi_value fds;
+  napi_create_array_with_length(env_, attachment.fdCount, &fds);
+  for (size_t i = 0; i < attachment.fdCount; i++) {
+    napi_set_element(env_, fds, static_cast<uint32_t>(i), makeInt(env_, attachment.fds[i]));
+  }
+  const napi_value made[] = {makeBytes(env_, bytes, static_cast<size_t>(length)), fds,
+                             makeCredentials(env_, attachment)};
+  call("onMessage", 3, made);
+  return true;
+}
+
+void MessageSocket::reportEnd(int error) {
+  if (!open_) return;
+  close();
+  const HandleScope scope(env_);
+  const napi_value argument = makeInt(env_, error);
+  call("onEnd", 1, &argument);
+}
+
+// Calls a method of the events object; what it throws is reported as an uncaught exception.
+void MessageSocket::call(const char* name, size_t count, const napi_value* arguments) {
+  napi_value events;
+  napi_value function;
+  if (napi_get_reference_value(env_, events_, &events) != napi_ok ||
+      napi_get_named_property(env_, events, name, &function) != napi_ok) {
+    return;
+  }
+  if (napi_make_callback(env_, nullptr, events, function, count, arguments, nullptr) == napi_ok) return;
+  napi_value exception;
+  if (napi_get_and_clear_last_exception(env_, &exception) == napi_ok) napi_fatal_exception(env_, exception);
+}
+
+int MessageSocket::send(const sockaddr* to, unsigned toLength, const void* bytes, size_t length, const int* fds,
+                        size_t fdCount) {
+  if (!open_) return EBADF;
+  if (length > kMaxBytes || fdCount > kMaxDescriptors) return EMSGSIZE;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
+  iovec range{const_cast<void*>(bytes), length};
+  msghdr message{};
+  message.msg_name = const_cast<sockaddr*>(to);
+  message.msg_namelen = toLength;
+  message.msg_iov = &range;
+  message.msg_iovlen = 1;
+  if (fdCount > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(fdCount * sizeof(int));
+    cmsghdr* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(fdCount * sizeof(int));
+    memcpy(CMSG_DATA(part), fds, fdCount * sizeof(int));
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return 0;
+  // Too many descriptors in flight (ETOOMANYREFS) pass as the peer takes them, but nothing tells when.
+  const int error = errno;
+  if (error == EAGAIN) watch(UV_READABLE | UV_WRITABLE);
+  return error;
+}
+
+void MessageSocket::close() {
+  if (!open_) return;
+  open_ = false;
+  // Before its descriptor goes: libuv takes it out of its epoll set here.
+  uv_close(reinterpret_cast<uv_handle_t*>(&poll_),
+           [](uv_handle_t* handle) { static_cast<MessageSocket*>(handle->data)->handleClosed(); });
+  fd_.close();
+}
+
+void MessageSocket::handleClosed() {
+  polled_ = false;
+  napi_delete_reference(env_, events_);
+  if (hook_ != nullptr) napi_remove_async_cleanup_hook(hook_);
+  deleteWhenUnused();
+}
+
+void MessageSocket::deleteWhenUnused() {
+  if (!wrapped_ && !polled_) delete this;
+}
+
+}  // namespace baton

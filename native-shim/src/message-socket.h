@@ -1,0 +1,52 @@
+// One end of a conversation in messages over a Unix socket: datagrams to meet, sequenced packets to talk. Descriptors
+// travel with a message. Polled by the thread's own libuv loop.
+#pragma once
+
+#include <node_api.h>
+#include <uv.h>
+
+#include "descriptor.h"
+
+namespace baton {
+
+class MessageSocket final {
+ public:
+  // The longest message, and the most descriptors that travel with one (the kernel's own limit is 253).
+  static constexpr size_t kMaxBytes = 64 * 1024;
+  static constexpr size_t kMaxDescriptors = 64;
+
+  // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable and onEnd.
+  static napi_value create(napi_env env, int fd, napi_value events, const napi_property_descriptor* methods,
+                           size_t count);
+  // The socket behind a wrapper object; nullptr after throwing, when `self` is something else.
+  static MessageSocket* from(napi_env env, napi_value self);
+
+  // 0, EAGAIN (writable is reported then), or another errno.
+  int send(const struct sockaddr* to, unsigned toLength, const void* bytes, size_t length, const int* fds,
+           size_t fdCount);
+  void close();
+
+ private:
+  MessageSocket(napi_env env, int fd) : env_(env), fd_(fd) {}
+  ~MessageSocket() = default;
+
+  bool open(napi_value events);
+  void watch(int events);
+  void serve(int events);
+  bool receiveOne();
+  void reportEnd(int error);
+  void call(const char* name, size_t count, const napi_value* arguments);
+  void handleClosed();
+  void deleteWhenUnused();
+
+  napi_env env_;
+  Descriptor fd_;
+  uv_poll_t poll_{};
+  napi_ref events_ = nullptr;
+  napi_async_cleanup_hook_handle hook_ = nullptr;
+  bool wrapped_ = false;
+  bool polled_ = false;  // the handle is open or closing
+  bool open_ = false;
+};
+
+}  // namespace baton

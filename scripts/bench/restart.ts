@@ -1,0 +1,213 @@
+// What clients notice of restarts under load: Baton beside nginx and HAProxy, with the same clients, one after the other.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import minimist from 'minimist';
+import { freePort, type Teardown, tempDir } from '../../test/e2e/harness/index.js';
+import { type Clients, startClients, startOrigin, type Tally } from '../../test/e2e/restart/clients.js';
+import { describeMachine, markdown } from './report.js';
+import { baton } from './restart/baton.js';
+import { haproxy } from './restart/haproxy.js';
+import { nginx } from './restart/nginx.js';
+import type { RestartablePeer, RunningPeer } from './restart/peer.js';
+import { median } from './statistics.js';
+
+const USAGE = `npm run bench:restart -- [options]
+
+  --quick          3 restarts of each, 20,000 requests
+  --peers=a,b      of nginx, haproxy, baton (default: all)
+  --restarts=N     consecutive restarts (default 20)
+  --workers=a,b    workers of the first process and of each restarted one (default 2, always); without this and
+                   --peers Baton runs twice more: with --hand-over-connections, and with 2, 1, 3 workers
+  --requests=N     Baton is loaded until so many were answered (default 1000000)
+  --rate=N         requests a second (default 14000; 0 as many as are answered)
+  --baton=ARGS     further arguments for Baton
+  --json=FILE      also write the figures as JSON
+`;
+
+interface Run {
+  peer: RestartablePeer;
+  /** Of the first process and of each that follows. */
+  workers: number[];
+  requests: number;
+  /** No TCP stream may end, however old. */
+  keepsStreams: boolean;
+}
+
+interface Restart {
+  liveMs: number;
+  /** From the start of the new process until the old one had gone. */
+  tally: Tally;
+}
+
+interface Result {
+  name: string;
+  restarts: Restart[];
+  /** Before the first restart and after the last one included. */
+  whole: Tally;
+  failures: string[];
+}
+
+const HAND_OVER = '--hand-over-connections';
+
+/** Streams that the old process ends may be cut when they are about as old as its drain time. */
+const CUT_SECONDS = 0.9;
+const WARM_UP_MS = 2000;
+const MAX_LOAD_MS = 10 * 60_000;
+
+async function main(argv: string[]): Promise<boolean> {
+  if (argv.includes('--help')) return process.stdout.write(USAGE);
+  const args = minimist(argv, {
+    boolean: ['quick'],
+    string: ['peers', 'restarts', 'workers', 'requests', 'rate', 'baton', 'json'],
+    unknown: (name) => {
+      throw new Error(`unknown argument ${name}`);
+    },
+  });
+  const restarts = Number(args.restarts ?? (args.quick ? 3 : 20));
+  const requests = Number(args.requests ?? (args.quick ? 20_000 : 1_000_000));
+  const always = Array.from({ length: restarts + 1 }, () => 2);
+  const workers = args.workers === undefined ? always : String(args.workers).split(',').map(Number);
+  const rate = Number(args.rate ?? 14_000);
+  const more = args.baton === undefined ? [] : String(args.baton).trim().split(/\s+/);
+
+  const actions: (() => unknown)[] = [];
+  const t: Teardown = { teardown: (action) => actions.unshift(action) };
+  try {
+    const peers: Record<string, RestartablePeer> = { nginx, haproxy, baton: baton(t, 'baton', more) };
+    const runs: Run[] = String(args.peers ?? 'nginx,haproxy,baton')
+      .split(',')
+      .map((name) => {
+        const peer = peers[name];
+        if (peer === undefined) throw new Error(`unknown peer ${name}`);
+        const isBaton = name === 'baton';
+        return { peer, workers, requests: isBaton ? requests : 0, keepsStreams: isBaton && more.includes(HAND_OVER) };
+      });
+    if (args.peers === undefined && args.workers === undefined) {
+      const keeping = baton(t, 'baton, connections handed over', [...new Set([...more, HAND_OVER])]);
+      runs.push({ peer: keeping, workers, requests: 0, keepsStreams: true });
+      runs.push({
+        peer: baton(t, 'baton, 2, 1, 3 workers', more),
+        workers: [2, 1, 3],
+        requests: 0,
+        keepsStreams: more.includes(HAND_OVER),
+      });
+    }
+    const results: Result[] = [];
+    for (const run of runs) results.push(await measure(t, run, rate));
+    const machine = `${describeMachine(['nginx', 'haproxy'])} ${availableParallelism()} of its cores.`;
+    process.stdout.write(`${machine} ${rate} requests a second.\n\n${table(results)}\n`);
+    for (const { name, failures } of results) {
+      for (const line of failures.slice(0, 10)) process.stdout.write(`${name}: ${line}\n`);
+    }
+    if (args.json !== undefined) writeFileSync(args.json, `${JSON.stringify({ machine, rate, results }, null, 2)}\n`);
+    return results.every(({ name, whole }) => !name.startsWith('baton') || whole.failures === 0);
+  } finally {
+    for (const action of actions) await action();
+  }
+}
+
+async function measure(t: Teardown, { peer, workers, requests, keepsStreams }: Run, rate: number): Promise<Result> {
+  const origin = await startOrigin(t);
+  const ports = { http: await freePort(), tcp: await freePort() };
+  const directory = join(tempDir(t), peer.name);
+  mkdirSync(directory);
+  const running = await peer.start({ directory, ports, origin }, workers[0]!);
+  const clients = startClients(t, ports, keepsStreams ? { rate } : { rate, cut: CUT_SECONDS });
+  await pause(WARM_UP_MS);
+  const restarts: Restart[] = [];
+  for (const [index, count] of workers.slice(1).entries()) {
+    progress(`${peer.name}: restart ${index + 1} of ${workers.length - 1}`);
+    restarts.push(await restart(running, clients, count));
+  }
+  progress(`${peer.name}: until ${requests} requests are answered`);
+  await untilAnswered(clients, requests, restarts);
+  const whole = await clients.finish();
+  await running.stop();
+  progress('');
+  return { name: peer.name, restarts, whole, failures: clients.failures };
+}
+
+async function restart(running: RunningPeer, clients: Clients, workers: number): Promise<Restart> {
+  await clients.mark();
+  const liveMs = await running.replace(workers);
+  await running.oldHasGone();
+  return { liveMs, tally: await clients.mark() };
+}
+
+/** Loads on, without a restart, until the number is reached. Throws when it is not reached in time. */
+async function untilAnswered(clients: Clients, requests: number, restarts: readonly Restart[]): Promise<void> {
+  const end = performance.now() + MAX_LOAD_MS;
+  let answered = restarts.reduce((sum, { tally }) => sum + tally.requests, 0);
+  while (answered < requests) {
+    if (performance.now() > end) throw new Error(`only ${answered} requests were answered`);
+    await pause(1000);
+    answered += (await clients.mark()).requests;
+  }
+}
+
+/** One row a run; times are median and longest over the restarts. */
+function table(results: readonly Result[]): string {
+  const rows = results.map(({ name, restarts, whole }) => [
+    name,
+    kinds(whole.failed),
+    String(restarts.length),
+    String(whole.requests),
+    String(whole.connections),
+    String(whole.failures),
+    both(restarts.map(({ tally }) => tally.longestGapMs)),
+    both(restarts.map(({ tally }) => tally.longestStallMs)),
+    both(restarts.map(({ tally }) => tally.longestAnswerMs)),
+    both(restarts.map(({ liveMs }) => liveMs)),
+    String(whole.announced),
+    String(whole.repeated),
+    String(whole.ended),
+  ]);
+  return markdown(
+    [
+      ...[
+        'proxy',
+        'failures by kind',
+        'restarts',
+        'requests',
+        'connections',
+        'failures',
+        'gap ms',
+        "clients' own pause ms",
+      ],
+      ...['slowest answer ms', 'to live ms', 'announced', 'repeated', 'streams ended'],
+    ],
+    rows,
+  );
+}
+
+function kinds(failed: Record<string, number>): string {
+  const present = Object.entries(failed).filter(([, count]) => count > 0);
+  return present.length === 0 ? 'none' : present.map(([kind, count]) => `${kind} ${count}`).join(', ');
+}
+
+function both(values: number[]): string {
+  return `${median(values).toFixed(0)} / ${Math.max(...values).toFixed(0)}`;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** One line that is overwritten, when somebody watches. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
+// An exit ends every process that runs; a signal alone would leave them.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
+
+main(process.argv.slice(2)).then(
+  (isClean) => process.exit(isClean ? 0 : 1),
+  (error: unknown) => {
+    process.stderr.write(`\nbench:restart: ${error instanceof Error ? error.stack : String(error)}\n`);
+    // Ends every process that still runs.
+    process.exit(1);
+  },
+);

@@ -1,0 +1,98 @@
+// Writes docs/baton.1, the man page, in the macros of man(7).
+
+import { type OptionRow, shownDefault } from '../../src/cli/option-row.js';
+import { OPTION_ROWS } from '../../src/cli/options.js';
+import { releaseNumber } from '../../src/common/version.js';
+import { COMPONENTS } from '../../src/log/components.js';
+import { LOG_FLAGS } from './log-flags.js';
+import { fullText } from './option-texts.js';
+import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, FILES, SIGNALS, SUMMARY } from './reference.js';
+
+/** When the texts changed last. */
+const DATE = '2026-11-20';
+/** Bold marks come on top. */
+const WIDTH = 66;
+
+export function manPage(): string {
+  const sections: readonly (readonly [title: string, body: string])[] = [
+    ['NAME', `baton \\- ${plain(SUMMARY)}`],
+    ['SYNOPSIS', synopsis()],
+    ['DESCRIPTION', DESCRIPTION.map(running).join('\n.PP\n')],
+    ['OPTIONS', OPTION_ROWS.map(([name, row]) => option(name, row)).join('\n')],
+    ['LOG FORMAT', `The flags of ${running('--log-format')}:\n${LOG_FLAGS.map(logFlag).join('\n')}`],
+    ['COMPONENTS', `The loggers of ${running('--component-log-level')}:\n${running(`${COMPONENTS.join(', ')}.`)}`],
+    ['SIGNALS', entries(SIGNALS)],
+    ['EXIT STATUS', entries(EXIT_STATUS)],
+    ['ENVIRONMENT', entries(ENVIRONMENT)],
+    ['FILES', entries(FILES)],
+    ['EXAMPLES', EXAMPLES.map(([purpose, command]) => example(purpose, command)).join('\n.PP\n')],
+  ];
+  return [
+    '.\\" Written by scripts/document-options.ts from the option table: do not edit.',
+    `.TH BATON 1 "${DATE}" "baton ${releaseNumber()}" "User Commands"`,
+    ...sections.map(([title, body]) => `.SH "${title}"\n${body}`),
+    '',
+  ].join('\n');
+}
+
+function synopsis(): string {
+  return [
+    '.B baton\n[\\fIoption\\fR ...]',
+    '.B baton \\-\\-mode validate \\-c\n.I path',
+    '.B baton\n.BR \\-\\-version \\ |\\  \\-\\-hot\\-restart\\-version \\ |\\  \\-\\-help',
+  ].join('\n.br\n');
+}
+
+function option(name: string, row: OptionRow): string {
+  const value = row.value === undefined ? '' : ` \\fI${plain(row.value)}\\fR`;
+  const names = [...(row.alias === undefined ? [] : [`-${row.alias}`]), `--${name}`];
+  const shown = shownDefault(row);
+  const text = running(fullText(row)) + (shown === undefined ? '' : `\nDefault:\n${plain(shown)}`);
+  return `.TP\n${names.map((each) => `\\fB${plain(each)}\\fR${value}`).join(', ')}\n${text}`;
+}
+
+function logFlag([flags, meaning]: (typeof LOG_FLAGS)[number]): string {
+  return `.TP 9\n\\fB${flags.map(plain).join('\\fR, \\fB')}\\fR\n${running(meaning)}`;
+}
+
+function entries(list: readonly Entry[]): string {
+  return list.map(([name, meaning]) => `.TP\n\\fB${plain(name)}\\fR\n${running(meaning)}`).join('\n');
+}
+
+function example(purpose: string, command: string): string {
+  return `${plain(purpose)}\n.PP\n.in +4n\n.nf\n${command.split('\n').map(plain).join('\n')}\n.fi\n.in`;
+}
+
+/** Text whose option names are bold. */
+function running(text: string): string {
+  return fill(plain(text)).replace(/(?<![\w-])\\-\\-[a-z][a-z0-9]*(?:\\-[a-z0-9]+)*/g, (name) => `\\fB${name}\\fR`);
+}
+
+/** A sentence a line, no line longer than mandoc wants it; a line must not begin as a macro does. */
+function fill(text: string): string {
+  const lines: string[] = [];
+  for (const sentence of text.split(/(?<=[.:;]) (?=[A-Z])/)) {
+    let line = '';
+    for (const word of sentence.split(' ')) {
+      if (line !== '' && line.length + word.length >= WIDTH) {
+        lines.push(line);
+        line = '';
+      }
+      line += line === '' ? word.replace(/^(?=[.'])/, '\\&') : ` ${word}`;
+    }
+    lines.push(line);
+  }
+  return lines.join('\n');
+}
+
+/** Text as troff shows it unchanged. A dash is a minus, for people copy commands. */
+function plain(text: string): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll('^', '\\(ha')
+    .replaceAll('~', '\\(ti')
+    .replaceAll('`', '\\(ga')
+    .replaceAll("'", '\\(aq')
+    .replaceAll('…', '...');
+}

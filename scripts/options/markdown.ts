@@ -1,0 +1,86 @@
+// Writes docs/command-line.md.
+
+import { type OptionRow, shownDefault } from '../../src/cli/option-row.js';
+import { OPTION_ROWS } from '../../src/cli/options.js';
+import { COMPONENTS } from '../../src/log/components.js';
+import { LOG_FLAGS } from './log-flags.js';
+import { fullText } from './option-texts.js';
+import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, SIGNALS } from './reference.js';
+
+export function commandLineDocument(): string {
+  return `<!-- Written by scripts/document-options.ts from the option table: do not edit. -->
+
+# Command line
+
+${DESCRIPTION.map(running).join('\n\n')}
+
+The same as a man page is [baton.1](baton.1): \`man -l docs/baton.1\`. \`npm install -g .\` installs it.
+
+| option | default | meaning |
+|---|---|---|
+${OPTION_ROWS.map(([name, row]) => optionRow(name, row)).join('\n')}
+
+## Examples
+
+${EXAMPLES.map(([purpose, command]) => `${running(purpose)}\n\n\`\`\`sh\n${command}\n\`\`\``).join('\n\n')}
+
+## Log format
+
+The flags of \`--log-format\`:
+
+| flag | prints |
+|---|---|
+${LOG_FLAGS.map(([flags, meaning]) => `| ${flags.map(code).join(', ')} | ${running(meaning)} |`).join('\n')}
+
+## Components
+
+The loggers of \`--component-log-level\`: ${COMPONENTS.map(code).join(', ')}.
+
+## Signals
+
+${entries(SIGNALS)}
+
+## Exit status
+
+${entries(EXIT_STATUS)}
+
+## Environment
+
+${entries(ENVIRONMENT)}
+
+## Completion in shells
+
+[completions/](../completions) has a file for each shell, which completes options, their fixed values, the components of
+\`--component-log-level\`, and files. Where the shell looks for them:
+
+| shell | file | for one user | for all |
+|---|---|---|---|
+| bash | [baton.bash](../completions/baton.bash) | \`~/.local/share/bash-completion/completions/baton\` | \`/usr/share/bash-completion/completions/baton\` |
+| zsh | [_baton](../completions/_baton) | a directory of \`$fpath\` | \`/usr/local/share/zsh/site-functions/_baton\` |
+| fish | [baton.fish](../completions/baton.fish) | \`~/.config/fish/completions/baton.fish\` | \`/usr/share/fish/vendor_completions.d/baton.fish\` |
+
+The file for bash needs nothing else, so \`source completions/baton.bash\` in \`~/.bashrc\` does too.
+`;
+}
+
+function optionRow(name: string, row: OptionRow): string {
+  const value = row.value === undefined ? '' : ` <${row.value}>`;
+  const names = [...(row.alias === undefined ? [] : [`-${row.alias}`]), `--${name}`];
+  const shown = shownDefault(row);
+  return `| ${names.map((each) => code(each + value)).join('<br>')} | ${shown === undefined ? '' : code(shown)} | ${running(fullText(row))} |`;
+}
+
+function entries(list: readonly Entry[]): string {
+  return list.map(([name, meaning]) => `- ${name.split(', ').map(code).join(', ')}: ${running(meaning)}`).join('\n');
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll('|', '\\|')}\``;
+}
+
+/** Text whose option names are code, and whose other signs mean themselves. */
+function running(text: string): string {
+  return text
+    .replace(/[\\<>|*_[\]]/g, (sign) => `\\${sign}`)
+    .replace(/(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*/g, (name) => `\`${name}\``);
+}

@@ -1,0 +1,20 @@
+// Whether a log file could be opened, found without opening it.
+
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { BatonError, messageOf } from '../common/errors.js';
+
+/**
+ * Refuses a path that cannot be appended to: a directory, no permission, or no directory to make the file in. Nothing is
+ * opened or made.
+ * @throws BatonError CONFIG_INVALID
+ */
+export function checkWritable(path: string): void {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (stat?.isDirectory()) throw new Error('it is a directory');
+    accessSync(stat === undefined ? dirname(path) : path, constants.W_OK);
+  } catch (error) {
+    throw new BatonError('CONFIG_INVALID', `unable to open file '${path}': ${messageOf(error)}`, { cause: error });
+  }
+}

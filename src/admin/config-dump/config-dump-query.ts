@@ -1,0 +1,176 @@
+// What a request to /config_dump chooses of the dumps, by resource, mask and name_regex, and what it is answered.
+
+import { messageOf } from '../../common/errors.js';
+import { compileFullMatch, type Regex } from '../../common/regex.js';
+import { type FieldMask, maskFits, maskFitsResource, parseFieldMask, trim } from '../../config/schema/field-mask.js';
+import type { Schema } from '../../config/schema/schema.js';
+import { Refusal } from '../admin-handler.js';
+import type { Element, JsonObject } from '../json.js';
+import { compactJson, compactList, compactObject } from './compact-json.js';
+import type { ConfigDump, DumpList, DumpResource } from './config-dump.js';
+
+export interface DumpQuery {
+  readonly resource?: string | undefined;
+  readonly mask?: string | undefined;
+  readonly nameRegex?: string | undefined;
+}
+
+const TYPE_URL = 'type.googleapis.com/';
+
+/** Resources; undefined in the place of those that are passed over. */
+type Chosen = Iterable<DumpResource | undefined>;
+
+/** A dump of which resources may be passed over. */
+interface ChosenDump extends Omit<ConfigDump, 'lists'> {
+  readonly lists: readonly { readonly field: string; readonly resources: Chosen }[];
+}
+
+/** Resources that are looked at in one step. */
+const PER_STEP = 500;
+
+/**
+ * The answer (envoy.admin.v3.ConfigDump) as texts, found in steps; a text is empty where a resource was passed over. `schema`
+ * is needed with a resource or a mask only.
+ * @throws Refusal, at any step
+ */
+export function* dumpTexts(
+  dumps: readonly ConfigDump[],
+  query: DumpQuery,
+  schema: Schema | undefined,
+): Generator<void, Iterable<string>> {
+  const wanted = query.nameRegex === undefined ? dumps : withNames(dumps, nameRegex(query.nameRegex));
+  const mask = query.mask === undefined ? undefined : parseFieldMask(query.mask);
+  if (schema !== undefined && query.resource !== undefined) {
+    return yield* resourceTexts(wanted, query.resource, { mask, maskText: query.mask }, schema);
+  }
+  if (schema === undefined || mask === undefined) return answer(dumpElements(wanted, undefined));
+  const fitting = wanted.filter(({ message }) => maskFits(schema, message, mask));
+  if (fitting.length > 0) return answer(dumpElements(fitting, mask));
+  throw new Refusal(400, `FieldMask ${query.mask} could not be successfully applied to any configs.`);
+}
+
+function nameRegex(pattern: string): Regex {
+  try {
+    return compileFullMatch(pattern);
+  } catch (error) {
+    throw new Refusal(400, `Error while parsing name_regex from ${pattern}: ${messageOf(error)}`);
+  }
+}
+
+function withNames(dumps: readonly ConfigDump[], regex: Regex): ChosenDump[] {
+  const chosen = ({ field, resources }: DumpList) => ({ field, resources: new Named(resources, regex) });
+  return dumps.map(({ message, fields, lists }) => ({ message, fields, lists: lists.map(chosen) }));
+}
+
+/** The resources whose names match, however often they are read. */
+class Named implements Chosen {
+  readonly #resources: Iterable<DumpResource>;
+  readonly #regex: Regex;
+
+  constructor(resources: Iterable<DumpResource>, regex: Regex) {
+    this.#resources = resources;
+    this.#regex = regex;
+  }
+
+  *[Symbol.iterator](): Generator<DumpResource | undefined, void> {
+    for (const resource of this.#resources) yield this.#regex.test(resource.name) ? resource : undefined;
+  }
+}
+
+function* answer(elements: Iterable<Element>): Generator<string, void> {
+  yield '{"configs":';
+  yield* compactList(elements);
+  yield '}';
+}
+
+function* dumpElements(dumps: readonly ChosenDump[], mask: FieldMask | undefined): Generator<Iterable<string>, void> {
+  for (const dump of dumps) yield dumpElement(dump, mask);
+}
+
+function* dumpElement({ message, fields, lists }: ChosenDump, mask: FieldMask | undefined): Generator<string, void> {
+  const head = { '@type': `${TYPE_URL}${message}`, ...(mask === undefined ? fields : trim(fields, mask)) };
+  let text = '';
+  for (const piece of compactObject(Object.entries(head))) {
+    if (text !== '') yield text;
+    text = piece;
+  }
+  // The last piece is the brace: the lists come before it.
+  yield text.slice(0, -1);
+  for (const { field, resources } of lists) {
+    if (mask !== undefined && !mask.has(field)) continue;
+    yield* listMember(field, resources);
+  }
+  yield '}';
+}
+
+/** A list without resources is left out, as every field with its default value is. */
+function* listMember(field: string, resources: Chosen): Generator<string, void> {
+  let separator = `,${JSON.stringify(field)}:[`;
+  for (const resource of resources) {
+    if (resource === undefined) {
+      yield '';
+      continue;
+    }
+    yield separator;
+    yield* compactJson(resource.message);
+    separator = ',';
+  }
+  if (separator === ',') yield ']';
+}
+
+interface ResourceMask {
+  readonly mask: FieldMask | undefined;
+  readonly maskText: string | undefined;
+}
+
+function* resourceTexts(
+  dumps: readonly ChosenDump[],
+  resource: string,
+  { mask, maskText }: ResourceMask,
+  schema: Schema,
+): Generator<void, Iterable<string>> {
+  for (const dump of dumps) {
+    const field = schema.message(dump.message)?.fields.get(resource);
+    if (field === undefined) continue;
+    if (field.shape !== 'list') {
+      const remedy = `Use ?mask=${resource} to get only this field`;
+      throw new Refusal(400, `${resource} is not a repeated field. ${remedy}`);
+    }
+    if (field.value.kind !== 'message') throw new Refusal(400, `${resource} is not a repeated message field`);
+    const type = field.value.name;
+    const resources = dump.lists.find((list) => list.field === resource)?.resources ?? [];
+    // All of them before the first goes out: an answer that has begun cannot become a refusal.
+    if (mask !== undefined && !(yield* areFitting(resources, resourceRule(schema, type, mask)))) {
+      throw new Refusal(400, `FieldMask ${maskText} could not be successfully used.`);
+    }
+    return answer(resourceElements(type, resources, mask));
+  }
+  throw new Refusal(404, `${resource} not found in config dump`);
+}
+
+function* areFitting(resources: Chosen, fits: (resource: JsonObject) => boolean): Generator<void, boolean> {
+  let count = 0;
+  for (const resource of resources) {
+    if (resource !== undefined && !fits(resource.message)) return false;
+    if (++count % PER_STEP === 0) yield;
+  }
+  return true;
+}
+
+/** Whether a mask fits a resource. What decides is the types of the messages inside, which are mostly the same. */
+function resourceRule(schema: Schema, type: string, mask: FieldMask): (resource: JsonObject) => boolean {
+  const known = new Map<string, boolean>();
+  return (resource) => {
+    let types = '';
+    for (const name of mask.keys()) types += `${(resource[name] as JsonObject | undefined)?.['@type']},`;
+    let fits = known.get(types);
+    if (fits === undefined) known.set(types, (fits = maskFitsResource(schema, type, mask, resource)));
+    return fits;
+  };
+}
+
+function* resourceElements(type: string, resources: Chosen, mask: FieldMask | undefined): Generator<Element, void> {
+  const element = ({ message }: DumpResource) =>
+    compactJson({ '@type': `${TYPE_URL}${type}`, ...(mask === undefined ? message : trim(message, mask)) });
+  for (const resource of resources) yield resource && element(resource);
+}

@@ -1,0 +1,55 @@
+// What the pages consist of besides their HTML, each served at a path of its own: files, and what only their scripts ask for.
+
+import { readFile } from 'node:fs/promises';
+import { ADMIN_HTML } from '../../common/generated/build.js';
+import type { AdminHandler } from '../admin-handler.js';
+import { listenerRows } from './listener-rows.js';
+
+/** In src/admin/web, as the build leaves them; a script imports others of them. */
+const FILES = [
+  'actions.js',
+  'active.js',
+  'admin.css',
+  'clusters.js',
+  'dom.js',
+  'gauges.js',
+  'histogram.js',
+  'home.js',
+  'listeners.js',
+  'numbers.js',
+  'poll.js',
+  'query.js',
+  'runtime-form.js',
+  'scripted.js',
+  'series.js',
+  'server.js',
+  'sparkline.js',
+  'stats.js',
+  'stats-json.js',
+  'stats-lines.js',
+  'table.js',
+];
+
+const TYPES: { readonly [extension: string]: string } = {
+  css: 'text/css; charset=UTF-8',
+  js: 'text/javascript; charset=UTF-8',
+};
+
+/** Endpoints that no list shows; none in a build without pages. */
+export const ASSETS: readonly AdminHandler[] = ADMIN_HTML ? [...FILES.map(asset), listenerRows] : [];
+
+function asset(name: string): AdminHandler {
+  // They are small and do not change while the server runs.
+  let content: Buffer | undefined;
+  return {
+    path: `/web/${name}`,
+    isUnlisted: true,
+    mutates: false,
+    help: '',
+    parameters: [],
+    async handle() {
+      content ??= await readFile(new URL(`../web/${name}`, import.meta.url));
+      return { contentType: TYPES[name.slice(name.lastIndexOf('.') + 1)]!, body: content };
+    },
+  };
+}

@@ -1,0 +1,74 @@
+// Turns a long plain text, as it comes in pieces, into text for an element of a page.
+
+import type { Pieces } from '../admin-handler.js';
+import { ENTITIES } from './page.js';
+
+/** By byte; these characters are bytes of their own in UTF-8, and never part of another one's. */
+const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
+  const entity = ENTITIES[String.fromCharCode(byte)];
+  return entity === undefined ? undefined : Buffer.from(entity);
+});
+
+/** `head`, the escaped pieces one by one, and `tail`. Empty pieces pass, for they only hand on the thread. */
+export function escapedPieces(head: string, pieces: Pieces, tail: string): AsyncIterableIterator<Uint8Array> {
+  return new EscapedPieces(head, pieces, tail);
+}
+
+/** No generator: one that has not begun, or waits for its source, would not hand a return() on to it. */
+class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
+  /** What is still to come before the source's pieces, and after them. */
+  #head: string | undefined;
+  #tail: string | undefined;
+
+  constructor(head: string, pieces: Pieces, tail: string) {
+    this.#source = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
+    this.#head = head;
+    this.#tail = tail;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#head !== undefined) {
+      const value = Buffer.from(this.#head);
+      this.#head = undefined;
+      return { done: false, value };
+    }
+    if (this.#tail === undefined) return { done: true, value: undefined };
+    const { done, value } = await this.#source.next();
+    if (done !== true) return { done: false, value: escapeBytes(value) };
+    // Meanwhile nobody may want it any more.
+    const tail = this.#tail;
+    this.#tail = undefined;
+    return tail === undefined ? { done: true, value: undefined } : { done: false, value: Buffer.from(tail) };
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#head = undefined;
+    this.#tail = undefined;
+    await this.#source.return?.();
+    return { done: true, value: undefined };
+  }
+}
+
+/** The bytes themselves when nothing in them has to be escaped. */
+export function escapeBytes(bytes: Uint8Array): Uint8Array {
+  let extra = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const entity = ESCAPES[bytes[i]!];
+    if (entity !== undefined) extra += entity.length - 1;
+  }
+  if (extra === 0) return bytes;
+  const escaped = Buffer.allocUnsafe(bytes.length + extra);
+  let at = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    const entity = ESCAPES[byte];
+    if (entity === undefined) escaped[at++] = byte;
+    else at += entity.copy(escaped, at);
+  }
+  return escaped;
+}

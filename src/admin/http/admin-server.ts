@@ -1,0 +1,262 @@
+// The admin interface's HTTP server: connections in, answers out, nothing about what is answered.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+import { Protocol } from '../../access-log/stream-info.js';
+import type { StringMatcher } from '../../config/generated/api.js';
+import { type Address, addressText } from '../../io/address.js';
+import { Level } from '../../log/levels.js';
+import { getLogger } from '../../log/logger.js';
+import type { AdminHandler, AdminResponse } from '../admin-handler.js';
+import type { AdminServices } from '../admin-services.js';
+import { HandlerTable } from '../handler-table.js';
+import { HANDLERS } from '../handlers/index.js';
+import type { AdminTraffic } from './admin-traffic.js';
+import { allowedPaths } from './allowed-paths.js';
+import { type AccessRules, answer } from './answer.js';
+import { Connections } from './connections.js';
+import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone } from './exchange.js';
+import { type ListenTarget, listen } from './listen.js';
+import { Protocols } from './protocols.js';
+import { readBody } from './request-body.js';
+import { allowedHosts } from './request-guards.js';
+import type { RequestLog } from './request-log.js';
+import { sendResponse } from './send-response.js';
+
+/** A number of connections that may not be exceeded. */
+export interface SharedLimit {
+  /** Whether one more is allowed; it counts until release(). */
+  tryAcquire(): boolean;
+  release(): void;
+}
+
+export interface AdminServerOptions {
+  /** admin.allow_paths; absent or empty: every path is allowed. */
+  readonly allowPaths?: readonly StringMatcher[];
+  /** --admin-allowed-hosts; absent or empty: every host is allowed. */
+  readonly allowedHosts?: readonly string[];
+  /** A limit that its connections count for, which others share. */
+  readonly connectionLimit?: SharedLimit;
+  /** Counts connections and requests. */
+  readonly traffic?: AdminTraffic;
+  /** admin.access_log */
+  readonly requestLog?: RequestLog;
+  /** The endpoints; HANDLERS when left out. */
+  readonly handlers?: readonly AdminHandler[];
+  /** How long a client may take none of the bytes that wait for it. */
+  readonly stallTimeoutMs?: number;
+}
+
+const logger = getLogger('admin');
+
+/** As Envoy's HTTP layer: 60 KiB of headers, the request line among them. */
+const MAX_HEADER_BYTES = 60 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
+/** Time for a whole request to arrive. */
+const REQUEST_TIMEOUT_MS = 60_000;
+/** More than the usual scrape intervals, so that scrapers keep their connection. */
+const KEEP_ALIVE_MS = 75_000;
+const STALL_TIMEOUT_MS = 60_000;
+const CLOSE_GRACE_MS = 1000;
+
+export class AdminServer {
+  /** The endpoints that it answers for; those that only some configurations have come and go. */
+  readonly handlers: HandlerTable;
+  readonly #services: AdminServices;
+  readonly #rules: AccessRules;
+  readonly #stallTimeoutMs: number;
+  readonly #connectionLimit: SharedLimit | undefined;
+  readonly #traffic: AdminTraffic | undefined;
+  readonly #requestLog: RequestLog | undefined;
+  readonly #protocols: Protocols;
+  readonly #connections = new Connections();
+  #address: Address | undefined;
+  #closed: Promise<void> | undefined;
+  #isReplaced = false;
+
+  /** Throws BatonError for matchers of allowPaths that say nothing. */
+  constructor(services: AdminServices, options: AdminServerOptions = {}) {
+    this.#services = services;
+    this.handlers = new HandlerTable(options.handlers ?? HANDLERS);
+    this.#rules = {
+      isAllowedPath: allowedPaths(options.allowPaths ?? []),
+      isAllowedHost: allowedHosts(options.allowedHosts ?? []),
+    };
+    this.#stallTimeoutMs = options.stallTimeoutMs ?? STALL_TIMEOUT_MS;
+    this.#connectionLimit = options.connectionLimit;
+    this.#traffic = options.traffic;
+    this.#requestLog = options.requestLog;
+    this.#protocols = new Protocols({
+      maxHeaderBytes: MAX_HEADER_BYTES,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      keepAliveMs: KEEP_ALIVE_MS,
+      admits: (socket) => this.#admits(socket),
+      onConnection: (socket) => {
+        this.#connections.add(socket);
+        this.#traffic?.connected(socket);
+      },
+      onProtocol: (socket, isHttp2) => this.#traffic?.speaks(socket, isHttp2),
+      onRequest: (request, response, socket) => void this.#serve(request, response, socket),
+      onBadRequest: () => this.#traffic?.brokeProtocol(),
+    });
+    const { server } = this.#protocols;
+    server.on('error', (error) => {
+      // Before it listens, listen() rejects. Afterwards a connection could not be accepted: others will be.
+      if (server.listening) logger.error(`cannot accept an admin connection: ${error.message}`);
+    });
+  }
+
+  /** Where it listens: port 0 has become a port. Undefined before listen(). */
+  get address(): Address | undefined {
+    return this.#address;
+  }
+
+  /**
+   * Starts to listen on an address, or on a socket that somebody else has bound, and resolves with the address.
+   * Rejects with a BatonError that says which address cannot be had, and why.
+   */
+  async listen(target: ListenTarget): Promise<Address> {
+    this.#address = await listen(this.#protocols.server, target);
+    return this.#address;
+  }
+
+  /**
+   * Accepts no more, for another process does. Connections that there are get one more answer each: one that is closed while
+   * its client asks would fail that request.
+   */
+  stopListening(): void {
+    this.#isReplaced = true;
+    const { server } = this.#protocols;
+    // node:http's own close() also closes connections that wait for a request.
+    if (server.listening) NetServer.prototype.close.call(server);
+    this.#protocols.closeWhenIdle();
+  }
+
+  /** Stops listening, lets answers in flight go out for `graceMs`, then cuts what is left. May be called again. */
+  close(graceMs = CLOSE_GRACE_MS): Promise<void> {
+    this.#closed ??= this.#close(graceMs);
+    return this.#closed;
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    const { server } = this.#protocols;
+    if (!server.listening && !this.#isReplaced) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    this.#protocols.closeWhenIdle();
+    this.#connections.closeWhenIdle();
+    const timer = setTimeout(() => this.#protocols.destroyAll(), graceMs);
+    await closed;
+    clearTimeout(timer);
+    await this.#services.renders.close();
+  }
+
+  #admits(socket: Socket): boolean {
+    const limit = this.#connectionLimit;
+    if (limit === undefined) return true;
+    if (!limit.tryAcquire()) {
+      this.#traffic?.overflowed();
+      return false;
+    }
+    socket.on('close', () => limit.release());
+    return true;
+  }
+
+  async #serve(request: AdminIncoming, response: AdminOutgoing, socket: Socket): Promise<void> {
+    const exchange = new Exchange(request, response, socket);
+    this.#connections.wait(socket, response);
+    this.#traffic?.requestBegan(socket);
+    cutWhenStalled(response, this.#stallTimeoutMs);
+    // The client has left; sendResponse() learns it from 'close'.
+    response.on('error', () => {});
+    try {
+      await this.#answer(exchange);
+    } finally {
+      this.#ended(exchange);
+    }
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { request, response, method, target, headers, peer } = exchange;
+    let body: Buffer | undefined;
+    try {
+      body = await readBody(request, MAX_BODY_BYTES);
+    } catch {
+      // The client has left; there is nobody to tell.
+      return;
+    }
+    exchange.received(body);
+    const answered: AdminResponse =
+      body === undefined
+        ? { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` }
+        : await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
+    if (this.#closed !== undefined || this.#isReplaced) response.setHeader('connection', 'close');
+    exchange.status = answered.status ?? 200;
+    try {
+      exchange.bytesSent = await sendResponse(response, answered, method === 'HEAD');
+    } catch (error) {
+      // A body that was cut short must not look complete.
+      cut(response);
+      logger.exception(Level.Error, `the answer to "${target.slice(0, 200)}" was cut short`, error);
+    }
+  }
+
+  #ended(exchange: Exchange): void {
+    const endMs = performance.now();
+    const { socket, status, startMs } = exchange;
+    this.#traffic?.requestEnded(socket, status, endMs - startMs);
+    const localAddress = this.#address === undefined ? '' : addressText(this.#address);
+    this.#requestLog?.log({
+      ...exchange,
+      requestHeaders: exchange.headers,
+      responseHeaders: exchange.response.getHeaders(),
+      localAddress,
+      endMs,
+      isCut: status === 0 || (isGone(exchange.response) && !exchange.response.writableEnded),
+    });
+  }
+}
+
+/** One request on its way to its answer. */
+class Exchange {
+  readonly request: AdminIncoming;
+  readonly response: AdminOutgoing;
+  readonly socket: Socket;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly protocol: Protocol;
+  /** `127.0.0.1:1234`; '' for a Unix socket. */
+  readonly peer: string;
+  readonly startRealtimeMs = Date.now();
+  readonly startMs = performance.now();
+  receivedMs = this.startMs;
+  bytesReceived = 0;
+  bytesSent = 0;
+  /** 0 until it is answered. */
+  status = 0;
+
+  constructor(request: AdminIncoming, response: AdminOutgoing, socket: Socket) {
+    this.request = request;
+    this.response = response;
+    this.socket = socket;
+    this.method = request.method ?? 'GET';
+    this.target = request.url ?? '/';
+    const isHttp2 = request.httpVersionMajor === 2;
+    // HTTP/2 has its own name for Host.
+    this.headers = isHttp2 ? { host: authorityOf(request.headers), ...request.headers } : request.headers;
+    this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
+    const { remoteAddress, remotePort, remoteFamily } = socket;
+    const host = remoteFamily === 'IPv6' ? `[${remoteAddress}]` : remoteAddress;
+    this.peer = remoteAddress === undefined ? '' : `${host}:${remotePort}`;
+  }
+
+  received(body: Buffer | undefined): void {
+    this.receivedMs = performance.now();
+    this.bytesReceived = body?.length ?? 0;
+  }
+}
+
+function authorityOf(headers: IncomingHttpHeaders): string | undefined {
+  const authority = headers[':authority'];
+  return typeof authority === 'string' ? authority : undefined;
+}

@@ -1,0 +1,99 @@
+// Which endpoint answers a request, and what is answered when none does. No I/O.
+
+import { messageOf } from '../../common/errors.js';
+import { Level } from '../../log/levels.js';
+import { getLogger } from '../../log/logger.js';
+import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
+import type { AdminServices } from '../admin-services.js';
+import type { HandlerTable } from '../handler-table.js';
+import { helpText } from '../help-text.js';
+import type { PathRule } from './allowed-paths.js';
+import { parseForm, parseQuery } from './query-parameters.js';
+import { foreignSite, type HostRule } from './request-guards.js';
+
+export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
+  /** The request target: path and query, or a whole URL. */
+  readonly target: string;
+  /** Address of who asks; '' for a Unix socket. */
+  readonly peer: string;
+};
+
+/** What may be asked for at all. */
+export interface AccessRules {
+  readonly isAllowedPath: PathRule;
+  readonly isAllowedHost: HostRule;
+}
+
+const logger = getLogger('admin');
+/** A target is no longer than this in messages. */
+const SHOWN_LENGTH = 200;
+
+/** Answers every request; never throws. What changes something is logged. */
+export async function answer(
+  raw: RawRequest,
+  handlers: HandlerTable,
+  rules: AccessRules,
+  services: AdminServices,
+): Promise<AdminResponse> {
+  const target = originForm(raw.target);
+  const question = target.indexOf('?');
+  const path = question < 0 ? target : target.slice(0, question);
+  const handler = handlers.find(path);
+  let answered: AdminResponse;
+  try {
+    if (!rules.isAllowedHost(raw.headers.host)) throw refusedHost(raw.headers.host);
+    if (!rules.isAllowedPath(target)) throw new Refusal(403, `request to path ${target} not allowed`);
+    if (handler === undefined) throw new Refusal(404, `invalid path. ${helpText(handlers.sorted)}`);
+    if (handler.mutates) checkMutation(handler, raw);
+    const { method, headers, body } = raw;
+    const inUrl = parseQuery(target.slice(path.length + 1));
+    const query = inUrl.isEmpty && isForm(raw) ? parseForm(body.toString()) : inUrl;
+    answered = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
+  } catch (error) {
+    answered = answerOf(error, path);
+  }
+  if (handler?.mutates && raw.method === 'POST') {
+    logger.info(
+      `admin: ${raw.peer || 'a client on a Unix socket'} sent POST ${target.slice(0, SHOWN_LENGTH)}: ${answered.status ?? 200}`,
+    );
+  }
+  return answered;
+}
+
+function answerOf(error: unknown, path: string): AdminResponse {
+  if (error instanceof Refusal) return { status: error.status, body: error.message };
+  logger.exception(Level.Error, `admin path "${path}" failed`, error);
+  return { status: 500, body: `${path} failed: ${messageOf(error)}\n` };
+}
+
+/** Throws a Refusal for a request that is not to change anything. */
+function checkMutation(handler: AdminHandler, { method, headers }: RawRequest): void {
+  if (method !== 'POST') throw refusedMethod(handler, method);
+  const site = foreignSite(headers);
+  if (site === undefined) return;
+  const text = `A web page of another site (${site.slice(0, SHOWN_LENGTH)}) may not send POST ${handler.path}.\n`;
+  throw new Refusal(403, text);
+}
+
+function refusedHost(host: string | undefined): Refusal {
+  const asked = host === undefined ? 'A request without Host' : `The host ${host.slice(0, SHOWN_LENGTH)}`;
+  return new Refusal(403, `${asked} is not allowed: --admin-allowed-hosts says which hosts are.\n`);
+}
+
+function refusedMethod({ path }: AdminHandler, method: string): Refusal {
+  logger.error(`admin path "${path}" mutates state, method=${method} rather than POST`);
+  return new Refusal(400, `Method ${method} not allowed, POST required.`);
+}
+
+function isForm({ headers }: RawRequest): boolean {
+  const type = headers['content-type'] ?? '';
+  return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/x-www-form-urlencoded';
+}
+
+/** Proxies send whole URLs (RFC 9112 §3.2.2). */
+function originForm(target: string): string {
+  const authority = /^https?:\/\/[^/?]*/i.exec(target);
+  if (authority === null) return target;
+  const rest = target.slice(authority[0].length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}

@@ -1,0 +1,47 @@
+// A request and its answer, whichever of HTTP/1.1 and HTTP/2 carries them: what the two kinds of objects of Node do not share.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+
+export type AdminIncoming = IncomingMessage | Http2ServerRequest;
+export type AdminOutgoing = ServerResponse | Http2ServerResponse;
+
+/** Whether the client takes no more of the answer. */
+export function isGone(response: AdminOutgoing): boolean {
+  return response instanceof Http2ServerResponse ? response.stream.destroyed : response.destroyed;
+}
+
+/** Sends the head of the answer now. */
+export function flushHead(response: AdminOutgoing): void {
+  // HTTP/2 has sent it already.
+  if (!(response instanceof Http2ServerResponse)) response.flushHeaders();
+}
+
+/** Sends a part of the body; false when the client is to take what waits for it first. */
+export function write(response: AdminOutgoing, part: Uint8Array): boolean {
+  return response instanceof Http2ServerResponse ? response.write(part) : response.write(part);
+}
+
+/** Ends an answer that cannot be completed, so that it does not look complete. */
+export function cut(response: AdminOutgoing): void {
+  if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else response.destroy();
+}
+
+/**
+ * Cuts a client that takes nothing, for `timeoutMs`, of the bytes that wait for it. One that has nothing to take is waiting
+ * too: a stream that is silent for a while.
+ */
+export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void {
+  if (response instanceof Http2ServerResponse) {
+    const { stream } = response;
+    response.setTimeout(timeoutMs, () => {
+      if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
+    });
+  } else {
+    response.setTimeout(timeoutMs, () => {
+      const { socket } = response;
+      if (socket !== null && socket.writableLength > 0) socket.destroy();
+    });
+  }
+}

@@ -1,0 +1,157 @@
+// HTTP/1.1 and HTTP/2 on one port: a connection that begins with HTTP/2's preface is HTTP/2 (prior knowledge, RFC 9113
+// §3.3), every other one HTTP/1.
+
+import { createServer, type Server } from 'node:http';
+import { createServer as createHttp2Server, type Http2Server, type Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { AdminIncoming, AdminOutgoing } from './exchange.js';
+
+export interface ProtocolOptions {
+  /** Of a request, its first line included. */
+  readonly maxHeaderBytes: number;
+  /** Time for a whole request to arrive. */
+  readonly requestTimeoutMs: number;
+  /** How long a connection without requests is kept. */
+  readonly keepAliveMs: number;
+  /** Whether a connection may stay; one that may not is closed. */
+  admits(socket: Socket): boolean;
+  onConnection(socket: Socket): void;
+  /** It is known which protocol the connection speaks. */
+  onProtocol(socket: Socket, isHttp2: boolean): void;
+  onRequest(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void;
+  /** What a client sent is no HTTP, or too long. */
+  onBadRequest(): void;
+}
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const MAX_STREAMS = 100;
+
+export class Protocols {
+  /** What listens; it knows HTTP/1 itself. */
+  readonly server: Server;
+  readonly #options: ProtocolOptions;
+  readonly #http1: (socket: Socket) => void;
+  readonly #http2: Http2Server;
+  readonly #sessions = new Map<Http2Session, Socket>();
+
+  constructor(options: ProtocolOptions) {
+    const { maxHeaderBytes, requestTimeoutMs, keepAliveMs } = options;
+    this.#options = options;
+    this.server = createServer({
+      maxHeaderSize: maxHeaderBytes,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: keepAliveMs,
+    });
+    // The server begins to read HTTP/1 at each connection: from now on only at those that are.
+    this.#http1 = this.server.listeners('connection')[0] as (socket: Socket) => void;
+    this.server.removeAllListeners('connection');
+    this.server.on('connection', (socket: Socket) => this.#accept(socket));
+    this.server.on('request', (request, response) => options.onRequest(request, response, request.socket));
+    this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      options.onBadRequest();
+      refuse(error, socket as Socket);
+    });
+    this.#http2 = createHttp2Server({
+      maxHeaderListPairs: 256,
+      settings: { maxHeaderListSize: maxHeaderBytes, maxConcurrentStreams: MAX_STREAMS },
+    });
+    this.#http2.on('session', (session) => this.#follow(session));
+    this.#http2.on('request', (request, response) => {
+      const { session } = request.stream;
+      const socket = session === undefined ? undefined : this.#sessions.get(session);
+      if (socket !== undefined) options.onRequest(request, response, socket);
+    });
+  }
+
+  /** No further requests: HTTP/2 connections end with their last answer. */
+  closeWhenIdle(): void {
+    for (const session of this.#sessions.keys()) session.close();
+  }
+
+  /** Cuts everything. */
+  destroyAll(): void {
+    for (const session of this.#sessions.keys()) session.destroy();
+    this.server.closeAllConnections();
+    for (const socket of this.#undecided) socket.destroy();
+  }
+
+  /** Connections that have not sent enough to tell. */
+  readonly #undecided = new Set<Socket>();
+  /** Whose session begins right now. */
+  #beginning: Socket | undefined;
+
+  #accept(socket: Socket): void {
+    if (!this.#options.admits(socket)) {
+      socket.destroy();
+      return;
+    }
+    this.#options.onConnection(socket);
+    this.#undecided.add(socket);
+    let head: Buffer = Buffer.alloc(0);
+    const onError = () => socket.destroy();
+    const onTimeout = () => socket.destroy();
+    const onReadable = () => {
+      const chunk = socket.read() as Buffer | null;
+      // It is called at the end, too.
+      if (chunk === null) return;
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
+      const compared = Math.min(head.length, PREFACE.length);
+      const isPreface = head.compare(PREFACE, 0, compared, 0, compared) === 0;
+      if (isPreface && compared < PREFACE.length) return;
+      decided();
+      socket.unshift(head);
+      this.#begin(socket, isPreface);
+    };
+    const onEnd = () => socket.destroy();
+    const decided = () => {
+      this.#undecided.delete(socket);
+      socket.setTimeout(0);
+      socket.off('readable', onReadable);
+      socket.off('end', onEnd);
+      socket.off('error', onError);
+      socket.off('timeout', onTimeout);
+    };
+    socket.on('error', onError);
+    socket.on('end', onEnd);
+    socket.on('close', () => this.#undecided.delete(socket));
+    socket.setTimeout(this.#options.requestTimeoutMs, onTimeout);
+    socket.on('readable', onReadable);
+  }
+
+  #begin(socket: Socket, isHttp2: boolean): void {
+    this.#options.onProtocol(socket, isHttp2);
+    if (!isHttp2) {
+      this.#http1.call(this.server, socket);
+      return;
+    }
+    // The server lets clients of HTTP/1 end their side first; a session would outlive its client so.
+    socket.allowHalfOpen = false;
+    this.#beginning = socket;
+    this.#http2.emit('connection', socket);
+    this.#beginning = undefined;
+  }
+
+  #follow(session: Http2Session): void {
+    this.#sessions.set(session, this.#beginning!);
+    session.on('close', () => this.#sessions.delete(session));
+    // A client that breaks the protocol, or leaves: its session is over, nothing else.
+    session.on('error', () => this.#options.onBadRequest());
+    session.setTimeout(this.#options.keepAliveMs, () => session.close());
+    if (!this.server.listening) session.close();
+  }
+}
+
+/** As node:http answers what is no HTTP, when nobody else does. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const line =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  socket.end(`HTTP/1.1 ${line}\r\nConnection: close\r\n\r\n`);
+}

@@ -1,0 +1,103 @@
+// admin.access_log: tells access loggers of the requests to the admin interface.
+
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { AccessLogger } from '../../access-log/access-logger.js';
+import type { HeaderView } from '../../access-log/header-view.js';
+import { ResponseFlag } from '../../access-log/response-flags.js';
+import { type Protocol, StreamInfo } from '../../access-log/stream-info.js';
+import type { HeaderKey } from '../../common/header-names.js';
+
+/** A request that has ended. */
+export interface EndedRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly target: string;
+  readonly protocol: Protocol;
+  readonly requestHeaders: OutgoingHttpHeaders;
+  readonly responseHeaders: OutgoingHttpHeaders;
+  /** 0 when the client left before there was an answer. */
+  readonly status: number;
+  /** Of the bodies. */
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+  /** The client left before the end of the answer. */
+  readonly isCut: boolean;
+  /** `127.0.0.1:1234`; '' for a Unix socket. */
+  readonly peer: string;
+  readonly localAddress: string;
+  readonly startRealtimeMs: number;
+  /** Monotonic. */
+  readonly startMs: number;
+  readonly receivedMs: number;
+  readonly endMs: number;
+}
+
+export class RequestLog {
+  readonly #loggers: readonly AccessLogger[];
+  readonly #info = new StreamInfo();
+
+  constructor(loggers: readonly AccessLogger[]) {
+    this.#loggers = loggers;
+  }
+
+  log(request: EndedRequest): void {
+    const info = this.#info;
+    info.reset(request.startRealtimeMs, request.startMs);
+    info.durationMs = request.endMs - request.startMs;
+    info.protocol = request.protocol;
+    info.scheme = 'http';
+    info.responseCode = request.status;
+    info.responseCodeDetails = request.status === 0 ? 'downstream_remote_disconnect' : 'admin_filter_response';
+    info.responseFlags = request.isCut ? ResponseFlag.DownstreamConnectionTermination : ResponseFlag.None;
+    info.bytesReceived = request.bytesReceived;
+    info.bytesSent = request.bytesSent;
+    info.requestHeaders = new TextHeaders(request.method, request.target, 0, request.requestHeaders);
+    info.responseHeaders = new TextHeaders('', '', request.status, request.responseHeaders);
+    info.downstreamRemoteAddress = request.peer;
+    info.downstreamDirectRemoteAddress = request.peer;
+    info.downstreamLocalAddress = request.localAddress;
+    info.lastDownstreamRxMs = request.receivedMs;
+    info.lastDownstreamTxMs = request.endMs;
+    for (const logger of this.#loggers) logger.log(info);
+  }
+}
+
+/** Headers that are texts, as formatters read them. */
+class TextHeaders implements HeaderView {
+  readonly memory: { readonly bytes: Uint8Array };
+  readonly status: number;
+  readonly methodStart = 0;
+  readonly methodEnd: number;
+  readonly pathStart: number;
+  readonly pathEnd: number;
+  readonly #names: string[] = [];
+  readonly #ends: number[] = [];
+
+  constructor(method: string, path: string, status: number, headers: OutgoingHttpHeaders) {
+    this.status = status;
+    const texts = [method, path];
+    let end = (this.methodEnd = this.pathStart = method.length);
+    this.pathEnd = end += path.length;
+    for (const [name, value] of Object.entries(headers)) {
+      if (value === undefined) continue;
+      const text = Array.isArray(value) ? value.join(',') : String(value);
+      this.#names.push(name.toLowerCase());
+      texts.push(text);
+      this.#ends.push((end += text.length));
+    }
+    // Header texts of Node are bytes, a character each.
+    this.memory = { bytes: Buffer.from(texts.join(''), 'latin1') };
+  }
+
+  find(key: HeaderKey): number {
+    return this.#names.indexOf(key.name);
+  }
+
+  valueStart(index: number): number {
+    return index === 0 ? this.pathEnd : this.#ends[index - 1]!;
+  }
+
+  valueEnd(index: number): number {
+    return this.#ends[index]!;
+  }
+}

@@ -1,0 +1,9 @@
+// The body of a profile. What makes it is loaded where one is asked for.
+
+import type { ProfileSet } from '../../common/profiling/pprof.js';
+
+/** In one piece: some hundred kilobytes at most. */
+export async function* renderProfile(set: ProfileSet): AsyncGenerator<Uint8Array, void> {
+  const { encodePprof } = await import('../../common/profiling/pprof.js');
+  yield await encodePprof(set);
+}

@@ -1,0 +1,71 @@
+// The parameters of /stats that all its formats share.
+
+import type { StatsQuery } from '../../stats/read/selection.js';
+import type { HistogramBuckets } from '../../stats/render/render-text.js';
+import { type AdminParameter, Refusal } from '../admin-handler.js';
+import type { QueryParameters } from '../http/query-parameters.js';
+import type { PlainQuery } from '../render/render-stats.js';
+import { nameFilter } from './name-filter.js';
+
+const TYPES = {
+  All: 'all',
+  Counters: 'counters',
+  Histograms: 'histograms',
+  Gauges: 'gauges',
+  TextReadouts: 'textreadouts',
+} as const;
+const BUCKETS: readonly HistogramBuckets[] = ['cumulative', 'disjoint', 'detailed', 'summary'];
+const HIDDEN = ['exclude', 'include', 'only'] as const;
+
+/** As /help lists them. */
+export const USED_ONLY: AdminParameter = {
+  name: 'usedonly',
+  help: 'Only include stats that have been written by system since restart',
+  isFlag: true,
+};
+export const FILTER: AdminParameter = { name: 'filter', help: 'Regular expression (Google re2) for filtering stats' };
+export const SELECTION_PARAMETERS: readonly AdminParameter[] = [
+  { name: 'invert_filter', help: 'Only include stats that the filter does not match', isFlag: true },
+  { name: 'hidden', help: 'Whether to include hidden stats', choices: HIDDEN },
+  { name: 'type', help: 'Stat types to include.', choices: Object.keys(TYPES) },
+];
+export const HISTOGRAM_BUCKETS: AdminParameter = {
+  name: 'histogram_buckets',
+  help: 'Histogram bucket display mode',
+  choices: BUCKETS,
+  preset: 'summary',
+};
+
+/** Which stats are wanted. Throws a Refusal for values that mean nothing. */
+export function statsQuery(query: QueryParameters): PlainQuery {
+  const isFiltered = nameFilter(query) !== undefined;
+  const invertFilter = query.has('invert_filter');
+  if (invertFilter && !isFiltered) throw new Refusal(400, 'invert_filter needs a filter\n');
+  return {
+    usedOnly: query.has('usedonly'),
+    pattern: query.get('filter'),
+    invertFilter,
+    type: statType(query.get('type')),
+    hidden: HIDDEN.find((known) => known === query.get('hidden')) ?? 'exclude',
+  };
+}
+
+/** How text and JSON show histograms. Throws a Refusal for a mode that there is not. */
+export function histogramBuckets(query: QueryParameters): HistogramBuckets {
+  const value = query.get('histogram_buckets');
+  if (value === undefined || value === 'none') return 'summary';
+  const mode = BUCKETS.find((known) => known === value);
+  if (mode === undefined) throw unknownBuckets();
+  return mode;
+}
+
+/** The answer to a histogram_buckets that means nothing in any format. */
+export function unknownBuckets(): Refusal {
+  return new Refusal(400, `usage: /stats?histogram_buckets=(${BUCKETS.join('|')})\n`);
+}
+
+function statType(value: string | undefined): StatsQuery['type'] {
+  if (value === undefined) return 'all';
+  if (!Object.hasOwn(TYPES, value)) throw new Refusal(400, 'invalid &type= param');
+  return TYPES[value as keyof typeof TYPES];
+}

@@ -1,0 +1,113 @@
+// Draws a histogram from its bins, and says what share of its samples lies below a value.
+
+import { svg } from './dom.js';
+import { countText, figureText } from './numbers.js';
+
+/** As the detailed form of stats in JSON has them, in ascending order. */
+export interface Bin {
+  readonly lower_bound: number;
+  readonly width: number;
+  readonly count: number;
+}
+
+const WIDTH = 240;
+const HEIGHT = 40;
+const BARS = 40;
+/** So many decades at least, lest a single value fill the picture. */
+const LEAST_DECADES = 1;
+
+/** Bins of several histograms as one. */
+export function mergeBins(lists: Iterable<readonly Bin[]>): Bin[] {
+  const merged = new Map<number, Bin>();
+  for (const bins of lists) {
+    for (const bin of bins) {
+      const count = bin.count + (merged.get(bin.lower_bound)?.count ?? 0);
+      merged.set(bin.lower_bound, { ...bin, count });
+    }
+  }
+  return [...merged.values()].sort((a, b) => a.lower_bound - b.lower_bound);
+}
+
+export function samples(bins: readonly Bin[]): number {
+  return bins.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** The value below which `share` of the samples lies; undefined without samples. */
+export function quantile(bins: readonly Bin[], share: number): number | undefined {
+  const target = share * samples(bins);
+  let below = 0;
+  for (const { lower_bound: lower, width, count } of bins) {
+    if (count > 0 && below + count >= target) return lower + width * ((target - below) / count);
+    below += count;
+  }
+  return undefined;
+}
+
+/** Bars on a logarithmic scale of values. Undefined without samples. */
+export function drawHistogram(bins: readonly Bin[]): SVGSVGElement | undefined {
+  const filled = bins.filter(({ count }) => count > 0);
+  const [first, last] = [filled[0], filled.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const bars = barsOf(filled);
+  const most = Math.max(...bars.map((bar) => bar?.count ?? 0));
+  const range = rangeText(first.lower_bound, last.lower_bound + last.width);
+  return svg(
+    'svg',
+    {
+      class: 'histogram',
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      preserveAspectRatio: 'none',
+      role: 'img',
+      'aria-label': `${countText(samples(filled))} samples, ${range}`,
+    },
+    ...bars.map((bar, index) => bar && drawBar(bar, index, most)),
+  );
+}
+
+/** Samples that stand in one bar, and the values that they lie between. */
+interface Bar {
+  readonly from: number;
+  to: number;
+  count: number;
+}
+
+/** Bins as BARS bars of equal width, of which some have no samples. Zero has the first one for itself. */
+function barsOf(filled: readonly Bin[]): (Bar | undefined)[] {
+  const bars: (Bar | undefined)[] = Array.from({ length: BARS });
+  const place = scaleOf(filled);
+  for (const { lower_bound: from, width, count } of filled) {
+    const to = from + width;
+    const bar = (bars[place(from)] ??= { from, to, count: 0 });
+    bar.to = to;
+    bar.count += count;
+  }
+  return bars;
+}
+
+/** In which bar a bin stands, by its lower end. */
+function scaleOf(filled: readonly Bin[]): (from: number) => number {
+  const hasZero = filled[0]!.lower_bound === 0;
+  const least = filled[hasZero ? 1 : 0]?.lower_bound ?? 1;
+  let low = Math.log10(least);
+  let high = Math.log10(Math.max(filled.at(-1)!.lower_bound, least));
+  const missing = LEAST_DECADES - (high - low);
+  if (missing > 0) {
+    low -= missing / 2;
+    high += missing / 2;
+  }
+  const start = hasZero ? 2 : 0;
+  return (from) =>
+    from === 0 ? 0 : start + Math.round(((Math.log10(from) - low) / (high - low)) * (BARS - 1 - start));
+}
+
+function drawBar({ from, to, count }: Bar, index: number, most: number): SVGRectElement {
+  const step = WIDTH / BARS;
+  const height = Math.max((count / most) * (HEIGHT - 2), 1);
+  const place = { x: (index * step).toFixed(1), y: (HEIGHT - height).toFixed(1) };
+  const size = { width: (step - 1).toFixed(1), height: height.toFixed(1) };
+  return svg('rect', { ...place, ...size }, svg('title', {}, `${rangeText(from, to)}: ${countText(count)}`));
+}
+
+function rangeText(from: number, to: number): string {
+  return from === to ? figureText(from) : `${figureText(from)} to ${figureText(to)}`;
+}

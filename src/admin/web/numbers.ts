@@ -1,0 +1,43 @@
+// Numbers as people read them.
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `12,345` */
+export function countText(count: number): string {
+  return WHOLE.format(count);
+}
+
+/** A figure with three digits, all those before the point: `0.25`, `17.4`, `12,345`. */
+export function figureText(value: number): string {
+  return Math.abs(value) >= 100 ? WHOLE.format(value) : SHORT.format(value);
+}
+
+/** `17.4/s`; a dash when it is not known. */
+export function rateText(rate: number | undefined): string {
+  return rate === undefined ? '–' : `${figureText(rate)}/s`;
+}
+
+/** `65.4 MiB` */
+export function bytesText(bytes: number): string {
+  let unit = 0;
+  for (; bytes >= 1024 && unit < UNITS.length - 1; unit++) bytes /= 1024;
+  return `${figureText(bytes)} ${UNITS[unit]}`;
+}
+
+/** `2d 3h`, `3h 25m`, `25m 7s` or `7s`, as the server writes it when it makes the page. */
+export function uptimeText(seconds: number): string {
+  const parts = [
+    Math.floor(seconds / 86400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+    seconds % 60,
+  ];
+  const first = parts.findIndex((part) => part > 0);
+  if (first < 0) return '0s';
+  return parts
+    .map((part, index) => `${part}${'dhms'[index]}`)
+    .slice(first, first + 2)
+    .join(' ');
+}

@@ -1,0 +1,32 @@
+// Asks the server, and says on the page when it does not answer.
+
+import { byId, setText } from './dom.js';
+
+const DEADLINE_MS = 60_000;
+
+/** The parsed answer of an endpoint. Rejects with an Error whose message a person can read. */
+export async function getJson<Type>(path: string): Promise<Type> {
+  return (await ask(path)).json() as Promise<Type>;
+}
+
+/** The text of an endpoint, as getJson(). */
+export async function getText(path: string): Promise<string> {
+  return (await ask(path)).text();
+}
+
+/** Shows a sentence beside the page's title; '' takes it away. */
+export function say(text: string): void {
+  setText(byId('status', HTMLElement), text);
+}
+
+async function ask(path: string): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(DEADLINE_MS) });
+  } catch (error) {
+    throw new Error('The server does not answer.', { cause: error });
+  }
+  if (response.ok) return response;
+  const reason = (await response.text()).trim().slice(0, 200);
+  throw new Error(`${path.split('?', 1)[0]}: ${response.status} ${reason}`);
+}

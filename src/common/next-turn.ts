@@ -1,0 +1,15 @@
+// Long work on a thread that serves others too is done in steps with a turn of the loop between them.
+
+/** Resolves when everybody else has had a turn of the loop. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Runs what yields wherever others may have the thread, and resolves with what it returns. */
+export async function inTurns<Result>(steps: Iterator<void, Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    await nextTurn();
+  }
+}

@@ -1,0 +1,26 @@
+// This thread's end of profiles. Nothing of the profilers is loaded before the first command.
+
+import { messageOf } from '../errors.js';
+import type { ProfileCommand, ProfileReply } from './profile.js';
+import type { ThreadProfilers } from './thread-profilers.js';
+
+export class ProfiledThread {
+  readonly #name: string;
+  #profilers: ThreadProfilers | undefined;
+
+  /** `primary`, `worker_0`, … */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Obeys; never rejects. */
+  async run(command: ProfileCommand): Promise<ProfileReply> {
+    try {
+      const { ThreadProfilers } = await import('./thread-profilers.js');
+      this.#profilers ??= new ThreadProfilers(this.#name);
+      return { thread: this.#name, profile: await this.#profilers.run(command) };
+    } catch (error) {
+      return { thread: this.#name, error: messageOf(error) };
+    }
+  }
+}

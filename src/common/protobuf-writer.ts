@@ -1,0 +1,98 @@
+// Writes fields of a protobuf message into memory that is used again for the next one.
+
+/** Bytes of the longest varint. */
+const VARINT_BYTES = 10;
+
+export class ProtobufWriter {
+  #buffer = Buffer.allocUnsafeSlow(256);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Puts what was written. */
+  putTo(out: { put(bytes: Uint8Array, from: number, to: number): void }): void {
+    out.put(this.#buffer, 0, this.#length);
+  }
+
+  /** What was written behind its length as a varint, in memory of its own. */
+  delimited(): Uint8Array<ArrayBuffer> {
+    const head = new ProtobufWriter();
+    head.#varint(this.#length);
+    const bytes = new Uint8Array(head.#length + this.#length);
+    bytes.set(head.#buffer.subarray(0, head.#length));
+    bytes.set(this.#buffer.subarray(0, this.#length), head.#length);
+    return bytes;
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** uint64, int32 that is not negative, enum. */
+  number(field: number, value: number): void {
+    this.#tag(field, 0);
+    this.#varint(value);
+  }
+
+  /** sint32, sint64. */
+  signed(field: number, value: number): void {
+    this.#tag(field, 0);
+    this.#varint(value < 0 ? -2 * value - 1 : 2 * value);
+  }
+
+  double(field: number, value: number): void {
+    this.#tag(field, 1);
+    this.#length = this.#buffer.writeDoubleLE(value, this.#length);
+  }
+
+  string(field: number, text: string): void {
+    const bytes = Buffer.byteLength(text);
+    this.#tag(field, 2);
+    this.#varint(bytes);
+    this.#ensure(bytes);
+    this.#length += this.#buffer.write(text, this.#length, 'utf8');
+  }
+
+  bytes(field: number, bytes: Uint8Array): void {
+    this.#tag(field, 2);
+    this.#varint(bytes.length);
+    this.#ensure(bytes.length);
+    this.#buffer.set(bytes, this.#length);
+    this.#length += bytes.length;
+  }
+
+  message(field: number, inner: ProtobufWriter): void {
+    this.#tag(field, 2);
+    this.#varint(inner.#length);
+    this.#ensure(inner.#length);
+    const buffer = this.#buffer;
+    let at = this.#length;
+    // Messages are short: a loop beats a call to set().
+    for (let i = 0; i < inner.#length; i++) buffer[at++] = inner.#buffer[i]!;
+    this.#length = at;
+  }
+
+  /** Makes room for a number after it, too. */
+  #tag(field: number, wireType: number): void {
+    this.#ensure(2 * VARINT_BYTES);
+    this.#varint(field * 8 + wireType);
+  }
+
+  /** A whole number up to 2^64. */
+  #varint(value: number): void {
+    const buffer = this.#buffer;
+    let at = this.#length;
+    for (; value >= 128; value = Math.floor(value / 128)) buffer[at++] = (value % 128) | 128;
+    buffer[at++] = value;
+    this.#length = at;
+  }
+
+  #ensure(bytes: number): void {
+    if (this.#length + bytes <= this.#buffer.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#buffer.length * 2, this.#length + bytes));
+    larger.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = larger;
+  }
+}

@@ -1,0 +1,41 @@
+// Addresses: what listens and what is connected to speaks TCP, and has an address that sockets take.
+
+import { isIP } from 'node:net';
+import type { Address, Pipe, SocketAddress } from '../generated/api.js';
+import type { Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
+
+/** Reports `protocol: UDP`, which only sinks of stats take. */
+export function checkStream(socket: SocketAddress | undefined, path: Path, problems: Problems): void {
+  if (socket?.protocol !== 'UDP') return;
+  problems.error([...path, 'protocol'], "'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here");
+}
+
+/** Reports an address that cannot be bound: a name, an IP address with a scope, a path that the kernel does not take. */
+export function checkBindable(address: Address | undefined, path: Path, problems: Problems): void {
+  const host = address?.socket_address?.address;
+  if (host !== undefined && !isPlainIp(host)) {
+    problems.error([...path, 'socket_address', 'address'], `malformed IP address: ${host}`);
+  }
+  checkPipe(address?.pipe, [...path, 'pipe'], problems);
+}
+
+/** Reports a path that no Unix socket can have. */
+export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems): void {
+  const file = pipe?.path ?? '';
+  const bytes = Buffer.byteLength(file);
+  // In an abstract name the @ stands for the byte that would end a path.
+  const most = file.startsWith('@') ? SUN_PATH_BYTES : SUN_PATH_BYTES - 1;
+  if (bytes > most) {
+    problems.error([...path, 'path'], `the path of a Unix socket has at most ${most} bytes, found ${bytes}`);
+  } else if (file.includes('\0'))
+    problems.error([...path, 'path'], 'the path of a Unix socket must not hold a NUL byte');
+}
+
+/** Whether it is an IP address as a socket takes it: without a scope (`%eth0`). */
+export function isPlainIp(text: string): boolean {
+  return isIP(text) !== 0 && !text.includes('%');
+}
+
+/** Size of sun_path (unix(7)): a path with the NUL byte that ends it. */
+const SUN_PATH_BYTES = 108;

@@ -1,0 +1,60 @@
+// Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
+
+import type { Cluster, GrpcService } from '../generated/api.js';
+import { unpack } from '../schema/any.js';
+import type { Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
+import { checkClusterName } from './routes.js';
+import type { Surroundings } from './surroundings.js';
+
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+
+/** What a gRPC channel cannot obey. */
+const WITHOUT_EFFECT = [
+  'per_connection_buffer_limit_bytes',
+  'max_requests_per_connection',
+  'circuit_breakers',
+  'upstream_bind_config',
+  'common_lb_config',
+  'round_robin_lb_config',
+] as const;
+
+/** Whether the cluster's hosts are spoken to in HTTP/2. */
+export function speaksHttp2(cluster: Cluster): boolean {
+  return (
+    cluster.http2_protocol_options !== undefined ||
+    optionsOf(cluster)?.explicit_http_config?.http2_protocol_options !== undefined
+  );
+}
+
+/** Reports fields of a cluster with HTTP/2 that would have no effect. */
+export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
+  const refuse = (at: Path) =>
+    problems.error(at, 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only', 'key');
+  for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
+  if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
+  if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {
+    refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
+  }
+  cluster.load_assignment?.endpoints?.forEach((group, number) => {
+    group?.lb_endpoints?.forEach((endpoint, index) => {
+      if ((endpoint?.load_balancing_weight ?? 1) === 1) return;
+      const at = [...path, 'load_assignment', 'endpoints', number, 'lb_endpoints', index, 'load_balancing_weight'];
+      refuse(at);
+    });
+  });
+}
+
+/** Reports a gRPC service's cluster that does not exist, or that speaks HTTP/1.1. */
+export function checkGrpcCall(service: GrpcService | undefined, path: Path, around: Surroundings): void {
+  const name = service?.envoy_grpc?.cluster_name;
+  if (name === undefined) return;
+  const at = [...path, 'envoy_grpc', 'cluster_name'];
+  if (!around.clusters.has(name)) return checkClusterName(name, at, around);
+  if (around.http2Clusters.has(name)) return;
+  around.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
+}
+
+function optionsOf(cluster: Cluster) {
+  return unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+}

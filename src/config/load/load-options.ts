@@ -1,0 +1,15 @@
+// What the command line says of loading a bootstrap.
+
+import type { UnknownFields } from '../schema/decode.js';
+
+export interface LoadOptions {
+  /** The bootstrap file; its extension selects the format. */
+  readonly path?: string;
+  /** The text of --config-yaml: alone, or merged onto the file. */
+  readonly yaml?: string;
+  readonly unknownStaticFields?: UnknownFields;
+  /** Whether deprecated fields are counted without a warning (--skip-deprecated-logs). */
+  readonly skipDeprecatedLogs?: boolean;
+  /** What the command line says of log lines: --log-format, or else --log-format-escaped. */
+  readonly logFormat?: 'given' | 'escaped' | undefined;
+}

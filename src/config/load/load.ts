@@ -1,0 +1,174 @@
+// Loads a bootstrap: reads the texts, merges them, checks everything, and gives plain data or all mistakes at once.
+
+import { extname } from 'node:path';
+import { messageOf } from '../../common/errors.js';
+import { readRegularFile } from '../../common/regular-file.js';
+import type { BootstrapCheck } from '../bootstrap-check.js';
+import { Checker } from '../check.js';
+import { checkBootstrap } from '../checks/index.js';
+import type { ExtensionCatalog, Report } from '../extension.js';
+import { FeatureUse, featureKeys } from '../feature-use.js';
+import type { Bootstrap } from '../generated/api.js';
+import { implementedBy } from '../implemented/index.js';
+import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
+import { mergeMessage } from '../schema/merge.js';
+import { loadSchema, type Schema } from '../schema/schema.js';
+import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
+import { parsePath } from '../text/path.js';
+import type { Problem } from '../text/problem.js';
+import { Problems } from '../text/problems.js';
+import { readProto } from '../text/proto-source.js';
+import { readJson, readYaml, type Source, type SourceResult } from '../text/source.js';
+import type { LoadOptions } from './load-options.js';
+
+/** What is counted while a configuration is loaded. */
+export interface LoadCounts {
+  /** Fields that the API does not have and that were accepted: server.static_unknown_fields. */
+  readonly unknownFields: number;
+  /** Uses of deprecated fields and enum values: runtime.deprecated_feature_use. */
+  readonly deprecatedUses: number;
+  /** Uses of fields and messages that are work in progress in the API: server.wip_protos. */
+  readonly unfinishedUses: number;
+}
+
+export type LoadResult =
+  | {
+      readonly ok: true;
+      /** In canonical proto JSON form: nothing that is not set, extensions' configurations in place. */
+      readonly bootstrap: Bootstrap;
+      readonly warnings: readonly Problem[];
+      readonly counts: LoadCounts;
+      /** What is not to be shown of it. */
+      readonly sensitive: readonly SensitiveValue[];
+    }
+  | { readonly ok: false; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] };
+
+/** Said when there is neither a file nor a text. */
+export const NO_CONFIGURATION =
+  'At least one of --config-path or --config-yaml or Options::configProto() should be non-empty';
+
+const YAML_OPTION = '--config-yaml';
+const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
+
+/**
+ * Loads and checks a bootstrap. A user's mistake is never an exception.
+ * @param checks what rooms above this one check, when nothing else is wrong
+ */
+export function loadConfiguration(
+  options: LoadOptions,
+  catalog: ExtensionCatalog,
+  checks: readonly BootstrapCheck[] = [],
+): LoadResult {
+  const schema = loadSchema();
+  const read = readSources(options);
+  const sources = read.flatMap((result) => result.source ?? []);
+  const problems = new Problems(sources);
+  for (const result of read) if (result.problems) problems.add(result.problems);
+  if (problems.errorCount > 0) return finish(problems, {}, NOTHING);
+
+  const { bootstrap, unknownFields } = decodeAll(schema, sources, problems, options.unknownStaticFields ?? 'refuse');
+  problems.within(sources);
+  const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), options.skipDeprecatedLogs === true);
+  new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
+  checkBootstrap(bootstrap as Bootstrap, catalog, problems);
+  if (problems.errorCount === 0) {
+    const report: Report = (path, message) => problems.error(parsePath(path), message);
+    for (const check of checks) check(bootstrap as Bootstrap, report, options);
+  }
+  const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;
+  return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
+}
+
+/** Configuration files above this size are refused. */
+export const MAX_FILE_BYTES = 128 * 1024 * 1024;
+
+/** What aliases may add to the values that stand in the texts. */
+const MAX_EXPANSION = 1_000_000;
+
+const NOTHING: LoadCounts = { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 };
+
+function finish(problems: Problems, bootstrap: Message, counts: LoadCounts): LoadResult {
+  const { errors, warnings, errorCount } = problems;
+  warnings.sort(inOrder);
+  if (errorCount === 0) {
+    const sensitive = sensitiveValues(loadSchema(), BOOTSTRAP, bootstrap);
+    return { ok: true, bootstrap: bootstrap as Bootstrap, warnings, counts, sensitive };
+  }
+  errors.sort(inOrder);
+  const rest = errorCount - errors.length;
+  if (rest > 0) {
+    const message = `and ${rest} further error${rest === 1 ? '' : 's'}`;
+    errors.push({ source: errors[0]!.source, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 });
+  }
+  return { ok: false, errors, warnings };
+}
+
+/** As a reader goes through the texts: the file, then --config-yaml, each from top to bottom. */
+function inOrder(a: Problem, b: Problem): number {
+  if (a.source !== b.source) return a.source === YAML_OPTION ? 1 : -1;
+  return a.line - b.line || a.column - b.column;
+}
+
+function decodeAll(
+  schema: Schema,
+  sources: readonly Source[],
+  problems: Problems,
+  unknown: UnknownFields,
+): { bootstrap: Message; unknownFields: number } {
+  const type = schema.message(BOOTSTRAP)!;
+  const bootstrap: Message = {};
+  let unknownFields = 0;
+  for (const source of sources) {
+    problems.within([source]);
+    const decoder = new Decoder(schema, problems, unknown, source.size + MAX_EXPANSION);
+    mergeMessage(schema, type, bootstrap, decoder.decode(BOOTSTRAP, source.value ?? {}));
+    decoder.noteUnknown(source.unknownFields ?? []);
+    unknownFields += decoder.unknownCount;
+  }
+  return { bootstrap, unknownFields };
+}
+
+function readSources(options: LoadOptions): SourceResult[] {
+  const results: SourceResult[] = [];
+  if (options.path) results.push(readFile(options.path));
+  if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
+  return results.length > 0 ? results : [refuse('', NO_CONFIGURATION)];
+}
+
+function readFile(path: string): SourceResult {
+  const format = extname(path);
+  if (!FORMATS.includes(format)) {
+    return refuse(path, `unknown extension '${format}': a configuration file ends in ${FORMATS.join(', ')}`);
+  }
+  let bytes: Buffer;
+  try {
+    bytes = readRegularFile(path, MAX_FILE_BYTES);
+  } catch (error) {
+    return refuse(path, `unable to read file: ${reasonOf(error)}`);
+  }
+  if (format === '.pb') return readProto(path, 'binary', bytes, BOOTSTRAP);
+  const text = decodeText(bytes);
+  if (text === undefined) return refuse(path, 'the file is not UTF-8 text');
+  if (format === '.pb_text') return readProto(path, 'text', text, BOOTSTRAP);
+  return format === '.json' ? readJson(path, text) : readYaml(path, text);
+}
+
+/** `no such file or directory` of `ENOENT: no such file or directory, open '…'`. */
+function reasonOf(error: unknown): string {
+  return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
+}
+
+const FORMATS = ['.yaml', '.yml', '.json', '.pb', '.pb_text'];
+
+function decodeText(bytes: Buffer): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return text.includes('\0') ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(name: string, message: string): SourceResult {
+  return { problems: [{ source: name, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 }] };
+}

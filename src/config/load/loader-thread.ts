@@ -1,0 +1,46 @@
+// The inside of the thread that loads a configuration.
+
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../common/errors.js';
+import { didYouMean } from '../../common/suggest.js';
+import type { BootstrapCheck } from '../bootstrap-check.js';
+import { type Extension, ExtensionCatalog } from '../extension.js';
+import type { Problem } from '../text/problem.js';
+import { type LoadResult, loadConfiguration } from './load.js';
+import { refusal, type ThreadOptions } from './load-in-thread.js';
+
+/** The body of the thread: loads what it was asked for, and answers. */
+export function runLoaderThread(extensions: readonly Extension[], checks: readonly BootstrapCheck[] = []): void {
+  if (isMainThread || !parentPort) throw new Error('runLoaderThread runs in a thread that loadInThread starts');
+  const options = workerData as ThreadOptions;
+  parentPort.postMessage(answer(options, extensions, checks));
+}
+
+function answer(
+  options: ThreadOptions,
+  extensions: readonly Extension[],
+  checks: readonly BootstrapCheck[],
+): LoadResult {
+  try {
+    const catalog = new ExtensionCatalog(extensions, options.disabledExtensions);
+    const result = loadConfiguration(options, catalog, checks);
+    return { ...result, warnings: [...unknownDisabled(catalog), ...result.warnings] };
+  } catch (error) {
+    if (error instanceof RangeError) return refusal(options, `the configuration cannot be read: ${messageOf(error)}`);
+    throw error;
+  }
+}
+
+/** A misspelt --disable-extensions leaves the extension usable; scripts may name those that this build does not have. */
+function unknownDisabled(catalog: ExtensionCatalog): Problem[] {
+  const known = catalog.list().map(({ category, name }) => `${category}/${name}`);
+  return catalog.unknownDisabled().map((name) => ({
+    source: '',
+    line: 0,
+    column: 0,
+    path: '',
+    message: `failed to disable unknown extension '${name}'${didYouMean(name, known)}`,
+    excerpt: '',
+    caret: 0,
+  }));
+}

@@ -1,0 +1,53 @@
+// The inside of the thread that checks one message.
+
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../common/errors.js';
+import { Checker } from '../check.js';
+import { type Extension, ExtensionCatalog } from '../extension.js';
+import { FeatureUse } from '../feature-use.js';
+import { implementedBy } from '../implemented/index.js';
+import { Decoder } from '../schema/decode.js';
+import { loadSchema } from '../schema/schema.js';
+import { formatProblems, type Problem } from '../text/problem.js';
+import { Problems } from '../text/problems.js';
+import { readYaml } from '../text/source.js';
+import type { CheckedMessage, MessageToCheck } from './check-in-thread.js';
+
+/** The body of the thread. */
+export function runMessageThread(extensions: readonly Extension[]): void {
+  if (isMainThread || !parentPort) throw new Error('runMessageThread runs in a thread that checkInThread starts');
+  parentPort.postMessage(answer(workerData as MessageToCheck, extensions));
+}
+
+/** How messages call the text. */
+const SOURCE = 'body';
+
+/** What aliases may add to the values that stand in the text. */
+const MAX_EXPANSION = 10_000;
+
+function answer({ name, text }: MessageToCheck, extensions: readonly Extension[]): CheckedMessage {
+  try {
+    return check(name, text, extensions);
+  } catch (error) {
+    if (error instanceof RangeError) return { ok: false, reason: `the body cannot be read: ${messageOf(error)}` };
+    throw error;
+  }
+}
+
+function check(name: string, text: string, extensions: readonly Extension[]): CheckedMessage {
+  const { source, problems: mistakes } = readYaml(SOURCE, text);
+  if (source === undefined) return refused(mistakes);
+  const schema = loadSchema();
+  const problems = new Problems([source]);
+  const message = new Decoder(schema, problems, 'refuse', source.size + MAX_EXPANSION).decode(name, source.value ?? {});
+  const features = new FeatureUse(problems, new Map(), true);
+  new Checker(schema, new ExtensionCatalog(extensions), implementedBy(extensions), problems, features).check(
+    name,
+    message,
+  );
+  return problems.errorCount > 0 ? refused(problems.errors) : { ok: true, message };
+}
+
+function refused(problems: readonly Problem[]): CheckedMessage {
+  return { ok: false, reason: formatProblems(problems) };
+}

@@ -1,0 +1,299 @@
+// Plain values of a text become a message in canonical form: types, enums and oneofs checked, unknown fields found.
+//
+// The form: proto field names, wrappers unwrapped, durations and 64-bit integers as strings, Any unpacked in place, and
+// nothing that has its default (unless its being set means something).
+
+import { didYouMean } from '../../common/suggest.js';
+import { CREDENTIALS } from '../checks/certificates.js';
+import { oldFieldHint, oldValueHint } from '../text/hints.js';
+import type { Path, PathPart } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
+import { MAX_DEPTH, type UnknownField } from '../text/source.js';
+import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
+import {
+  choices,
+  defaultOf,
+  describe,
+  readDuration,
+  readEnum,
+  readScalar,
+  readTimestamp,
+  type ScalarResult,
+} from './scalar.js';
+import type { FieldType, MessageType, Schema, SpecialKind, ValueType } from './schema.js';
+
+/** A message in canonical form. */
+export type Message = { [field: string]: unknown };
+
+/** What happens to fields that the API does not have. */
+export type UnknownFields = 'refuse' | 'warn' | 'ignore';
+
+export class Decoder {
+  readonly #schema: Schema;
+  readonly #problems: Problems;
+  readonly #unknownFields: UnknownFields;
+  readonly #path: PathPart[] = [];
+  /** Unknown fields that have been warned of. */
+  readonly #told = new Set<string>();
+  #valuesLeft: number;
+  /** Fields that the API does not have, accepted so far. */
+  unknownCount = 0;
+
+  /** @param maxValues how many values may be read: what aliases expand to is bounded by it */
+  constructor(schema: Schema, problems: Problems, unknownFields: UnknownFields, maxValues: number) {
+    this.#schema = schema;
+    this.#problems = problems;
+    this.#unknownFields = unknownFields;
+    this.#valuesLeft = maxValues;
+  }
+
+  /** Reads `raw` as that message; what is wrong is reported and left out. */
+  decode(name: string, raw: unknown): Message {
+    const type = this.#schema.message(name);
+    if (!type) throw new Error(`no message ${name} in the schema`);
+    return this.#message(type, raw) ?? {};
+  }
+
+  /** Treats fields that the source has found to be unknown as those that are met while reading. */
+  noteUnknown(fields: readonly UnknownField[]): void {
+    for (const { path, message, field } of fields) this.#noteUnknown(path, message, field, '');
+  }
+
+  #message(type: MessageType, raw: unknown): Message | undefined {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+      const list = Array.isArray(raw) && raw.length === 1 ? "; remove the '-'" : '';
+      return this.#refuse(
+        `expected the fields of ${type.name}, found ${describe(raw)}${list}${oldValueHint(type.name, raw)}`,
+      );
+    }
+    const message: Message = {};
+    this.#fields(type, raw as Record<string, unknown>, message);
+    if (Object.hasOwn(CREDENTIALS, type.name)) CREDENTIALS[type.name]!(message as never, this.#path, this.#problems);
+    return message;
+  }
+
+  #fields(type: MessageType, raw: Record<string, unknown>, message: Message): void {
+    const spelled = new Map<string, string>();
+    for (const key of Object.keys(raw)) {
+      if (key === '@type' && '@type' in message) continue;
+      const field = type.fields.get(key) ?? type.byJsonName.get(key);
+      if (!field) {
+        this.#unknown(type, key);
+        continue;
+      }
+      const held = raw[key];
+      if (held === null && !isNullable(field)) continue;
+      this.#path.push(field.name);
+      const other = this.#conflict(type, field, spelled);
+      spelled.set(field.name, key);
+      const value = other === undefined ? this.#field(field, held) : this.#refuse(other, 'key');
+      if (value !== undefined) message[field.name] = value;
+      this.#path.pop();
+    }
+  }
+
+  /** Why a field may not stand beside those already read. */
+  #conflict(type: MessageType, field: FieldType, spelled: ReadonlyMap<string, string>): string | undefined {
+    const twice = spelled.get(field.name);
+    if (twice !== undefined) return `'${field.name}' is set twice, the other time as '${twice}'`;
+    if (field.oneof === undefined) return undefined;
+    const members = type.oneofs.find((oneof) => oneof.name === field.oneof)!.fields;
+    const other = members.find((member) => spelled.has(member));
+    if (other === undefined) return undefined;
+    return `only one of ${members.join(', ')} can be set, and '${other}' is set as well`;
+  }
+
+  #unknown(type: MessageType, key: string): void {
+    const hint = oldFieldHint(type.name, key);
+    const names = hint === undefined ? didYouMean(key, type.fields.keys()) : `: ${hint}`;
+    this.#path.push(key);
+    this.#noteUnknown(this.#path, type.name, key, names);
+    this.#path.pop();
+  }
+
+  #noteUnknown(path: Path, type: string, field: string, hint: string): void {
+    const message = `unknown field '${field.slice(0, 100)}' of ${type}${hint}`;
+    if (this.#unknownFields === 'refuse') this.#problems.error(path, message, 'key');
+    else this.unknownCount++;
+    if (this.#unknownFields === 'warn' && !this.#told.has(message)) {
+      this.#told.add(message);
+      this.#problems.warn(path, message);
+    }
+  }
+
+  #field(field: FieldType, raw: unknown): unknown {
+    if (field.shape === 'list') return this.#list(field, raw);
+    if (field.shape === 'map') return this.#map(field, raw);
+    const value = this.#value(field.value, raw);
+    return !field.hasPresence && value === this.#default(field.value) ? undefined : value;
+  }
+
+  #default(type: ValueType): unknown {
+    if (type.kind === 'scalar') return defaultOf(type.scalar);
+    return type.kind === 'enum' ? this.#schema.enum(type.name).names.get(0) : undefined;
+  }
+
+  #list(field: FieldType, raw: unknown): unknown[] | undefined {
+    if (!Array.isArray(raw)) {
+      const dash = typeof raw === 'object' ? "; put '- ' before its first line" : '';
+      return this.#refuse(`expected a list, found ${describe(raw)}${dash}`);
+    }
+    const list: unknown[] = [];
+    raw.forEach((element, index) => {
+      this.#path.push(index);
+      const value = this.#value(field.value, element);
+      // What is wrong keeps its position, so that later findings name the right one.
+      list.push(value === undefined ? null : value);
+      this.#path.pop();
+    });
+    return list.length === 0 ? undefined : list;
+  }
+
+  #map(field: FieldType, raw: unknown): Message | undefined {
+    if (typeof raw !== 'object' || Array.isArray(raw) || raw === null) {
+      return this.#refuse(`expected a map, found ${describe(raw)}`);
+    }
+    const map: Message = {};
+    let isEmpty = true;
+    for (const [key, element] of Object.entries(raw)) {
+      this.#path.push(key);
+      const name = field.mapKey === 'string' ? { value: key } : readScalar(field.mapKey!, key);
+      if (name.problem !== undefined) this.#refuse(name.problem, 'key');
+      const value = this.#value(field.value, element);
+      if (value !== undefined) define(map, key, value);
+      isEmpty = false;
+      this.#path.pop();
+    }
+    return isEmpty ? undefined : map;
+  }
+
+  #value(type: ValueType, raw: unknown): unknown {
+    if (--this.#valuesLeft <= 0) return this.#tooMany();
+    if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
+    switch (type.kind) {
+      case 'scalar':
+        return this.#take(readScalar(type.scalar, raw));
+      case 'enum':
+        return this.#enum(type.name, raw);
+      case 'message':
+        return this.#message(this.#schema.message(type.name)!, raw);
+      case 'special':
+        return this.#special(type.special, raw);
+    }
+  }
+
+  #enum(name: string, raw: unknown): unknown {
+    const type = this.#schema.enum(name);
+    const result = readEnum(type, raw);
+    if (result.problem !== '') return this.#take(result);
+    const near = didYouMean(String(raw), type.values.keys());
+    return this.#refuse(`unknown value ${describe(raw)}${near === '' ? `; it is one of ${choices(type)}` : near}`);
+  }
+
+  #special(kind: SpecialKind, raw: unknown): unknown {
+    switch (kind) {
+      case 'any':
+        return this.#any(raw);
+      case 'duration':
+        return this.#take(readDuration(raw));
+      case 'timestamp':
+        return this.#take(readTimestamp(raw));
+      case 'fieldMask':
+        return this.#take(readScalar('string', raw));
+      case 'struct':
+        if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return this.#json(raw);
+        return this.#refuse(`expected a map, found ${describe(raw)}`);
+      case 'list':
+        return Array.isArray(raw) ? this.#json(raw) : this.#refuse(`expected a list, found ${describe(raw)}`);
+      case 'value':
+        return this.#json(raw);
+    }
+  }
+
+  #any(raw: unknown): Message | undefined {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+      return this.#refuse(`expected fields with an '@type', found ${describe(raw)}`);
+    }
+    const held = raw as Record<string, unknown>;
+    const url = held['@type'];
+    if (url === undefined && Object.keys(held).length === 0) return undefined;
+    if (typeof url !== 'string' || url === '') {
+      return this.#refuse(`'@type' is missing: a type URL such as type.googleapis.com/package.Message`);
+    }
+    const name = messageNameOf(url);
+    if (isTypedStruct(url)) return this.#typedStruct(held);
+    const type = name.startsWith('google.protobuf.') ? undefined : this.#schema.message(name);
+    const message: Message = { '@type': url };
+    if (!type) return Object.assign(message, this.#json(held));
+    this.#fields(type, held, message);
+    return message;
+  }
+
+  /** A Struct that says which message it stands for is read as that message. */
+  #typedStruct(held: Record<string, unknown>): Message | undefined {
+    const member = typeUrlMember(held);
+    const url = held[member];
+    const value = held['value'] ?? {};
+    for (const key of Object.keys(held)) {
+      if (key !== '@type' && key !== member && key !== 'value')
+        this.#noteUnknown(
+          [...this.#path, key],
+          messageNameOf(String(held['@type'])),
+          key,
+          didYouMean(key, [member, 'value']),
+        );
+    }
+    if (typeof url !== 'string') return this.#refuse("'type_url' is missing in a TypedStruct");
+    if (typeof value !== 'object' || Array.isArray(value))
+      return this.#refuse("'value' of a TypedStruct must be a map");
+    return this.#any({ ...value, '@type': url.includes('/') ? url : `type.googleapis.com/${url}` });
+  }
+
+  /** A copy in which big integers are numbers, as in a JSON value. */
+  #json(raw: unknown): unknown {
+    if (--this.#valuesLeft <= 0) return this.#tooMany();
+    if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
+    if (typeof raw === 'bigint') return Number(raw);
+    if (typeof raw !== 'object' || raw === null) return raw;
+    const copy: unknown[] | Message = Array.isArray(raw) ? [] : {};
+    for (const [key, held] of Object.entries(raw)) {
+      this.#path.push(Array.isArray(raw) ? Number(key) : key);
+      const value = this.#json(held);
+      if (Array.isArray(copy)) copy.push(value);
+      else define(copy, key, value);
+      this.#path.pop();
+    }
+    return copy;
+  }
+
+  #take(result: ScalarResult): unknown {
+    return result.problem === undefined ? result.value : this.#refuse(result.problem);
+  }
+
+  #tooMany(): undefined {
+    if (this.#valuesLeft === 0) this.#refuse('aliases expand to too many values');
+    return undefined;
+  }
+
+  #refuse(message: string, aspect: 'key' | 'value' = 'value'): undefined {
+    this.#problems.error(this.#path, message, aspect);
+    return undefined;
+  }
+}
+
+/** The message that a type URL names: what stands behind its last slash. */
+export function messageNameOf(typeUrl: string): string {
+  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
+}
+
+/** In a google.protobuf.Value null is a value; everywhere else it means "not set". */
+function isNullable(field: FieldType): boolean {
+  return field.shape === 'single' && field.value.kind === 'special' && field.value.special === 'value';
+}
+
+/** Sets a key that a user chose, `__proto__` included. */
+function define(target: Message, key: string, value: unknown): void {
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  else target[key] = value;
+}

@@ -1,0 +1,65 @@
+// google.protobuf.FieldMask on messages in canonical JSON form: whether a mask fits a message, and what it leaves of it.
+
+import { type Message, messageNameOf } from './decode.js';
+import type { FieldType, Schema } from './schema.js';
+
+/** Fields that are wanted: undefined means all of the field, a mask means parts of it. */
+export type FieldMask = ReadonlyMap<string, FieldMask | undefined>;
+
+/** Reads `a,b.c`. A path that another one contains counts for nothing. */
+export function parseFieldMask(text: string): FieldMask {
+  const mask = new Map<string, FieldMask | undefined>();
+  for (const path of text.split(',')) if (path !== '') add(mask, path.split('.'));
+  return mask;
+}
+
+/** Whether every path of the mask names a field of the message; paths lead through single messages only, no lists and maps. */
+export function maskFits(schema: Schema, name: string, mask: FieldMask): boolean {
+  const type = schema.message(name);
+  return type !== undefined && [...mask].every(([field, inner]) => fieldFits(schema, type.fields.get(field), inner));
+}
+
+/** maskFits() for a resource: here a path may also lead into the message that an Any holds. */
+export function maskFitsResource(schema: Schema, name: string, mask: FieldMask, resource: Message): boolean {
+  const type = schema.message(name);
+  if (type === undefined) return false;
+  return [...mask].every(([name, inner]) => {
+    const field = type.fields.get(name);
+    if (inner === undefined || !isAny(field)) return fieldFits(schema, field, inner);
+    const held = resource[name] as Message | undefined;
+    return held === undefined || maskFits(schema, messageNameOf(String(held['@type'])), inner);
+  });
+}
+
+/** What a mask that fits leaves of a message. The type of an Any stays beside its fields. */
+export function trim(message: Message, mask: FieldMask): Message {
+  const trimmed: Message = {};
+  for (const [name, value] of Object.entries(message)) {
+    const inner = mask.get(name);
+    if (name === '@type') trimmed[name] = value;
+    else if (mask.has(name)) trimmed[name] = inner === undefined ? value : trim(value as Message, inner);
+  }
+  return trimmed;
+}
+
+function add(mask: Map<string, FieldMask | undefined>, path: readonly string[]): void {
+  const [first = '', ...rest] = path;
+  if (rest.length === 0) {
+    mask.set(first, undefined);
+    return;
+  }
+  if (mask.has(first) && mask.get(first) === undefined) return;
+  const inner = (mask.get(first) as Map<string, FieldMask | undefined> | undefined) ?? new Map();
+  mask.set(first, inner);
+  add(inner, rest);
+}
+
+function fieldFits(schema: Schema, field: FieldType | undefined, inner: FieldMask | undefined): boolean {
+  if (field === undefined) return false;
+  if (inner === undefined) return true;
+  return field.shape === 'single' && field.value.kind === 'message' && maskFits(schema, field.value.name, inner);
+}
+
+function isAny(field: FieldType | undefined): boolean {
+  return field?.shape === 'single' && field.value.kind === 'special' && field.value.special === 'any';
+}

@@ -1,0 +1,163 @@
+// Looks through a JSON text before it is parsed: what breaks it, how deep it goes, and which keys an object has twice.
+//
+// JSON.parse takes the last of two equal keys in silence, builds whatever depth it is given, and does not say of every
+// mistake where it stands.
+
+/** What is wrong, and the offset in the text. */
+export interface JsonMistake {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/** Syntax and depth end the search; keys that are given twice are all reported. */
+export function scanJson(text: string, maxDepth: number): readonly JsonMistake[] {
+  const scanner = new Scanner(text, maxDepth);
+  try {
+    scanner.scan();
+  } catch (error) {
+    if (!(error instanceof Broken)) throw error;
+    return [{ offset: error.offset, message: error.message }];
+  }
+  return scanner.repeated;
+}
+
+class Broken extends Error {
+  readonly offset: number;
+
+  constructor(offset: number, message: string) {
+    super(message);
+    this.offset = offset;
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_MAP = 0x7b;
+const CLOSE_MAP = 0x7d;
+
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const WORD = /true|false|null/y;
+
+class Scanner {
+  readonly repeated: JsonMistake[] = [];
+  readonly #text: string;
+  readonly #maxDepth: number;
+  #at = 0;
+  #depth = 0;
+
+  constructor(text: string, maxDepth: number) {
+    this.#text = text;
+    this.#maxDepth = maxDepth;
+  }
+
+  scan(): void {
+    this.#value();
+    this.#skipSpace();
+    if (this.#at < this.#text.length) throw this.#unexpected('the end of the text');
+  }
+
+  #value(): void {
+    switch (this.#skipSpace()) {
+      case OPEN_MAP:
+        return this.#map();
+      case OPEN_LIST:
+        return this.#list();
+      case QUOTE:
+        return this.#string();
+    }
+    NUMBER.lastIndex = WORD.lastIndex = this.#at;
+    const [word] = NUMBER.exec(this.#text) ?? WORD.exec(this.#text) ?? [];
+    if (word === undefined) throw this.#unexpected('a value');
+    this.#at += word.length;
+  }
+
+  #map(): void {
+    this.#enter();
+    const keys = new Set<string>();
+    if (this.#skipSpace() === CLOSE_MAP) return this.#leave();
+    for (;;) {
+      if (this.#skipSpace() !== QUOTE) throw this.#unexpected('a name in double quotes');
+      this.#key(keys);
+      if (this.#skipSpace() !== COLON) throw this.#unexpected("':'");
+      this.#at++;
+      this.#value();
+      const next = this.#skipSpace();
+      if (next === CLOSE_MAP) return this.#leave();
+      if (next !== COMMA) throw this.#unexpected("',' or '}'");
+      this.#at++;
+    }
+  }
+
+  #key(keys: Set<string>): void {
+    const from = this.#at;
+    this.#string();
+    const raw = this.#text.slice(from + 1, this.#at - 1);
+    const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+    if (keys.has(key)) this.repeated.push({ offset: from, message: `'${key.slice(0, 100)}' is set twice` });
+    keys.add(key);
+  }
+
+  #list(): void {
+    this.#enter();
+    if (this.#skipSpace() === CLOSE_LIST) return this.#leave();
+    for (;;) {
+      this.#value();
+      const next = this.#skipSpace();
+      if (next === CLOSE_LIST) return this.#leave();
+      if (next !== COMMA) throw this.#unexpected("',' or ']'");
+      this.#at++;
+    }
+  }
+
+  #string(): void {
+    const text = this.#text;
+    const from = this.#at++;
+    for (;;) {
+      const code = text.charCodeAt(this.#at);
+      if (code === QUOTE) break;
+      if (Number.isNaN(code)) throw new Broken(from, 'invalid JSON: a text that no double quote ends');
+      if (code === BACKSLASH) {
+        ESCAPE.lastIndex = this.#at;
+        const found = ESCAPE.exec(text);
+        if (!found) throw new Broken(this.#at, 'invalid JSON: an escape that JSON does not have');
+        this.#at += found[0].length;
+      } else if (code < 0x20) {
+        const what = code === 0x0a ? 'the end of the line' : 'a control character';
+        throw new Broken(this.#at, `invalid JSON: ${what} within a text`);
+      } else this.#at++;
+    }
+    this.#at++;
+  }
+
+  #enter(): void {
+    if (++this.#depth > this.#maxDepth) throw new Broken(this.#at, `nested deeper than ${this.#maxDepth} levels`);
+    this.#at++;
+  }
+
+  #leave(): void {
+    this.#depth--;
+    this.#at++;
+  }
+
+  /** The code of the next character that is no space; NaN at the end. */
+  #skipSpace(): number {
+    const text = this.#text;
+    for (;;) {
+      const code = text.charCodeAt(this.#at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code;
+      this.#at++;
+    }
+  }
+
+  #unexpected(expected: string): Broken {
+    const found = String.fromCodePoint(this.#text.codePointAt(this.#at) ?? 0);
+    if (found === '\0') return new Broken(this.#at, `invalid JSON: expected ${expected}, found the end of the text`);
+    const hint = found === '/' || found === '#' ? '; JSON has no comments' : '';
+    return new Broken(this.#at, `invalid JSON: expected ${expected}, found ${JSON.stringify(found)}${hint}`);
+  }
+}

@@ -1,0 +1,125 @@
+// Collects what is wrong, all at once, and finds each place in the texts it came from.
+
+import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
+import { formatPath, type Path, type PathPart } from './path.js';
+import type { Problem } from './problem.js';
+import type { Source } from './source.js';
+
+/**
+ * What a reported path is about: the name itself (unknown, not implemented), or what it holds. Of a secret the line is named
+ * and not shown.
+ */
+export type Aspect = 'key' | 'value' | 'secret';
+
+/** After this many, the rest is only counted. */
+export const MAX_PROBLEMS = 100;
+
+const MAX_PATHS = 10_000;
+
+export class Problems {
+  readonly errors: Problem[] = [];
+  readonly warnings: Problem[] = [];
+  /** How many errors were found, the uncollected ones too. */
+  errorCount = 0;
+  readonly #paths = new Set<string>();
+  #sources: readonly Source[];
+
+  constructor(sources: readonly Source[]) {
+    this.#sources = sources;
+  }
+
+  /** Errors of the following checks are looked for in these texts, the last one first. */
+  within(sources: readonly Source[]): void {
+    this.#sources = sources;
+  }
+
+  error(path: Path, message: string, aspect: Aspect = 'value'): void {
+    this.errorCount++;
+    if (this.errorCount < MAX_PATHS) this.#paths.add(formatPath(path));
+    if (this.errors.length < MAX_PROBLEMS) this.errors.push(this.#problem(path, message, aspect));
+  }
+
+  warn(path: Path, message: string, aspect: Aspect = 'key'): void {
+    if (this.warnings.length < MAX_PROBLEMS) this.warnings.push(this.#problem(path, message, aspect));
+  }
+
+  /** Takes over problems that have their place already. */
+  add(problems: readonly Problem[]): void {
+    this.errorCount += problems.length;
+    this.errors.push(...problems);
+  }
+
+  /** Whether that very path has an error: what follows from it need not be reported. */
+  has(path: Path): boolean {
+    return this.#paths.size > 0 && this.#paths.has(formatPath(path));
+  }
+
+  #problem(path: Path, message: string, aspect: Aspect): Problem {
+    const found = locate(this.#sources, path, aspect);
+    const nowhere = { source: this.#sources.at(-1)?.name ?? '', line: 0, column: 0, excerpt: '', caret: 0 };
+    const place = found && aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : (found ?? nowhere);
+    return { ...place, path: formatPath(path), message };
+  }
+}
+
+/**
+ * Lists of the merged configuration are the texts' lists one after the other, so a position is counted through them;
+ * everything else is where the last text says it, or else an earlier one.
+ */
+function locate(sources: readonly Source[], path: Path, aspect: Aspect): Omit<Problem, 'path' | 'message'> | undefined {
+  for (let length = path.length; length >= 0; length--) {
+    for (let index = sources.length - 1; index >= 0; index--) {
+      const source = sources[index]!;
+      const own = ownPath(sources, index, path.slice(0, length));
+      const place = own && source.locate(own, length === path.length && aspect === 'value' ? 'value' : 'key');
+      if (place) return { source: source.name, ...place };
+    }
+  }
+  return undefined;
+}
+
+/** The path within one of the texts: positions in lists less what the texts before it contribute, TypedStructs gone through. */
+function ownPath(sources: readonly Source[], index: number, path: Path): Path | undefined {
+  const own: PathPart[] = [];
+  let value = sources[index]!.value;
+  const earlier = sources.slice(0, index).map((source) => source.value);
+  for (const part of path) {
+    let shifted = part;
+    for (let at = 0; at < earlier.length; at++) {
+      const held = earlier[at];
+      if (typeof part === 'number' && typeof shifted === 'number' && Array.isArray(held)) shifted -= held.length;
+      earlier[at] = typeof part === 'string' ? member(held, part) : undefined;
+    }
+    if (typeof shifted === 'number' && shifted < 0) return undefined;
+    const inner = throughTypedStructs(value, shifted);
+    own.push(...inner.path);
+    value = inner.value;
+  }
+  return own;
+}
+
+/** Where a part of a message stands in the text, from the message on, and what it holds. */
+function throughTypedStructs(value: unknown, part: PathPart): { readonly path: Path; readonly value: unknown } {
+  if (typeof part === 'number') return { path: [part], value: Array.isArray(value) ? value[part] : undefined };
+  const path: PathPart[] = [];
+  let held = value;
+  let isTyped = isTypedStruct(member(held, '@type'));
+  while (isTyped && typeof held === 'object' && held !== null) {
+    const url = typeUrlMember(held);
+    const isInner = isTypedStruct(member(held, url));
+    if (part === '@type' && !isInner) return { path: [...path, url], value: undefined };
+    // A member that a TypedStruct does not have is one of its own.
+    if (member(held, part) !== undefined && member(member(held, 'value'), part) === undefined) break;
+    path.push('value');
+    held = member(held, 'value');
+    isTyped = isInner;
+  }
+  return { path: [...path, part], value: member(held, part) };
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const camel = name.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
+  const fields = value as Record<string, unknown>;
+  return fields[name] ?? fields[camel];
+}

@@ -1,0 +1,49 @@
+// Bootstraps in protobuf's own forms: binary and text. Their mistakes have a field path, and no line.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type protobufjs from 'protobufjs';
+import type * as ProtoJson from 'protobufjs/ext/protojson.js';
+import type * as TextFormat from 'protobufjs/ext/textformat.js';
+import { messageOf } from '../../common/errors.js';
+import { schemaPath } from '../schema/schema.js';
+import { readBinary } from './binary-proto.js';
+import type { SourceResult } from './source.js';
+
+/** Reads a message and gives it in proto JSON form, to be checked as any other text. */
+export function readProto(
+  name: string,
+  form: 'binary' | 'text',
+  content: Buffer | string,
+  message: string,
+): SourceResult {
+  const { protobuf, protojson, textformat } = libraries();
+  const root = protobuf.Root.fromJSON(JSON.parse(readFileSync(schemaPath(), 'utf8')));
+  try {
+    const source = { name, size: content.length, locate: () => undefined };
+    if (form === 'binary') {
+      const library = { Reader: protobuf.Reader, toJson: protojson.toJson };
+      return { source: { ...source, ...readBinary(library, root, message, content as Buffer) } };
+    }
+    const type = root.lookupType(message);
+    return { source: { ...source, value: protojson.toJson(type, textformat.fromText(type, content as string)) } };
+  } catch (error) {
+    const what = form === 'binary' ? 'a binary protobuf' : 'a text protobuf';
+    const problem = `unable to read the file as ${what} of ${message}: ${messageOf(error)}`;
+    return { problems: [{ source: name, line: 0, column: 0, path: '', message: problem, excerpt: '', caret: 0 }] };
+  }
+}
+
+/** Loaded here only: most configurations are YAML or JSON, and need no protobufjs. */
+function libraries(): {
+  protobuf: typeof protobufjs;
+  protojson: typeof ProtoJson;
+  textformat: typeof TextFormat;
+} {
+  const require = createRequire(import.meta.url);
+  return {
+    protobuf: require('protobufjs/light.js') as typeof protobufjs,
+    protojson: require('protobufjs/ext/protojson.js') as typeof ProtoJson,
+    textformat: require('protobufjs/ext/textformat.js') as typeof TextFormat,
+  };
+}

@@ -1,0 +1,26 @@
+// What a host has answered to the last health check that was passed on to it, while that is recent enough (cache_time).
+
+import type { Clock } from '../../../../io/clock.js';
+
+export class CachedAnswer {
+  status = 0;
+  isDegraded = false;
+  readonly #clock: Clock;
+  readonly #forMs: number;
+  #untilMs = 0;
+
+  constructor(clock: Clock, forMs: number) {
+    this.#clock = clock;
+    this.#forMs = forMs;
+  }
+
+  get isFresh(): boolean {
+    return this.#clock.monotonicMs < this.#untilMs;
+  }
+
+  keep(status: number, isDegraded: boolean): void {
+    this.status = status;
+    this.isDegraded = isDegraded;
+    this.#untilMs = this.#clock.monotonicMs + this.#forMs;
+  }
+}

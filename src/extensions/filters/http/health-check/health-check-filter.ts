@@ -1,0 +1,126 @@
+// The health check filter of one stream: answers a health check, or lets it pass, and marks the response (FACTS §11).
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { headerKey } from '../../../../common/header-names.js';
+import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../http/filter.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import { type HeaderRule, matchesAll } from '../../../../http/routing/header-rule.js';
+import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
+import type { Scope } from '../../../../stats/thread-stats.js';
+import type { CachedAnswer } from './cached-answer.js';
+import { type ClusterMinimum, ClusterVerdict, judgeClusters } from './cluster-minimum.js';
+
+/** The configuration, compiled: one a filter chain and worker. */
+export interface HealthCheckRules {
+  /** Hosts answer health checks. */
+  readonly passesThrough: boolean;
+  /** A request for which all of them hold is a health check. */
+  readonly headers: readonly HeaderRule[];
+  /** The last answer of a host; undefined: none is kept. */
+  readonly cache: CachedAnswer | undefined;
+  readonly clusters: readonly ClusterMinimum[];
+  /** Whether the server has been told to fail health checks. */
+  readonly health: { readonly isFailing: boolean };
+  /** Name of this server's own cluster. */
+  readonly serviceCluster: string;
+  readonly stats: Scope;
+}
+
+const { at } = HealthCheckFilterStats;
+
+const DEGRADED = headerKey('x-envoy-degraded');
+const HEALTH_CHECKED_CLUSTER = headerKey('x-envoy-upstream-healthchecked-cluster');
+const IMMEDIATE_FAIL = headerKey('x-envoy-immediate-health-check-fail');
+
+export class HealthCheckFilter implements HttpFilter {
+  readonly #stream: StreamControl;
+  readonly #rules: HealthCheckRules;
+  #isHealthCheck = false;
+  /** The answer is made here, once the whole request has come. */
+  #isAnswered = false;
+
+  constructor(stream: StreamControl, rules: HealthCheckRules) {
+    this.#stream = stream;
+    this.#rules = rules;
+  }
+
+  decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    const { cache, headers: matchers, health, passesThrough, stats } = this.#rules;
+    if (!matchesAll(matchers, headers)) return HeadersStatus.Continue;
+    this.#isHealthCheck = true;
+    this.#stream.info.isHealthCheck = true;
+    stats.increment(at.request_total);
+    if (passesThrough && !health.isFailing && cache?.isFresh !== true) return HeadersStatus.Continue;
+    this.#isAnswered = true;
+    if (endStream) this.#answer();
+    return HeadersStatus.StopIteration;
+  }
+
+  decodeData(_offset: number, _length: number, endStream: boolean): DataStatus {
+    if (!this.#isAnswered) return DataStatus.Continue;
+    if (endStream) this.#answer();
+    return DataStatus.StopNoBuffer;
+  }
+
+  decodeTrailers(): HeadersStatus {
+    if (!this.#isAnswered) return HeadersStatus.Continue;
+    this.#answer();
+    return HeadersStatus.StopIteration;
+  }
+
+  encodeHeaders(headers: HeaderBlock): HeadersStatus {
+    const { cache, health, serviceCluster, stats } = this.#rules;
+    if (!this.#isHealthCheck) {
+      if (health.isFailing) headers.set(IMMEDIATE_FAIL, 'true');
+      return HeadersStatus.Continue;
+    }
+    const { status } = headers;
+    const isDegraded = headers.find(DEGRADED) >= 0;
+    if (!this.#isAnswered) cache?.keep(status, isDegraded);
+    stats.increment(isSuccess(status) ? at.ok : at.failed);
+    if (isDegraded) stats.increment(at.degraded);
+    headers.set(HEALTH_CHECKED_CLUSTER, serviceCluster);
+    return HeadersStatus.Continue;
+  }
+
+  #answer(): void {
+    const { cache, clusters, health, stats } = this.#rules;
+    if (health.isFailing) return this.#reply(503, 'health_check_failed', false);
+    if (cache !== undefined) {
+      stats.increment(at.cached_response);
+      return this.#reply(cache.status, 'health_check_cached', cache.isDegraded);
+    }
+    if (clusters.length === 0) return this.#reply(200, 'health_check_ok', false);
+    switch (judgeClusters(clusters)) {
+      case ClusterVerdict.Healthy:
+        return this.#reply(200, 'health_check_ok_cluster_healthy', false);
+      case ClusterVerdict.NotFound:
+        stats.increment(at.failed_cluster_not_found);
+        return this.#reply(503, 'health_check_failed_no_cluster_found', false);
+      case ClusterVerdict.Empty:
+        stats.increment(at.failed_cluster_empty);
+        return this.#reply(503, 'health_check_failed_cluster_empty', false);
+      case ClusterVerdict.Unhealthy:
+        stats.increment(at.failed_cluster_unhealthy);
+        return this.#reply(503, 'health_check_failed_cluster_unhealthy', false);
+    }
+  }
+
+  #reply(status: number, details: string, isDegraded: boolean): void {
+    this.#stream.sendLocalReply({
+      status,
+      body: '',
+      details,
+      flags: isSuccess(status) ? ResponseFlag.None : ResponseFlag.FailedLocalHealthCheck,
+      editHeaders: isDegraded ? addDegraded : undefined,
+    });
+  }
+}
+
+function addDegraded(headers: HeaderBlock): void {
+  headers.add(DEGRADED, '');
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}

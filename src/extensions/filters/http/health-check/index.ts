@@ -1,0 +1,56 @@
+// envoy.filters.http.health_check: answers the health checks of whoever sends traffic here, or follows them to a host.
+
+import { durationMs } from '../../../../common/duration.js';
+import type { HealthCheckHealthCheck as HealthCheckConfig } from '../../../../config/generated/api.js';
+import { compileHeaderRules } from '../../../../http/routing/header-rule.js';
+import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
+import type { HttpChain, HttpFilterExtension } from '../../../factories.js';
+import { reportMistakes } from '../../../report-mistakes.js';
+import { CachedAnswer } from './cached-answer.js';
+import { HealthCheckFilter, type HealthCheckRules } from './health-check-filter.js';
+
+const TYPE = 'envoy.extensions.filters.http.health_check.v3.HealthCheck';
+
+export const healthCheck: HttpFilterExtension<HealthCheckConfig> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.health_check',
+  typeUrls: [`type.googleapis.com/${TYPE}`],
+  implemented: {
+    [TYPE]: { pass_through_mode: true, cache_time: true, cluster_min_healthy_percentages: true, headers: true },
+  },
+  validate(config, report) {
+    const { pass_through_mode, cache_time, cluster_min_healthy_percentages, headers } = config as HealthCheckConfig;
+    if (pass_through_mode === false && cache_time !== undefined) {
+      report('cache_time', 'it applies only with pass_through_mode: there is no answer of a host to keep');
+    }
+    if (pass_through_mode === true && cluster_min_healthy_percentages !== undefined) {
+      report('cluster_min_healthy_percentages', 'it applies only without pass_through_mode: a host answers');
+    }
+    reportMistakes(report, '', () => compileHeaderRules(headers, 'headers'));
+  },
+  scopes: (_config, chain) => [{ prefix: statsPrefix(chain), layout: HealthCheckFilterStats }],
+  createOnWorker(config, context, chain) {
+    const cacheMs = config.cache_time === undefined ? 0 : durationMs(config.cache_time);
+    const percentages = Object.entries(config.cluster_min_healthy_percentages ?? {}).sort(([a], [b]) =>
+      a < b ? -1 : 1,
+    );
+    const rules: HealthCheckRules = {
+      passesThrough: config.pass_through_mode!,
+      headers: compileHeaderRules(config.headers, 'headers') ?? [],
+      cache: cacheMs > 0 ? new CachedAnswer(context.clock, cacheMs) : undefined,
+      clusters: percentages.map(([name, percent]) => ({
+        cluster: context.clusters.reference(name),
+        // The API takes whole percents: what is behind the point does not count.
+        minPercent: Math.trunc(Number(percent.value ?? 0)),
+      })),
+      health: context.serverHealth,
+      serviceCluster: context.identity.cluster,
+      stats: context.scope(statsPrefix(chain), HealthCheckFilterStats),
+    };
+    return { create: (stream) => new HealthCheckFilter(stream, rules) };
+  },
+};
+
+function statsPrefix({ statPrefix }: HttpChain): string {
+  return `${statPrefix}health_check.`;
+}

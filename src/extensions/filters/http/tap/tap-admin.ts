@@ -1,0 +1,159 @@
+// POST /tap: attaches a tap to the filters with a config_id, on all workers, for as long as the client stays.
+
+import { durationMs } from '../../../../common/duration.js';
+import { BatonError } from '../../../../common/errors.js';
+import type { TapConfig, TapRequest } from '../../../../config/generated/api.js';
+import { getLogger } from '../../../../log/logger.js';
+import type {
+  EndpointAnswer,
+  PostEndpoint,
+  PrimaryFilterContext,
+  PrimaryPart,
+  PrimaryPort,
+} from '../../../factories.js';
+import { MatchRules } from './match-rules.js';
+import { type SentTrace, TAP, type TapSession } from './session.js';
+import { TraceBudget } from './trace-budget.js';
+import { type Collecting, TraceStream } from './trace-stream.js';
+
+const logger = getLogger('tap');
+
+/** Bodies in traces are held in memory until they are sent. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
+
+/** What is answered with 400 and this text. */
+class RefusedTap extends Error {}
+
+/** The one of a server; it serves its endpoint while there are filters that may be tapped. */
+export class TapAdmin implements PostEndpoint {
+  readonly path = '/tap';
+  readonly help = 'tap filter control';
+  readonly #context: PrimaryFilterContext;
+  readonly #port: PrimaryPort;
+  /** How many filters have this config_id. */
+  readonly #filters = new Map<string, number>();
+  #withdraw: (() => void) | undefined;
+  /** Somebody taps, or is about to. */
+  #isAttached = false;
+  #stream: TraceStream | undefined;
+  #sessions = 0;
+
+  static of(context: PrimaryFilterContext): TapAdmin {
+    let admin = known.get(context);
+    if (admin === undefined) {
+      admin = new TapAdmin(context);
+      known.set(context, admin);
+    }
+    return admin;
+  }
+
+  private constructor(context: PrimaryFilterContext) {
+    this.#context = context;
+    this.#port = context.port(TAP);
+  }
+
+  /** A filter with this config_id has come; close() says that it is gone. */
+  add(configId: string): PrimaryPart {
+    this.#filters.set(configId, (this.#filters.get(configId) ?? 0) + 1);
+    this.#withdraw ??= this.#context.serve(this);
+    return { close: () => this.#remove(configId) };
+  }
+
+  /** Answers POST /tap: with traces, or with 400 and the reason. */
+  async answer(body: Buffer): Promise<EndpointAnswer> {
+    if (this.#isAttached) return refused('An attached /tap admin stream already exists. Detach it.');
+    if (body.length === 0) return refused('/tap requires a JSON/YAML body');
+    this.#isAttached = true;
+    try {
+      return this.#attach(await this.#read(body));
+    } catch (error) {
+      this.#isAttached = false;
+      if (error instanceof RefusedTap) return refused(error.message);
+      throw error;
+    }
+  }
+
+  /** Throws RefusedTap. */
+  async #read(body: Buffer): Promise<TapRequest> {
+    const checked = await this.#context.checkMessage('envoy.admin.v3.TapRequest', body.toString());
+    if (!checked.ok) throw new RefusedTap(checked.reason);
+    const request = checked.message as TapRequest;
+    checkConfig(request.tap_config!);
+    if (!this.#filters.has(request.config_id!)) {
+      throw new RefusedTap(`Unknown config id '${request.config_id}'. No extension has registered with this id.`);
+    }
+    return request;
+  }
+
+  #attach({ config_id, tap_config: config }: TapRequest): EndpointAnswer {
+    const configId = config_id!;
+    const budget = TraceBudget.of(this.#port.workers);
+    const stream = new TraceStream(budget, collectingOf(config!), {
+      completed: () => this.#port.publish(undefined),
+      ended: () => this.#detached(configId, budget),
+    });
+    const session: TapSession = { id: ++this.#sessions, configId, config: config!, budget: budget.buffer };
+    this.#port.onMessage = (worker, message) => {
+      const trace = message as SentTrace;
+      // Workers that have not heard of the end yet still send.
+      if (trace.session === session.id) stream.put(worker, trace.bytes);
+    };
+    this.#port.onWorkerDeath = (worker) => budget.forget(worker);
+    this.#stream = stream;
+    this.#port.publish(session);
+    logger.info(`a tap is attached to '${configId}'`);
+    return { contentType: contentTypeOf(config!), body: stream };
+  }
+
+  #detached(configId: string, { lost }: TraceBudget): void {
+    this.#stream = undefined;
+    this.#isAttached = false;
+    this.#port.onMessage = this.#port.onWorkerDeath = undefined;
+    logger.info(`the tap of '${configId}' is detached`);
+    if (lost > 0) logger.warning(`${lost} trace(s) were lost: the client of the tap took them too slowly`);
+  }
+
+  #remove(configId: string): void {
+    const left = this.#filters.get(configId)! - 1;
+    if (left > 0) this.#filters.set(configId, left);
+    else this.#filters.delete(configId);
+    if (this.#filters.size > 0) return;
+    void this.#stream?.return();
+    this.#withdraw?.();
+    this.#withdraw = undefined;
+  }
+}
+
+const known = new WeakMap<PrimaryFilterContext, TapAdmin>();
+
+function refused(reason: string): EndpointAnswer {
+  return { status: 400, body: reason };
+}
+
+/** Throws RefusedTap for what the schema cannot say. */
+function checkConfig(config: TapConfig): void {
+  try {
+    new MatchRules(config);
+  } catch (error) {
+    if (!(error instanceof BatonError)) throw error;
+    throw new RefusedTap(`tap_config: ${error.describe()}`);
+  }
+  const { max_buffered_rx_bytes: rx = 0, max_buffered_tx_bytes: tx = 0 } = config.output_config!;
+  if (Math.max(rx, tx) > MAX_BODY_BYTES) {
+    const field = rx > MAX_BODY_BYTES ? 'max_buffered_rx_bytes' : 'max_buffered_tx_bytes';
+    throw new RefusedTap(`tap_config.output_config.${field}: it must be at most ${MAX_BODY_BYTES}`);
+  }
+}
+
+/** Undefined when traces are streamed. */
+function collectingOf({ output_config: output }: TapConfig): Collecting | undefined {
+  const buffered = output!.sinks![0]!.buffered_admin;
+  if (buffered === undefined) return undefined;
+  const { max_traces: maxTraces, timeout } = buffered;
+  return { maxTraces: Number(maxTraces), timeoutMs: timeout === undefined ? 0 : durationMs(timeout) };
+}
+
+function contentTypeOf({ output_config: output }: TapConfig): string | undefined {
+  const isBinary = output!.sinks![0]!.format === 'PROTO_BINARY_LENGTH_DELIMITED';
+  return isBinary ? 'application/octet-stream' : undefined;
+}

@@ -1,0 +1,18 @@
+// envoy.stat_sinks.dog_statsd: lines with tags to a DogStatsD agent, by UDP or to a Unix datagram socket.
+
+import type { DogStatsdSink } from '../../../config/generated/api.js';
+import type { StatsSinkExtension } from '../../factories.js';
+import { checkDatagramAddress } from '../lines/datagram-address.js';
+
+export const dogStatsdSink: StatsSinkExtension<DogStatsdSink> = {
+  category: 'envoy.stats_sinks',
+  name: 'envoy.stat_sinks.dog_statsd',
+  typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.DogStatsdSink'],
+  validate(config, report) {
+    checkDatagramAddress((config as DogStatsdSink).address, 'address', report);
+  },
+  async createOnPrimary(config) {
+    const { createTaggedSink } = await import('../lines/tagged-sink.js');
+    return createTaggedSink(config, 'dog');
+  },
+};

@@ -1,0 +1,18 @@
+// envoy.stat_sinks.graphite_statsd: lines with Graphite's tags, by UDP or to a Unix datagram socket.
+
+import type { GraphiteStatsdSink } from '../../../config/generated/api.js';
+import type { StatsSinkExtension } from '../../factories.js';
+import { checkDatagramAddress } from '../lines/datagram-address.js';
+
+export const graphiteStatsdSink: StatsSinkExtension<GraphiteStatsdSink> = {
+  category: 'envoy.stats_sinks',
+  name: 'envoy.stat_sinks.graphite_statsd',
+  typeUrls: ['type.googleapis.com/envoy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink'],
+  validate(config, report) {
+    checkDatagramAddress((config as GraphiteStatsdSink).address, 'address', report);
+  },
+  async createOnPrimary(config) {
+    const { createTaggedSink } = await import('../lines/tagged-sink.js');
+    return createTaggedSink(config, 'graphite');
+  },
+};

@@ -1,0 +1,36 @@
+// Where the lines of a statsd sink go: the address of a sink's configuration, checked and made a socket.
+
+import type { Report } from '../../../config/extension.js';
+import type { Address } from '../../../config/generated/api.js';
+import { addressText, encodePath, ipAddress } from '../../../io/address.js';
+import { Condition } from '../condition.js';
+import type { DatagramSocket } from './datagram-writer.js';
+import { UdpSocket } from './udp-socket.js';
+import { UnixSocket } from './unix-socket.js';
+
+/** Reports what is wrong with the address at `path`. */
+export function checkDatagramAddress(address: Address | undefined, path: string, report: Report): void {
+  const { socket_address: socket, pipe } = address ?? {};
+  if (pipe?.path?.startsWith('@')) {
+    report(`${path}.pipe.path`, 'abstract Unix sockets are not implemented for datagrams: give a path');
+  } else if (pipe !== undefined) {
+    try {
+      encodePath(pipe.path ?? '');
+    } catch (error) {
+      report(`${path}.pipe.path`, (error as Error).message);
+    }
+  }
+  if (socket === undefined) return;
+  if (ipAddress(socket.address ?? '', socket.port_value ?? 0) === undefined) {
+    report(`${path}.socket_address.address`, `malformed IP address: ${socket.address}`);
+  }
+  if (!socket.port_value) report(`${path}.socket_address`, 'a port_value is needed');
+}
+
+/** A socket for a checked address; `sink` names it in the log. */
+export function datagramSocket(address: Address, sink: string): DatagramSocket {
+  const { socket_address: socket, pipe } = address;
+  if (pipe !== undefined) return new UnixSocket(pipe.path!, new Condition(`${sink} ${pipe.path}`));
+  const known = ipAddress(socket!.address!, socket!.port_value!)!;
+  return new UdpSocket(known.ip, known.port, new Condition(`${sink} ${addressText(known)}`));
+}

@@ -1,0 +1,18 @@
+// envoy.stat_sinks.metrics_service: a stream of metrics in Prometheus's data model to a gRPC service.
+
+import type { MetricsServiceConfig } from '../../../config/generated/api.js';
+import { checkGrpcService } from '../../../grpc/check-grpc-service.js';
+import type { StatsSinkExtension } from '../../factories.js';
+
+export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
+  category: 'envoy.stats_sinks',
+  name: 'envoy.stat_sinks.metrics_service',
+  typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig'],
+  validate(config, report) {
+    checkGrpcService((config as MetricsServiceConfig).grpc_service, 'grpc_service', report);
+  },
+  async createOnPrimary(config, context) {
+    const { MetricsServiceSink } = await import('./metrics-service.js');
+    return new MetricsServiceSink(config, context);
+  },
+};

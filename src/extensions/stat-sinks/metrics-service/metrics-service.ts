@@ -1,0 +1,172 @@
+// The metrics service's stream: opened by the first flush, kept open, and opened anew by the flush after it broke.
+
+import type { ClientWritableStream } from '@grpc/grpc-js';
+import protobuf from 'protobufjs/minimal.js';
+import { durationMs } from '../../../common/duration.js';
+import { messageOf } from '../../../common/errors.js';
+import type { MetricsServiceConfig } from '../../../config/generated/api.js';
+import { encodeJson, loadMessages } from '../../../config/schema/messages.js';
+import { GrpcChannel } from '../../../grpc/grpc-channel.js';
+import type { FlushedStat, FlushedStats } from '../../../stats/flush/flushed-stats.js';
+import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
+import type { PrimaryContext } from '../../factories.js';
+import { Condition } from '../condition.js';
+import { Families, type MetricFamily } from './families.js';
+
+const METHOD = '/envoy.service.metrics.v3.MetricsService/StreamMetrics';
+const FAMILY = 'io.prometheus.client.MetricFamily';
+const NODE = 'envoy.config.core.v3.Node';
+
+/** Bytes that may wait for the service. When more come it is taken for dead. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** How long what waits may take to be sent when the server ends. */
+const LAST_MS = 300;
+/** Field tags of StreamMetricsMessage: identifier, envoy_metrics; and of Identifier: node. */
+const IDENTIFIER_TAG = 10;
+const METRICS_TAG = 18;
+const NODE_TAG = 10;
+
+export class MetricsServiceSink implements StatsSink {
+  readonly #channel: GrpcChannel;
+  readonly #families: Families;
+  readonly #batchSize: number;
+  readonly #condition: Condition;
+  readonly #family;
+  readonly #node: Uint8Array;
+  #stream: ClientWritableStream<Uint8Array> | undefined;
+  #isClosed = false;
+  #isFirst = true;
+  #waitingBytes = 0;
+  /** Since when the stream has taken none of what waits. */
+  #stalledSinceMs = 0;
+  readonly #timeoutMs: number;
+
+  constructor(config: MetricsServiceConfig, context: PrimaryContext) {
+    const types = loadMessages(FAMILY, NODE);
+    this.#family = types[FAMILY];
+    this.#node = encodeJson(types[NODE], context.node);
+    this.#channel = new GrpcChannel(config.grpc_service!, context.hosts);
+    this.#families = new Families(config);
+    this.#batchSize = config.batch_size || Number.POSITIVE_INFINITY;
+    const { timeout } = config.grpc_service!;
+    this.#timeoutMs = timeout === undefined ? Number.POSITIVE_INFINITY : durationMs(timeout);
+    this.#condition = new Condition('the metrics service');
+  }
+
+  *flush(stats: FlushedStats): Generator<void, void> {
+    this.#condition.begin();
+    this.#stream ??= this.#open();
+    if (this.#waitingBytes > 0 && performance.now() - this.#stalledSinceMs > this.#timeoutMs) {
+      return this.#giveUp(this.#stream, 'it has taken nothing for the timeout of the service');
+    }
+    const message = new Message(this.#family, this.#batchSize, (bytes) => this.#send(bytes));
+    const { nowMs } = stats.times;
+    for (const _ of stats.eachValue(STATS_PER_STEP, (stat) => message.add(this.#families.ofValue(stat, nowMs)))) {
+      yield message.seal();
+    }
+    const addHistogram = (stat: FlushedStat) => {
+      for (const family of this.#families.ofHistogram(stat, nowMs)) message.add(family);
+    };
+    for (const _ of stats.eachHistogram(STATS_PER_STEP / 8, addHistogram)) yield message.seal();
+    message.end();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const stream = this.#stream;
+    if (stream !== undefined) {
+      await new Promise<void>((resolve) => {
+        stream.once('finish', resolve);
+        setTimeout(resolve, LAST_MS);
+        stream.end();
+      });
+      // The service answers when it likes, perhaps never.
+      stream.cancel();
+    }
+    this.#channel.close();
+  }
+
+  /** What is sent before there is a connection waits for it. */
+  #open(): ClientWritableStream<Uint8Array> {
+    const stream = this.#channel.clientStream(METHOD, (error) => {
+      this.#lose(stream, error === null ? 'it has ended the stream' : error.message);
+    });
+    // What went wrong is told by the call's end.
+    stream.on('error', () => {});
+    this.#channel.ready().catch((error: unknown) => this.#giveUp(stream, messageOf(error)));
+    this.#isFirst = true;
+    this.#waitingBytes = 0;
+    return stream;
+  }
+
+  #send(metrics: Uint8Array): void {
+    const stream = this.#stream;
+    if (stream === undefined) return this.#condition.fails('there is no connection');
+    const bytes = this.#isFirst ? Buffer.concat([this.#identifier(), metrics]) : metrics;
+    if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES && this.#waitingBytes > 0) {
+      return this.#giveUp(stream, 'it does not read');
+    }
+    if (this.#waitingBytes === 0) this.#stalledSinceMs = performance.now();
+    this.#isFirst = false;
+    this.#waitingBytes += bytes.length;
+    stream.write(bytes, () => {
+      if (stream !== this.#stream) return;
+      this.#waitingBytes -= bytes.length;
+      this.#stalledSinceMs = performance.now();
+    });
+    this.#condition.sent();
+  }
+
+  #identifier(): Uint8Array {
+    const writer = protobuf.Writer.create();
+    return writer.uint32(IDENTIFIER_TAG).fork().uint32(NODE_TAG).bytes(this.#node).ldelim().finish();
+  }
+
+  #giveUp(stream: ClientWritableStream<Uint8Array>, reason: string): void {
+    if (this.#stream !== stream) return;
+    this.#lose(stream, reason);
+    stream.cancel();
+  }
+
+  #lose(stream: ClientWritableStream<Uint8Array>, reason: string): void {
+    if (this.#stream !== stream) return;
+    this.#stream = undefined;
+    if (!this.#isClosed) this.#condition.fails(reason);
+  }
+}
+
+/** Metric families as the bytes of StreamMetricsMessages, made as they come: nothing is held but what is encoded. */
+class Message {
+  readonly #family: protobuf.Type;
+  readonly #batchSize: number;
+  readonly #send: (bytes: Uint8Array) => void;
+  #writer = protobuf.Writer.create();
+  #pieces: Uint8Array[] = [];
+  #count = 0;
+
+  constructor(family: protobuf.Type, batchSize: number, send: (bytes: Uint8Array) => void) {
+    this.#family = family;
+    this.#batchSize = batchSize;
+    this.#send = send;
+  }
+
+  add(family: MetricFamily): void {
+    this.#family.encode(family, this.#writer.uint32(METRICS_TAG).fork()).ldelim();
+    if (++this.#count >= this.#batchSize) this.end();
+  }
+
+  /** Encodes what was added since the last call, so that nothing long is left for the end. */
+  seal(): void {
+    if (this.#writer.len === 0) return;
+    this.#pieces.push(this.#writer.finish());
+    this.#writer = protobuf.Writer.create();
+  }
+
+  end(): void {
+    if (this.#count === 0) return;
+    this.seal();
+    this.#send(Buffer.concat(this.#pieces));
+    this.#pieces = [];
+    this.#count = 0;
+  }
+}

@@ -1,0 +1,31 @@
+// envoy.stat_sinks.open_telemetry: metrics to an OpenTelemetry collector by gRPC or by HTTP.
+
+import type { SinkConfig } from '../../../config/generated/api.js';
+import { checkGrpcService } from '../../../grpc/check-grpc-service.js';
+import { checkHttpService } from '../../../upstream/http-calls/check-http-service.js';
+import type { PrimaryContext, StatsSinkExtension } from '../../factories.js';
+import type { Exporter } from './exporter.js';
+
+export const openTelemetrySink: StatsSinkExtension<SinkConfig> = {
+  category: 'envoy.stats_sinks',
+  name: 'envoy.stat_sinks.open_telemetry',
+  typeUrls: ['type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig'],
+  validate(config, report) {
+    const { grpc_service: byGrpc, http_service: byHttp } = config as SinkConfig;
+    checkGrpcService(byGrpc, 'grpc_service', report);
+    checkHttpService(byHttp, 'http_service', report);
+  },
+  async createOnPrimary(config, context) {
+    const { OpenTelemetrySink } = await import('./open-telemetry.js');
+    return new OpenTelemetrySink(config, context.node, await createExporter(config, context));
+  },
+};
+
+async function createExporter(config: SinkConfig, context: PrimaryContext): Promise<Exporter> {
+  if (config.http_service !== undefined) {
+    const { HttpExporter } = await import('./http-exporter.js');
+    return new HttpExporter(config.http_service, context.calls);
+  }
+  const { GrpcExporter } = await import('./grpc-exporter.js');
+  return new GrpcExporter(config.grpc_service!, context.hosts);
+}

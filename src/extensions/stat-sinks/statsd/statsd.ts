@@ -1,0 +1,21 @@
+// Builds the statsd sink; loaded when one is configured.
+
+import type { StatsdSink } from '../../../config/generated/api.js';
+import type { StatsSink } from '../../../stats/flush/sink.js';
+import type { PrimaryContext } from '../../factories.js';
+import { Condition } from '../condition.js';
+import { ClusterWriter } from '../lines/cluster-writer.js';
+import { datagramSocket } from '../lines/datagram-address.js';
+import { DatagramWriter } from '../lines/datagram-writer.js';
+import { DEFAULT_PREFIX, plainLines } from '../lines/line-format.js';
+import { LineSink } from '../lines/line-sink.js';
+
+export function createStatsdSink(config: StatsdSink, context: PrimaryContext): StatsSink {
+  const format = plainLines(config.prefix || DEFAULT_PREFIX);
+  const { address, tcp_cluster_name: cluster } = config;
+  if (address !== undefined) return new LineSink(format, new DatagramWriter(datagramSocket(address, 'statsd'), 0));
+  return new LineSink(
+    format,
+    new ClusterWriter(context.calls, cluster!, new Condition(`statsd over cluster '${cluster}'`)),
+  );
+}

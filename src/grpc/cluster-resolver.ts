@@ -1,0 +1,62 @@
+// Makes grpc-js know clusters: the target `baton-cluster:name` resolves to the cluster's hosts, as they come and go.
+
+import { experimental, status } from '@grpc/grpc-js';
+import { type Address, AddressKind } from '../io/address.js';
+import type { ClusterHosts } from './cluster-hosts.js';
+
+const SCHEME = 'baton-cluster';
+
+type ResolverClass = Parameters<typeof experimental.registerResolver>[1];
+type Resolver = InstanceType<ResolverClass>;
+type Target = ConstructorParameters<ResolverClass>[0];
+type Listener = ConstructorParameters<ResolverClass>[1];
+
+let hosts: ClusterHosts | undefined;
+
+/** The target of a channel to a cluster. Clusters are those of `source`, one for the life of the process. */
+export function clusterTarget(source: ClusterHosts, cluster: string): string {
+  if (hosts === undefined) experimental.registerResolver(SCHEME, ClusterResolver);
+  hosts = source;
+  return `${SCHEME}:${encodeURIComponent(cluster)}`;
+}
+
+class ClusterResolver implements Resolver {
+  readonly #cluster: string;
+  readonly #listener: Listener;
+  #stop: (() => void) | undefined;
+
+  constructor(target: Target, listener: Listener) {
+    this.#cluster = decodeURIComponent(target.path);
+    this.#listener = listener;
+  }
+
+  updateResolution(): void {
+    this.#stop ??= hosts!.watchHosts(this.#cluster, (addresses) => this.#tell(addresses));
+  }
+
+  destroy(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  static getDefaultAuthority(target: Target): string {
+    return decodeURIComponent(target.path);
+  }
+
+  #tell(addresses: readonly Address[]): void {
+    const endpoints = addresses.map((address) => ({ addresses: [subchannelAddress(address)] }));
+    const found: Parameters<Listener>[0] =
+      endpoints.length > 0
+        ? experimental.statusOrFromValue(endpoints)
+        : experimental.statusOrFromError({
+            code: status.UNAVAILABLE,
+            details: `cluster '${this.#cluster}' has no host`,
+          });
+    this.#listener(found, {}, null, '');
+  }
+}
+
+function subchannelAddress({ kind, ip, port, path }: Address): { host: string; port: number } | { path: string } {
+  if (kind !== AddressKind.Unix) return { host: ip, port };
+  return { path: path.startsWith('@') ? `\0${path.slice(1)}` : path };
+}

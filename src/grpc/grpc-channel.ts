@@ -1,0 +1,117 @@
+// Calls to a gRPC service (envoy.config.core.v3.GrpcService): a grpc-js channel with the service's target, metadata and
+// timeout. Messages are bytes here. Loaded when a configuration names such a service.
+
+import {
+  Client,
+  type ClientUnaryCall,
+  type ClientWritableStream,
+  credentials,
+  Metadata,
+  type ServiceError,
+} from '@grpc/grpc-js';
+import { durationMs } from '../common/duration.js';
+import type { GrpcService } from '../config/generated/api.js';
+import type { ClusterHosts } from './cluster-hosts.js';
+import { clusterTarget } from './cluster-resolver.js';
+
+/** For services without a cluster. */
+const DEFAULT_CONNECT_MS = 5000;
+/** grpc-js waits this long, growing to LONGEST_PAUSE_MS, before it connects again to a host that failed. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+export class GrpcChannel {
+  readonly #client: Client;
+  readonly #service: GrpcService;
+  readonly #hosts: ClusterHosts;
+  /** Unary calls without an answer. */
+  readonly #calls = new Set<ClientUnaryCall>();
+
+  constructor(service: GrpcService, hosts: ClusterHosts) {
+    const { envoy_grpc: own, google_grpc: google } = service;
+    const cluster = own?.cluster_name;
+    this.#service = service;
+    this.#hosts = hosts;
+    this.#client = new Client(
+      cluster === undefined ? google!.target_uri! : clusterTarget(hosts, cluster),
+      credentials.createInsecure(),
+      {
+        ...(own?.authority ? { 'grpc.default_authority': own.authority } : {}),
+        'grpc.max_receive_message_length': own?.max_receive_message_length || -1,
+        'grpc.max_send_message_length': -1,
+        'grpc.initial_reconnect_backoff_ms': FIRST_PAUSE_MS,
+        'grpc.max_reconnect_backoff_ms': LONGEST_PAUSE_MS,
+        'grpc.service_config': '{"loadBalancingConfig":[{"round_robin":{}}]}',
+        'grpc.service_config_disable_resolution': 1,
+        'grpc.enable_http_proxy': 0,
+        'grpc.enable_retries': 0,
+        // Messages that are kept for another try count as sent: then nobody would see that the service does not read.
+        'grpc.per_rpc_retry_buffer_size': 0,
+        // Channels of other configurations share nothing with this one.
+        'grpc.use_local_subchannel_pool': 1,
+        'grpc.primary_user_agent': 'baton',
+      },
+    );
+  }
+
+  /** Resolves when there is a connection; rejects when there is none within the cluster's connect_timeout. */
+  ready(): Promise<void> {
+    const cluster = this.#service.envoy_grpc?.cluster_name;
+    const timeoutMs = cluster === undefined ? DEFAULT_CONNECT_MS : this.#hosts.connectTimeoutMs(cluster);
+    return new Promise((resolve, reject) => {
+      this.#client.waitForReady(Date.now() + timeoutMs, (error) => {
+        if (error === undefined) resolve();
+        else reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
+      });
+    });
+  }
+
+  /** Begins a call that sends many messages, for which there is one answer at its end. */
+  clientStream(method: string, ended: (error: ServiceError | null) => void): ClientWritableStream<Uint8Array> {
+    return this.#client.makeClientStreamRequest(method, toBuffer, identity, this.#metadata(), {}, ended);
+  }
+
+  /** One message, one answer; fails after the service's timeout, or after `timeoutMs` when it names none. */
+  unary(method: string, message: Uint8Array, timeoutMs: number): Promise<Buffer> {
+    const { timeout } = this.#service;
+    const deadline = Date.now() + (timeout === undefined ? timeoutMs : durationMs(timeout));
+    return new Promise((resolve, reject) => {
+      const answered = (error: ServiceError | null, answer?: Buffer) => {
+        this.#calls.delete(call);
+        if (error !== null) reject(error);
+        else resolve(answer!);
+      };
+      const options = { deadline };
+      const call = this.#client.makeUnaryRequest(
+        method,
+        toBuffer,
+        identity,
+        message,
+        this.#metadata(),
+        options,
+        answered,
+      );
+      this.#calls.add(call);
+    });
+  }
+
+  /** Cancels calls that wait for their answer. */
+  close(): void {
+    for (const call of this.#calls) call.cancel();
+    this.#client.close();
+  }
+
+  #metadata(): Metadata {
+    const metadata = new Metadata();
+    for (const { key, value } of this.#service.initial_metadata ?? []) metadata.add(key!, value ?? '');
+    return metadata;
+  }
+}
+
+function toBuffer(message: Uint8Array): Buffer {
+  return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+}
+
+function identity(message: Buffer): Buffer {
+  return message;
+}

@@ -1,0 +1,87 @@
+// The lines that the usual request gets at the edge, written in one go: client address, scheme, id.
+
+import { type HeaderKey, headerKey } from '../../common/header-names.js';
+import type { Random } from '../../common/random.js';
+import type { HeaderBlock } from './header-block.js';
+import { writeLatin1 } from './header-line.js';
+import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
+
+/** The lines are kept for one client at a time, since the requests of a connection come one after another. */
+export class EdgeLines {
+  readonly #localIp: string;
+  readonly #ip4Prefix: string;
+  readonly #buffer = new Uint8Array(512);
+  #lines = this.#buffer;
+  #peer = '';
+  #scheme = '';
+  #addressLength = 0;
+  #protoStart = 0;
+  #protoLength = 0;
+  #externalStart = 0;
+  #externalLength = 0;
+  #requestIdStart = 0;
+
+  constructor(localIp: string, ip4Prefix: string) {
+    this.#localIp = localIp;
+    this.#ip4Prefix = ip4Prefix;
+  }
+
+  addTo(headers: HeaderBlock, peer: string, scheme: string, random: Random): void {
+    if (peer !== this.#peer || scheme !== this.#scheme) this.#build(peer, scheme);
+    headers.removeId(FORWARDED_PROTO.id);
+    headers.removeId(EXTERNAL_ADDRESS.id);
+    headers.removeId(REQUEST_ID.id);
+    const lines = this.#lines;
+    const start = headers.room(lines.length);
+    const { bytes } = headers.memory;
+    bytes.set(lines, start);
+    addWritten(headers, FORWARDED_FOR, start, this.#addressLength);
+    addWritten(headers, FORWARDED_PROTO, start + this.#protoStart, this.#protoLength);
+    addWritten(headers, EXTERNAL_ADDRESS, start + this.#externalStart, this.#externalLength);
+    const idStart = start + this.#requestIdStart;
+    writeRequestId(bytes, idStart + REQUEST_ID.bytes.length + 2, random);
+    addWritten(headers, REQUEST_ID, idStart, REQUEST_ID_BYTES);
+  }
+
+  #build(peer: string, scheme: string): void {
+    const ip = isLoopback(peer) ? this.#localIp : peer;
+    const address = mappedPrefix(this.#ip4Prefix, ip) + ip;
+    const external = mappedPrefix(this.#ip4Prefix, peer) + peer;
+    const buffer = this.#buffer;
+    let at = writeLatin1(buffer, 0, `${FORWARDED_FOR.name}: ${address}\r\n`);
+    this.#protoStart = at;
+    at = writeLatin1(buffer, at, `${FORWARDED_PROTO.name}: ${scheme}\r\n`);
+    this.#externalStart = at;
+    at = writeLatin1(buffer, at, `${EXTERNAL_ADDRESS.name}: ${external}\r\n`);
+    this.#requestIdStart = at;
+    at = writeLatin1(buffer, at, `${REQUEST_ID.name}: ${' '.repeat(REQUEST_ID_BYTES)}\r\n`);
+    this.#lines = buffer.subarray(0, at);
+    this.#peer = peer;
+    this.#scheme = scheme;
+    this.#addressLength = address.length;
+    this.#protoLength = scheme.length;
+    this.#externalLength = external.length;
+  }
+}
+
+/** Adds a field whose line is already written. */
+function addWritten(headers: HeaderBlock, key: HeaderKey, start: number, valueLength: number): void {
+  const nameEnd = start + key.bytes.length;
+  const valueEnd = nameEnd + 2 + valueLength;
+  headers.addField(key.id, start, nameEnd, nameEnd + 2, valueEnd, valueEnd + 2);
+}
+
+/** Clients on the loopback interface stand in x-forwarded-for with the server's own address. */
+export function isLoopback(ip: string): boolean {
+  return ip === '127.0.0.1' || ip === '::1';
+}
+
+/** What makes an IPv4 address an IPv6 one, if that is asked for. */
+export function mappedPrefix(prefix: string, ip: string): string {
+  return prefix !== '' && !ip.includes(':') ? prefix : '';
+}
+
+const FORWARDED_FOR = headerKey('x-forwarded-for');
+const FORWARDED_PROTO = headerKey('x-forwarded-proto');
+const EXTERNAL_ADDRESS = headerKey('x-envoy-external-address');
+const REQUEST_ID = headerKey('x-request-id');

@@ -1,0 +1,255 @@
+// What the connection manager does to the headers of a request at the door: who the client is, what it may say about
+// itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
+
+import { type HeaderKey, headerKey } from '../../common/header-names.js';
+import type { Random } from '../../common/random.js';
+import type { HttpConnectionManager } from '../../config/generated/api.js';
+import { ipAddress } from '../../io/address.js';
+import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
+import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
+import type { HeaderBlock } from './header-block.js';
+import { beginLine, endLine, HeaderLine, writeLatin1 } from './header-line.js';
+import { InternalAddresses } from './internal-addresses.js';
+import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
+
+/** The fields of HttpConnectionManager that are read here. */
+export type ForwardingConfig = Pick<
+  HttpConnectionManager,
+  | 'use_remote_address'
+  | 'xff_num_trusted_hops'
+  | 'skip_xff_append'
+  | 'via'
+  | 'generate_request_id'
+  | 'preserve_external_request_id'
+  | 'internal_address_config'
+  | 'add_user_agent'
+  | 'represent_ipv4_remote_address_as_ipv4_mapped_ipv6'
+>;
+
+/** What the server knows about itself. */
+export interface LocalIdentity {
+  /** The server's own address, which stands in x-forwarded-for for clients on the loopback interface. */
+  readonly ip: string;
+  /** --service-cluster and --service-node; '' if not set. */
+  readonly cluster: string;
+  readonly node: string;
+}
+
+/** What the rules ask about a client connection. */
+export interface EdgeConnection {
+  /** The peer's address without port; '' when it has none (Unix sockets). */
+  readonly remoteIp: string;
+  readonly scheme: 'http' | 'https';
+}
+
+/** One a connection manager and thread. */
+export class ForwardingRules {
+  /** Whether the request that apply() saw last is an internal one. */
+  isInternal = false;
+
+  readonly #usesRemoteAddress: boolean;
+  readonly #trustedHops: number;
+  readonly #appendsRemote: boolean;
+  readonly #generatesRequestId: boolean;
+  readonly #preservesRequestId: boolean;
+  readonly #internal: InternalAddresses | undefined;
+  readonly #via: string;
+  readonly #ip4Prefix: string;
+  readonly #localIp: string;
+  readonly #userAgent: HeaderLine | undefined;
+  readonly #serviceCluster: HeaderLine;
+  readonly #serviceNode: HeaderLine | undefined;
+  /** For the usual request at the edge: nobody has forwarded it, and its id is made here. */
+  readonly #edgeLines: EdgeLines | undefined;
+
+  constructor(config: ForwardingConfig, local: LocalIdentity) {
+    this.#usesRemoteAddress = config.use_remote_address ?? false;
+    this.#trustedHops = config.xff_num_trusted_hops ?? 0;
+    this.#appendsRemote = !(config.skip_xff_append ?? false);
+    this.#generatesRequestId = config.generate_request_id ?? true;
+    this.#preservesRequestId = config.preserve_external_request_id ?? false;
+    this.#internal = InternalAddresses.of(config.internal_address_config);
+    this.#via = config.via ?? '';
+    this.#ip4Prefix = config.represent_ipv4_remote_address_as_ipv4_mapped_ipv6 ? '::ffff:' : '';
+    this.#localIp = local.ip;
+    this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;
+    this.#serviceCluster = new HeaderLine(SERVICE_CLUSTER, local.cluster);
+    this.#serviceNode = local.node === '' ? undefined : new HeaderLine(SERVICE_NODE, local.node);
+    const isUsualEdge =
+      this.#usesRemoteAddress &&
+      this.#trustedHops === 0 &&
+      this.#appendsRemote &&
+      this.#generatesRequestId &&
+      !this.#preservesRequestId;
+    this.#edgeLines = isUsualEdge ? new EdgeLines(this.#localIp, this.#ip4Prefix) : undefined;
+  }
+
+  /**
+   * Applies the rules to a request, and returns the address of the client as far as it can be trusted.
+   * @param internalOnly names that external requests lose as well (RouteConfiguration.internal_only_headers)
+   */
+  apply(
+    headers: HeaderBlock,
+    connection: EdgeConnection,
+    random: Random,
+    internalOnly: readonly HeaderKey[] = NO_KEYS,
+  ): string {
+    headers.removeId(INTERNAL.id);
+    const peer = connection.remoteIp;
+    const hasForwardedFor = headers.mayHave(FORWARDED_FOR.id) && headers.findId(FORWARDED_FOR.id) >= 0;
+    const edgeLines = this.#edgeLines;
+    if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
+      this.isInternal = false;
+      sanitizeExternal(headers, true, internalOnly);
+      edgeLines.addTo(headers, peer, connection.scheme, random);
+      if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
+      if (this.#via !== '') appendVia(headers, this.#via);
+      return peer;
+    }
+    return this.#applyInGeneral(headers, connection, random, internalOnly, hasForwardedFor);
+  }
+
+  #applyInGeneral(
+    headers: HeaderBlock,
+    connection: EdgeConnection,
+    random: Random,
+    internalOnly: readonly HeaderKey[],
+    hasForwardedFor: boolean,
+  ): string {
+    const peer = connection.remoteIp;
+    let client = peer;
+    // Whether the address may make the request an internal one: only if nobody but the peer can have written it.
+    let isSure: boolean;
+    if (this.#usesRemoteAddress) {
+      isSure = !hasForwardedFor;
+      if (this.#trustedHops > 0 && hasForwardedFor) client = forwardedAddress(headers, this.#trustedHops - 1) || peer;
+      if (this.#appendsRemote && peer !== '') this.#appendPeer(headers, peer, hasForwardedFor);
+      if (this.#trustedHops === 0) headers.removeId(FORWARDED_PROTO.id);
+    } else {
+      const forwarded = hasForwardedFor ? forwardedAddress(headers, this.#trustedHops) : '';
+      isSure = forwarded !== '' && this.#trustedHops === 0 && isSingle(headers);
+      if (forwarded !== '') client = forwarded;
+    }
+    if (headers.findId(FORWARDED_PROTO.id) < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
+    const isInternal = isSure && this.#internal?.has(client) === true;
+    this.isInternal = isInternal;
+    const isEdge = !isInternal && this.#usesRemoteAddress;
+    if (isInternal) {
+      sanitizeInternal(headers);
+      INTERNAL_LINE.addTo(headers);
+    } else sanitizeExternal(headers, isEdge, internalOnly);
+    if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
+    if (this.#via !== '') appendVia(headers, this.#via);
+    if (isEdge && client !== '') {
+      headers.removeId(EXTERNAL_ADDRESS.id);
+      addAddress(headers, EXTERNAL_ADDRESS, mappedPrefix(this.#ip4Prefix, client), client);
+    }
+    if (this.#generatesRequestId) this.#ensureRequestId(headers, isEdge, random);
+    return client;
+  }
+
+  /** Adds `via` to a response. */
+  applyVia(headers: HeaderBlock): void {
+    if (this.#via !== '') appendVia(headers, this.#via);
+  }
+
+  /** x-forwarded-for: all former values in one field, then the peer. */
+  #appendPeer(headers: HeaderBlock, peer: string, hasFormer: boolean): void {
+    const ip = isLoopback(peer) ? this.#localIp : peer;
+    const prefix = mappedPrefix(this.#ip4Prefix, ip);
+    if (!hasFormer) {
+      addAddress(headers, FORWARDED_FOR, prefix, ip);
+      return;
+    }
+    const formerLength = joinedLength(headers, FORWARDED_FOR);
+    const start = beginLine(headers, FORWARDED_FOR, formerLength + 2 + prefix.length + ip.length);
+    const { bytes } = headers.memory;
+    let at = start;
+    for (let i = headers.findId(FORWARDED_FOR.id); i >= 0; i = headers.findId(FORWARDED_FOR.id, i + 1)) {
+      if (at > start) bytes[at++] = COMMA;
+      for (let from = headers.valueStart(i), to = headers.valueEnd(i); from < to; from++) bytes[at++] = bytes[from]!;
+    }
+    headers.removeId(FORWARDED_FOR.id);
+    if (at > start) {
+      bytes[at++] = COMMA;
+      bytes[at++] = SPACE;
+    }
+    at = writeLatin1(bytes, at, prefix);
+    endLine(headers, FORWARDED_FOR, start, writeLatin1(bytes, at, ip));
+  }
+
+  #addUserAgent(headers: HeaderBlock, line: HeaderLine): void {
+    this.#serviceCluster.setIn(headers);
+    const index = headers.findId(USER_AGENT.id);
+    if (index < 0 || headers.valueStart(index) === headers.valueEnd(index)) line.setIn(headers);
+    this.#serviceNode?.setIn(headers);
+  }
+
+  #ensureRequestId(headers: HeaderBlock, isEdge: boolean, random: Random): void {
+    if (headers.mayHave(REQUEST_ID.id) && headers.findId(REQUEST_ID.id) >= 0) {
+      if (!isEdge || this.#preservesRequestId) return;
+      headers.removeId(REQUEST_ID.id);
+    }
+    const at = beginLine(headers, REQUEST_ID, REQUEST_ID_BYTES);
+    writeRequestId(headers.memory.bytes, at, random);
+    endLine(headers, REQUEST_ID, at, at + REQUEST_ID_BYTES);
+  }
+}
+
+const FORWARDED_FOR = headerKey('x-forwarded-for');
+const FORWARDED_PROTO = headerKey('x-forwarded-proto');
+const EXTERNAL_ADDRESS = headerKey('x-envoy-external-address');
+const INTERNAL = headerKey('x-envoy-internal');
+const REQUEST_ID = headerKey('x-request-id');
+const USER_AGENT = headerKey('user-agent');
+const VIA = headerKey('via');
+const SERVICE_CLUSTER = headerKey('x-envoy-downstream-service-cluster');
+const SERVICE_NODE = headerKey('x-envoy-downstream-service-node');
+
+const HTTP_LINE = new HeaderLine(FORWARDED_PROTO, 'http');
+const HTTPS_LINE = new HeaderLine(FORWARDED_PROTO, 'https');
+const INTERNAL_LINE = new HeaderLine(INTERNAL, 'true');
+
+const NO_KEYS: readonly HeaderKey[] = [];
+const COMMA = 44;
+const SPACE = 32;
+
+function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: string): void {
+  const start = beginLine(headers, key, prefix.length + ip.length);
+  const { bytes } = headers.memory;
+  const at = prefix === '' ? start : writeLatin1(bytes, start, prefix);
+  endLine(headers, key, start, writeLatin1(bytes, at, ip));
+}
+
+function appendVia(headers: HeaderBlock, via: string): void {
+  const former = joinedText(headers, VIA);
+  headers.set(VIA, former === '' ? via : `${former}, ${via}`);
+}
+
+/** Bytes of all values of a name, joined by commas. */
+function joinedLength(headers: HeaderBlock, key: HeaderKey): number {
+  let length = 0;
+  for (let i = headers.find(key); i >= 0; i = headers.find(key, i + 1)) {
+    length += headers.valueEnd(i) - headers.valueStart(i) + 1;
+  }
+  return length;
+}
+
+function joinedText(headers: HeaderBlock, key: HeaderKey): string {
+  let text = '';
+  for (let i = headers.find(key); i >= 0; i = headers.find(key, i + 1)) {
+    text = text === '' ? headers.value(i) : `${text},${headers.value(i)}`;
+  }
+  return text;
+}
+
+/** The address that stands in x-forwarded-for behind `skipped` later ones, in canonical form; '' when there is none. */
+function forwardedAddress(headers: HeaderBlock, skipped: number): string {
+  const values = joinedText(headers, FORWARDED_FOR).split(',');
+  const text = values[values.length - 1 - skipped]?.trim() ?? '';
+  return ipAddress(text, 0)?.ip ?? '';
+}
+
+function isSingle(headers: HeaderBlock): boolean {
+  return !joinedText(headers, FORWARDED_FOR).includes(',');
+}

@@ -1,0 +1,457 @@
+// The head of a message as byte ranges: start line and header fields stay where they were received until somebody asks.
+//
+// A field is one line "name: value CRLF" somewhere in the thread's memory. Fields that are added are written as such lines too,
+// into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
+// receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
+
+import { equalsFolded, type HeaderKey, OTHER_HEADER } from '../../common/header-names.js';
+import { type Memory, NO_BLOCK } from '../../io/memory.js';
+
+/** Words of a field record. */
+const STRIDE = 6;
+const enum Field {
+  /** Number of the name; REMOVED when the field is gone. */
+  Id = 0,
+  NameStart = 1,
+  NameEnd = 2,
+  ValueStart = 3,
+  ValueEnd = 4,
+  /** Behind the line's CRLF. */
+  LineEnd = 5,
+}
+const REMOVED = -1;
+
+/** How the end of a body is told (RFC 9112 section 6.3). */
+export const enum BodyKind {
+  None = 0,
+  Length = 1,
+  Chunked = 2,
+  UntilClose = 3,
+}
+
+export const enum Method {
+  Other = 0,
+  Get = 1,
+  Head = 2,
+  Post = 3,
+  Put = 4,
+  Delete = 5,
+  Connect = 6,
+  Options = 7,
+  Trace = 8,
+  Patch = 9,
+}
+
+export class HeaderBlock {
+  readonly memory: Memory;
+
+  /** Request: the method, and where it stands. */
+  method: Method = Method.Other;
+  methodStart = 0;
+  methodEnd = 0;
+  /** Request: path with query, in origin form ("/a?b"), "*" or the authority of a CONNECT. */
+  pathStart = 0;
+  pathEnd = 0;
+  /** Response: status code; 0 in a request or trailers. */
+  status = 0;
+  /** Minor version of HTTP/1 as received: 0 or 1. */
+  minorVersion = 1;
+  /** The start line as received, ready to be sent on: [startLineStart, startLineEnd) with CRLF; empty when it must be written anew. */
+  startLineStart = 0;
+  startLineEnd = 0;
+
+  bodyKind: BodyKind = BodyKind.None;
+  /** With BodyKind.Length. */
+  contentLength = 0;
+  /** The connection does not go on after this message (Connection: close, or HTTP/1.0 without keep-alive). */
+  close = false;
+  /** A request to switch protocols: Connection: upgrade with an Upgrade field; in a response 101. */
+  upgrade = false;
+  /** Expect: 100-continue. */
+  expectContinue = false;
+  /** The Connection field names more than close, keep-alive and upgrade: fields that are for the next hop only. */
+  nominates = false;
+  /** Behind the empty line, when it follows the last received field directly; 0 when it does not. */
+  headEnd = 0;
+
+  #fields = new Int32Array(24 * STRIDE);
+  #count = 0;
+  #block = NO_BLOCK;
+  #retained = false;
+  /** Who still needs the block: its codec, and everybody who called hold(). */
+  #users = 1;
+  readonly #pool: HeaderBlockPool | undefined;
+  /** Next unused byte of the arena block. */
+  #arenaNext = 0;
+  /** Which known names occur or did occur: a bit each, so that most look-ups need no scan. */
+  #presentLow = 0;
+  #presentHigh = 0;
+
+  constructor(memory: Memory, pool?: HeaderBlockPool) {
+    this.memory = memory;
+    this.#pool = pool;
+  }
+
+  /** Number of field records, removed ones included: indexes run from 0 to size - 1. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Forgets everything and releases what was retained. */
+  clear(): void {
+    if (this.#block !== NO_BLOCK) {
+      this.memory.release(this.#block);
+      this.#block = NO_BLOCK;
+    }
+    this.#retained = false;
+    this.#arenaNext = 0;
+    this.#count = 0;
+    this.#presentLow = 0;
+    this.#presentHigh = 0;
+    this.method = Method.Other;
+    this.status = 0;
+    this.minorVersion = 1;
+    this.methodStart = this.methodEnd = 0;
+    this.pathStart = this.pathEnd = 0;
+    this.startLineStart = this.startLineEnd = 0;
+    this.bodyKind = BodyKind.None;
+    this.contentLength = 0;
+    this.close = this.upgrade = this.expectContinue = this.nominates = false;
+    this.headEnd = 0;
+  }
+
+  /**
+   * Keeps the block beyond the exchange that it came with: retains it, and its codec leaves it alone until drop().
+   * Returns false when the arena has no room.
+   */
+  hold(): boolean {
+    if (!this.retain()) return false;
+    this.#users++;
+    return true;
+  }
+
+  /**
+   * Gives the block up. When the last user has done so, its arena block is released and the block used again for another
+   * message; what it tells can be read until the turn ends.
+   */
+  drop(): void {
+    if (--this.#users > 0) return;
+    this.#users = 1;
+    if (this.#block !== NO_BLOCK) {
+      this.memory.release(this.#block);
+      this.#block = NO_BLOCK;
+    }
+    this.#retained = false;
+    this.#pool?.put(this);
+  }
+
+  /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */
+  addField(
+    id: number,
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    lineEnd: number,
+  ): void {
+    const at = this.#count * STRIDE;
+    if (at === this.#fields.length) this.#grow();
+    const fields = this.#fields;
+    fields[at] = id;
+    fields[at + Field.NameStart] = nameStart;
+    fields[at + Field.NameEnd] = nameEnd;
+    fields[at + Field.ValueStart] = valueStart;
+    fields[at + Field.ValueEnd] = valueEnd;
+    fields[at + Field.LineEnd] = lineEnd;
+    this.#count++;
+    if (id < 32) this.#presentLow |= 1 << id;
+    else this.#presentHigh |= 1 << (id - 32);
+  }
+
+  id(index: number): number {
+    return this.#fields[index * STRIDE]!;
+  }
+  isRemoved(index: number): boolean {
+    return this.#fields[index * STRIDE]! === REMOVED;
+  }
+  nameStart(index: number): number {
+    return this.#fields[index * STRIDE + Field.NameStart]!;
+  }
+  nameEnd(index: number): number {
+    return this.#fields[index * STRIDE + Field.NameEnd]!;
+  }
+  valueStart(index: number): number {
+    return this.#fields[index * STRIDE + Field.ValueStart]!;
+  }
+  valueEnd(index: number): number {
+    return this.#fields[index * STRIDE + Field.ValueEnd]!;
+  }
+  lineEnd(index: number): number {
+    return this.#fields[index * STRIDE + Field.LineEnd]!;
+  }
+
+  /** Whether a known name may occur: false is certain. */
+  mayHave(id: number): boolean {
+    return ((id < 32 ? this.#presentLow >>> id : this.#presentHigh >>> (id - 32)) & 1) === 1;
+  }
+
+  /** Whether one of the known names below 32 whose bits are set in `mask` may occur: false is certain. */
+  mayHaveAny(mask: number): boolean {
+    return (this.#presentLow & mask) !== 0;
+  }
+
+  /** Index of the first field at or behind `from` with the known name `id`, or -1. */
+  findId(id: number, from = 0): number {
+    if (!this.mayHave(id)) return -1;
+    const fields = this.#fields;
+    const end = this.#count * STRIDE;
+    for (let at = from * STRIDE; at < end; at += STRIDE) if (fields[at] === id) return at / STRIDE;
+    return -1;
+  }
+
+  /** Index of the first field at or behind `from` with this name, or -1. */
+  find(key: HeaderKey, from = 0): number {
+    if (key.id !== OTHER_HEADER) return this.findId(key.id, from);
+    if (!this.mayHave(OTHER_HEADER)) return -1;
+    const fields = this.#fields;
+    const bytes = this.memory.bytes;
+    for (let index = from; index < this.#count; index++) {
+      const at = index * STRIDE;
+      if (
+        fields[at] === OTHER_HEADER &&
+        equalsFolded(bytes, fields[at + Field.NameStart]!, fields[at + Field.NameEnd]!, key.bytes)
+      )
+        return index;
+    }
+    return -1;
+  }
+
+  /** The field's name in lower case. */
+  name(index: number): string {
+    return this.memory.text(this.nameStart(index), this.nameEnd(index)).toLowerCase();
+  }
+  value(index: number): string {
+    return this.memory.text(this.valueStart(index), this.valueEnd(index));
+  }
+  /** The first value of this name, or undefined. */
+  get(key: HeaderKey): string | undefined {
+    const index = this.find(key);
+    return index < 0 ? undefined : this.value(index);
+  }
+
+  methodText(): string {
+    return this.memory.text(this.methodStart, this.methodEnd);
+  }
+  pathText(): string {
+    return this.memory.text(this.pathStart, this.pathEnd);
+  }
+
+  /** Adds a field behind the others. Name and value must be valid (no CR, LF or NUL); bytes above 127 are written as Latin-1. */
+  add(key: HeaderKey, value: string): void {
+    const name = key.bytes;
+    const start = this.room(name.length + value.length + 4);
+    const bytes = this.memory.bytes;
+    let at = start;
+    for (let i = 0; i < name.length; i++) bytes[at++] = name[i]!;
+    bytes[at++] = 58;
+    bytes[at++] = 32;
+    const valueStart = at;
+    for (let i = 0; i < value.length; i++) bytes[at++] = value.charCodeAt(i);
+    bytes[at] = 13;
+    bytes[at + 1] = 10;
+    this.addField(key.id, start, start + name.length, valueStart, at, at + 2);
+  }
+
+  /** Replaces all fields of this name by one. */
+  set(key: HeaderKey, value: string): void {
+    this.remove(key);
+    this.add(key, value);
+  }
+
+  removeAt(index: number): void {
+    this.#fields[index * STRIDE] = REMOVED;
+  }
+  removeId(id: number): void {
+    for (let index = this.findId(id); index >= 0; index = this.findId(id, index + 1)) this.removeAt(index);
+  }
+  /** Removes all fields of this name; tells whether there was one. */
+  remove(key: HeaderKey): boolean {
+    let found = false;
+    for (let index = this.find(key); index >= 0; index = this.find(key, index + 1)) {
+      this.removeAt(index);
+      found = true;
+    }
+    return found;
+  }
+
+  /** Replaces the path; the start line is written anew. */
+  setPath(path: string): void {
+    const start = this.writeText(path);
+    this.pathStart = start;
+    this.pathEnd = start + path.length;
+    this.startLineEnd = this.startLineStart;
+  }
+
+  /** Replaces the method; the start line is written anew. */
+  setMethod(method: Method, text: string): void {
+    this.method = method;
+    this.methodStart = this.writeText(text);
+    this.methodEnd = this.methodStart + text.length;
+    this.startLineEnd = this.startLineStart;
+  }
+
+  setStatus(status: number): void {
+    this.status = status;
+    this.startLineEnd = this.startLineStart;
+  }
+
+  /** Latin-1 text into bytes that live as long as the block's other bytes; returns their start. */
+  writeText(text: string): number {
+    const start = this.room(text.length);
+    const bytes = this.memory.bytes;
+    for (let i = 0; i < text.length; i++) bytes[start + i] = text.charCodeAt(i);
+    return start;
+  }
+
+  /** Gives the block an arena block that all its ranges point into; what is added goes to `next` in it. */
+  adopt(block: number, next: number): void {
+    this.#block = block;
+    this.#retained = true;
+    this.#arenaNext = next;
+  }
+
+  get isRetained(): boolean {
+    return this.#retained;
+  }
+
+  /**
+   * Moves all ranges to the arena, so that the block outlives the turn. Later additions go to the arena as well.
+   * Returns false when the arena has no room; the block is then unchanged.
+   */
+  retain(): boolean {
+    return this.#retained || this.#moveToArena(0);
+  }
+
+  /**
+   * Room for `length` bytes which live as long as the block's other bytes: scratch, or the arena once the block is retained.
+   * The block's ranges may have moved afterwards. Throws a RangeError when there is no room.
+   */
+  room(length: number): number {
+    if (!this.#retained) return this.memory.scratch(length);
+    if (!this.#moveToArena(length)) throw new RangeError('no room in the arena for a header that is added');
+    return this.#arenaNext - length;
+  }
+
+  /** Copies every range into a fresh arena block with `spare` bytes behind them, and releases the former block. */
+  #moveToArena(spare: number): boolean {
+    if (this.#block !== NO_BLOCK) {
+      const end = this.#block + this.memory.blockSize(this.#block);
+      if (this.#arenaNext + spare <= end) {
+        this.#arenaNext += spare;
+        return true;
+      }
+    }
+    const fields = this.#fields;
+    const end = this.#count * STRIDE;
+    let total =
+      this.methodEnd - this.methodStart + (this.pathEnd - this.pathStart) + (this.startLineEnd - this.startLineStart);
+    for (let at = 0; at < end; at += STRIDE) {
+      if (fields[at] !== REMOVED) total += fields[at + Field.LineEnd]! - fields[at + Field.NameStart]!;
+    }
+    const block = this.memory.retain(total + spare);
+    if (block === NO_BLOCK) return false;
+    const bytes = this.memory.bytes;
+    let next = block;
+    const move = (from: number, to: number): number => {
+      bytes.copyWithin(next, from, to);
+      const moved = next;
+      next += to - from;
+      return moved;
+    };
+    // Most blocks are one start line and lines right behind it: those move in one copy and by one shift.
+    if (this.startLineEnd > this.startLineStart) {
+      const shift = next - this.startLineStart;
+      move(this.startLineStart, this.startLineEnd);
+      this.startLineStart += shift;
+      this.startLineEnd += shift;
+      this.methodStart += shift;
+      this.methodEnd += shift;
+      this.pathStart += shift;
+      this.pathEnd += shift;
+    } else {
+      const methodStart = move(this.methodStart, this.methodEnd);
+      this.methodEnd += methodStart - this.methodStart;
+      this.methodStart = methodStart;
+      const pathStart = move(this.pathStart, this.pathEnd);
+      this.pathEnd += pathStart - this.pathStart;
+      this.pathStart = pathStart;
+      this.startLineStart = this.startLineEnd = block;
+    }
+    for (let at = 0; at < end; at += STRIDE) {
+      if (fields[at] === REMOVED) continue;
+      const runStart = fields[at + Field.NameStart]!;
+      let runEnd = fields[at + Field.LineEnd]!;
+      let last = at;
+      while (
+        last + STRIDE < end &&
+        fields[last + STRIDE] !== REMOVED &&
+        fields[last + STRIDE + Field.NameStart] === runEnd
+      ) {
+        last += STRIDE;
+        runEnd = fields[last + Field.LineEnd]!;
+      }
+      const shift = next - runStart;
+      move(runStart, runEnd);
+      for (; at <= last; at += STRIDE) {
+        for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
+      }
+      at = last;
+    }
+    if (this.#block !== NO_BLOCK) this.memory.release(this.#block);
+    this.#block = block;
+    this.#retained = true;
+    this.#arenaNext = next + spare;
+    this.headEnd = 0;
+    return true;
+  }
+
+  #grow(): void {
+    const larger = new Int32Array(this.#fields.length * 2);
+    larger.set(this.#fields);
+    this.#fields = larger;
+  }
+}
+
+/** A thread's header blocks: those that were dropped in an earlier turn are taken again. */
+export class HeaderBlockPool {
+  readonly #memory: Memory;
+  #free: HeaderBlock[] = [];
+  #resting: HeaderBlock[] = [];
+  #restingTurn = -1;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  /** An empty block; drop() gives it back. */
+  take(): HeaderBlock {
+    if (this.#free.length === 0 && this.#restingTurn !== this.#memory.turn) this.#wake();
+    const block = this.#free.pop();
+    if (block === undefined) return new HeaderBlock(this.#memory, this);
+    block.clear();
+    return block;
+  }
+
+  /** For HeaderBlock.drop(). */
+  put(block: HeaderBlock): void {
+    if (this.#restingTurn !== this.#memory.turn) {
+      this.#wake();
+      this.#restingTurn = this.#memory.turn;
+    }
+    this.#resting.push(block);
+  }
+
+  #wake(): void {
+    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
+  }
+}

@@ -1,0 +1,34 @@
+// headers_with_underscores_action: header names with '_' may collide with others where '-' and '_' mean the same (CGI).
+
+import { OTHER_HEADER } from '../../common/header-names.js';
+import type { HeaderBlock } from './header-block.js';
+
+const UNDERSCORE = 95;
+
+/** Whether a field's name has an underscore. */
+export function hasUnderscoredNames(headers: HeaderBlock): boolean {
+  return nextUnderscored(headers, 0) >= 0;
+}
+
+/** Removes fields whose name has an underscore; returns how many. */
+export function dropUnderscoredNames(headers: HeaderBlock): number {
+  let dropped = 0;
+  for (let index = nextUnderscored(headers, 0); index >= 0; index = nextUnderscored(headers, index + 1)) {
+    headers.removeAt(index);
+    dropped++;
+  }
+  return dropped;
+}
+
+/** Names with a number have no underscores: only the others are looked at. */
+function nextUnderscored(headers: HeaderBlock, from: number): number {
+  if (!headers.mayHave(OTHER_HEADER)) return -1;
+  const { bytes } = headers.memory;
+  for (let index = from; index < headers.size; index++) {
+    if (headers.id(index) !== OTHER_HEADER) continue;
+    for (let at = headers.nameStart(index); at < headers.nameEnd(index); at++) {
+      if (bytes[at] === UNDERSCORE) return index;
+    }
+  }
+  return -1;
+}

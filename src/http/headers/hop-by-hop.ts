@@ -1,0 +1,90 @@
+// Header fields that are meant for one connection only, and go no further (RFC 9110 section 7.6.1).
+
+import { ConnectionHeader, equalsFolded, FOLD } from '../../common/header-names.js';
+import type { HeaderBlock } from './header-block.js';
+
+/**
+ * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it
+ * names, Keep-Alive, Proxy-Connection, Upgrade, and TE unless it is just "trailers". Fields that frame or route the message
+ * stay, even when Connection names them. headers.close becomes false: it told of the connection that the head came on.
+ * With `keepUpgrade`, Upgrade stays, and the codec writes the Connection field that goes with it.
+ */
+export function removeHopByHop(headers: HeaderBlock, keepUpgrade: boolean): void {
+  headers.close = false;
+  if (!headers.mayHaveAny(HOP_BY_HOP)) return;
+  if (headers.nominates) removeNominated(headers);
+  headers.removeId(ConnectionHeader.Connection);
+  headers.removeId(ConnectionHeader.KeepAlive);
+  headers.removeId(ConnectionHeader.ProxyConnection);
+  if (headers.mayHave(ConnectionHeader.Te)) removeTe(headers);
+  if (!keepUpgrade) headers.removeId(ConnectionHeader.Upgrade);
+}
+
+const HOP_BY_HOP =
+  (1 << ConnectionHeader.Connection) |
+  (1 << ConnectionHeader.KeepAlive) |
+  (1 << ConnectionHeader.ProxyConnection) |
+  (1 << ConnectionHeader.Te) |
+  (1 << ConnectionHeader.Upgrade);
+
+/** Names that Connection cannot take out. */
+const PROTECTED =
+  (1 << ConnectionHeader.Host) |
+  (1 << ConnectionHeader.ContentLength) |
+  (1 << ConnectionHeader.TransferEncoding) |
+  (1 << ConnectionHeader.Te) |
+  (1 << ConnectionHeader.Trailer) |
+  (1 << ConnectionHeader.Upgrade) |
+  (1 << ConnectionHeader.Connection);
+
+const TRAILERS = new TextEncoder().encode('trailers');
+const FORWARDED = new TextEncoder().encode('x-forwarded-');
+
+/**
+ * Removes every field that is named in a Connection field. Done before anything is added to a request: else clients could
+ * take out what the proxy says of them. What proxies before this one have said (x-forwarded-…) stays in any case.
+ */
+export function removeNominated(headers: HeaderBlock): void {
+  headers.nominates = false;
+  const { bytes } = headers.memory;
+  let index = headers.findId(ConnectionHeader.Connection);
+  for (; index >= 0; index = headers.findId(ConnectionHeader.Connection, index + 1)) {
+    const end = headers.valueEnd(index);
+    for (let at = headers.valueStart(index); at < end; ) {
+      while (at < end && isSeparator(bytes[at]!)) at++;
+      const start = at;
+      while (at < end && !isSeparator(bytes[at]!)) at++;
+      if (at > start) removeNamed(headers, start, at);
+    }
+  }
+}
+
+function isSeparator(byte: number): boolean {
+  return byte === 44 || byte === 32 || byte === 9;
+}
+
+/** Removes the fields whose name is bytes[start, end). */
+function removeNamed(headers: HeaderBlock, start: number, end: number): void {
+  const { bytes } = headers.memory;
+  for (let index = 0; index < headers.size; index++) {
+    const id = headers.id(index);
+    if (id < 0 || (id < 32 && ((PROTECTED >>> id) & 1) === 1)) continue;
+    const nameStart = headers.nameStart(index);
+    if (headers.nameEnd(index) - nameStart !== end - start) continue;
+    let at = start;
+    while (at < end && FOLD[bytes[at]!] === FOLD[bytes[nameStart + at - start]!]) at++;
+    if (at === end && !startsWithForwarded(bytes, start, end)) headers.removeAt(index);
+  }
+}
+
+function startsWithForwarded(bytes: Uint8Array, start: number, end: number): boolean {
+  return equalsFolded(bytes, start, Math.min(end, start + FORWARDED.length), FORWARDED);
+}
+
+function removeTe(headers: HeaderBlock): void {
+  const { bytes } = headers.memory;
+  let index = headers.findId(ConnectionHeader.Te);
+  for (; index >= 0; index = headers.findId(ConnectionHeader.Te, index + 1)) {
+    if (!equalsFolded(bytes, headers.valueStart(index), headers.valueEnd(index), TRAILERS)) headers.removeAt(index);
+  }
+}

@@ -1,0 +1,65 @@
+// What is counted of the connections of mobile clients: http.<stat_prefix>.user_agent.ios. and .android.
+//
+// As in Envoy the first request of a connection tells whose it is, and the names come with the first such connection. Words are
+// compared as they stand.
+
+import { knownHeader } from '../common/header-names.js';
+import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../stats/thread-stats.js';
+import type { HeaderBlock } from './headers/header-block.js';
+
+export class UserAgentStats {
+  readonly #stats: ThreadStats;
+  readonly #prefix: string;
+  #ios: DeviceStats | undefined;
+  #android: DeviceStats | undefined;
+
+  /** `prefix`: `http.<stat_prefix>.` */
+  constructor(stats: ThreadStats, prefix: string) {
+    this.#stats = stats;
+    this.#prefix = prefix;
+  }
+
+  /** The stats of the client that sends these headers; undefined when it is none of those that are counted. */
+  of(headers: HeaderBlock): DeviceStats | undefined {
+    const index = headers.findId(USER_AGENT);
+    if (index < 0) return undefined;
+    if (hasWord(headers, index, IOS)) return (this.#ios ??= this.#newDevice('ios'));
+    if (hasWord(headers, index, ANDROID)) return (this.#android ??= this.#newDevice('android'));
+    return undefined;
+  }
+
+  #newDevice(name: string): DeviceStats {
+    return new DeviceStats(this.#stats, this.#prefix, `user_agent.${name}.`);
+  }
+}
+
+/** One kind of clients. */
+export class DeviceStats {
+  readonly connections: DynamicCounter;
+  readonly requests: DynamicCounter;
+  /** Connections that the client closed while it waited for an answer. */
+  readonly closedByPeer: DynamicCounter;
+  readonly lengthMs: DynamicHistogram;
+
+  constructor(stats: ThreadStats, prefix: string, group: string) {
+    this.connections = stats.dynamicCounter(prefix, `${group}downstream_cx_total`);
+    this.requests = stats.dynamicCounter(prefix, `${group}downstream_rq_total`);
+    this.closedByPeer = stats.dynamicCounter(prefix, `${group}downstream_cx_destroy_remote_active_rq`);
+    this.lengthMs = stats.dynamicHistogram(prefix, `${group}downstream_cx_length_ms`);
+  }
+}
+
+const USER_AGENT = knownHeader('user-agent');
+const IOS = Buffer.from('iOS');
+const ANDROID = Buffer.from('android');
+
+function hasWord(headers: HeaderBlock, index: number, word: Uint8Array): boolean {
+  const { bytes } = headers.memory;
+  const last = headers.valueEnd(index) - word.length;
+  for (let start = headers.valueStart(index); start <= last; start++) {
+    let i = 0;
+    while (i < word.length && bytes[start + i] === word[i]) i++;
+    if (i === word.length) return true;
+  }
+  return false;
+}

@@ -1,0 +1,18 @@
+// --base-id-path: a file that tells scripts which base ID the process has.
+
+import { writeFileSync } from 'node:fs';
+import { getLogger } from '../log/logger.js';
+
+const logger = getLogger('main');
+
+/**
+ * Writes the ID in decimal, without a newline. A file that cannot be written is logged, and the server goes
+ * on.
+ */
+export function writeBaseIdFile(path: string, baseId: number): void {
+  try {
+    writeFileSync(path, `${baseId}`);
+  } catch {
+    logger.critical(`cannot open base id output file ${path} for writing.`);
+  }
+}

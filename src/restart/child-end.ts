@@ -1,0 +1,140 @@
+// The child's end of a hot restart, from the welcome on: it takes over when it is live, gathers what its parent still
+// counts, and ends it when its time is over.
+//
+//   welcomed ── takeOver() ──> live ── terminate() ──> ending ──> over
+//      └── parent ended: fatal    └── parent ended ────────────────^
+
+import { getLogger } from '../log/logger.js';
+import type { Joined } from './join-parent.js';
+import type { Link, LinkEvents } from './link.js';
+import { LongTimer } from './long-timer.js';
+import type { StatsPiece, ToChild, ToParent } from './messages.js';
+
+/** The server that has a parent. */
+export interface ChildHost {
+  /** The parent is gone before this process was live. */
+  parentLost(why: string): void;
+  /** What the parent has counted since the last piece. */
+  importStats(piece: StatsPiece): void;
+  /** How many workers wait for established connections of the parent; 0: they are not wanted. */
+  readonly connectionWorkers: number;
+  /** They come on these channels, which are the host's now. */
+  takeConnections(channels: readonly number[]): void;
+  closeDescriptor(fd: number): void;
+  /** The parent is gone: what it held is nobody's any more. */
+  parentEnded(): void;
+}
+
+export interface ChildDeadlines {
+  /** How long a flush waits for the parent's stats; what comes later counts for the next one. */
+  readonly statsMs: number;
+  /** How long the parent may take to end. */
+  readonly terminateMs: number;
+}
+
+const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000 };
+
+const logger = getLogger('main');
+
+export class ChildEnd implements LinkEvents<ToChild> {
+  readonly #host: ChildHost;
+  readonly #link: Link<ToParent>;
+  readonly #deadlines: ChildDeadlines;
+  readonly #timer = new LongTimer();
+  #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
+  /** Called when the last piece of an answer has come, or none will. */
+  #answered: (() => void) | undefined;
+  #isAsked = false;
+
+  constructor(joined: Joined, host: ChildHost, deadlines = DEADLINES) {
+    this.#host = host;
+    this.#link = joined.link;
+    this.#deadlines = deadlines;
+    joined.follow(this);
+  }
+
+  /** The parent still runs. */
+  get hasParent(): boolean {
+    return this.#state === 'live' || this.#state === 'ending';
+  }
+
+  /** This process serves with these sockets of its parent, which is to end in a while. */
+  takeOver(taken: readonly number[], parentShutdownTimeS: number): void {
+    if (this.#state !== 'welcomed') return;
+    this.#state = 'live';
+    this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
+    this.#timer.set(parentShutdownTimeS * 1000, () => {
+      logger.info('shutting down parent after drain');
+      this.terminate();
+    });
+  }
+
+  /** Resolves when the parent's stats have been imported; without them when it is slow. */
+  async refreshStats(): Promise<void> {
+    if (this.#state !== 'live') return;
+    // A parent that owes an answer is not waited for: it comes when it comes.
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#link.send({ kind: 'stats-request' });
+    await new Promise<void>((resolve) => {
+      const deadline = setTimeout(resolve, this.#deadlines.statsMs);
+      this.#answered = () => {
+        clearTimeout(deadline);
+        resolve();
+      };
+    });
+  }
+
+  /** Tells the parent to end. */
+  terminate(): void {
+    if (this.#state !== 'live') return;
+    this.#state = 'ending';
+    logger.info('terminating parent process');
+    this.#link.send({ kind: 'terminate' });
+    this.#timer.set(this.#deadlines.terminateMs, () => {
+      logger.error(`the parent process has not ended in ${this.#deadlines.terminateMs / 1000} s; it is left alone`);
+      this.#over();
+      this.#link.close();
+    });
+  }
+
+  /** This process ends, and so does its parent. */
+  close(): void {
+    this.terminate();
+    this.#state = 'over';
+    this.#timer.clear();
+    this.#answered?.();
+    this.#link.close();
+  }
+
+  message(message: ToChild, fds: readonly number[]): void {
+    if (message.kind === 'hand-over' && this.hasParent) return this.#host.takeConnections(fds);
+    for (const fd of fds) this.#host.closeDescriptor(fd);
+    if (message.kind === 'empty' && this.#state === 'live') {
+      logger.info('the parent process has no connections any more');
+      return this.terminate();
+    }
+    if (message.kind !== 'stats' || this.#state === 'over') return;
+    this.#host.importStats(message.stats);
+    if (!message.stats.isLast) return;
+    this.#isAsked = false;
+    this.#answered?.();
+  }
+
+  ended(why: string): void {
+    if (this.#state === 'over') return;
+    const state = this.#state;
+    this.#over();
+    if (state === 'welcomed') return this.#host.parentLost(why);
+    if (state === 'live') logger.warning(`the parent process has gone (${why}); this one serves on`);
+    else logger.info('the parent process has ended');
+  }
+
+  #over(): void {
+    const hadStats = this.hasParent;
+    this.#state = 'over';
+    this.#timer.clear();
+    this.#answered?.();
+    if (hadStats) this.#host.parentEnded();
+  }
+}

@@ -1,0 +1,209 @@
+// How a new process comes to its parent: hello, proof of who the parent is, welcome with the sockets.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { BatonError, messageOf } from '../common/errors.js';
+import type { Credentials } from '../io/shim.js';
+import { getLogger } from '../log/logger.js';
+import type { Link, LinkEvents } from './link.js';
+import type { OfferedSockets, ToChild, ToParent } from './messages.js';
+
+/** Sockets that were handed over; the descriptors are this process's own now. */
+export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
+  readonly fds: readonly number[];
+}
+
+/** A parent that has welcomed this process. */
+export interface Joined {
+  readonly link: Link<ToParent>;
+  readonly firstStartedMs: number;
+  readonly generation: number;
+  readonly sockets: readonly ReceivedSockets[];
+  /** From now on the link's events come here. */
+  follow(events: LinkEvents<ToChild>): void;
+}
+
+/** The ways to the parent. */
+export interface ParentDoor {
+  /** One attempt to say hello; false when the parent takes no datagram now, throws an Error with `code`. */
+  sayHello(): boolean;
+  /** Opens this process's end of the link. */
+  openLink(events: LinkEvents<ToChild>): Link<ToParent>;
+  /** Tells who claims to be the parent. */
+  onProof(listener: (credentials: Credentials | undefined) => void): void;
+  /** Why not to believe him. */
+  distrust(credentials: Credentials | undefined): string | undefined;
+  closeDescriptor(fd: number): void;
+}
+
+export interface JoinOptions {
+  /** Of the parent. */
+  readonly epoch: number;
+  /** --skip-hot-restart-on-no-parent: nobody to answer means to start normally. */
+  readonly isParentOptional: boolean;
+  readonly signal: AbortSignal;
+  readonly deadlines?: JoinDeadlines;
+}
+
+export interface JoinDeadlines {
+  /** Between attempts to say hello. */
+  readonly retryMs: number;
+  /** How long a parent that has heard hello may take for its answer. */
+  readonly welcomeMs: number;
+}
+
+const DEADLINES: JoinDeadlines = { retryMs: 1000, welcomeMs: 10_000 };
+const MOST_TRIES = 10;
+
+const logger = getLogger('main');
+
+/** Undefined when there is no parent and none is needed. Rejects with a BatonError that says why it does not work. */
+export async function joinParent(door: ParentDoor, options: JoinOptions): Promise<Joined | undefined> {
+  const { retryMs, welcomeMs } = options.deadlines ?? DEADLINES;
+  const answer = new Answer(door);
+  const link = door.openLink(answer);
+  try {
+    if (!(await sayHello(door, options, retryMs))) {
+      logger.warning('hot restart sendmsg() connection refused, falling back to regular restart');
+      link.close();
+      return undefined;
+    }
+    await answer.wait(welcomeMs, options.signal);
+  } catch (error) {
+    link.close();
+    answer.release();
+    options.signal.throwIfAborted();
+    if (!options.isParentOptional || answer.hasCome) throw error;
+    logger.warning(`${messageOf(error)}; falling back to regular restart`);
+    return undefined;
+  }
+  return { link, ...answer.welcome, follow: (events) => answer.follow(events) };
+}
+
+/** False when nobody is there and nobody needs to be. */
+async function sayHello(door: ParentDoor, options: JoinOptions, retryMs: number): Promise<boolean> {
+  const { epoch, isParentOptional, signal } = options;
+  for (let tries = 0; ; tries++) {
+    let why: string;
+    try {
+      if (door.sayHello()) return true;
+      why = 'its socket is full';
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'ECONNREFUSED' && code !== 'ENOENT') throw noParent(epoch, messageOf(error));
+      if (isParentOptional) return false;
+      why = 'nobody listens at its socket';
+      logger.warning('hot restart sendmsg() connection refused, retrying');
+    }
+    if (tries === MOST_TRIES) throw noParent(epoch, why);
+    await pause(retryMs, undefined, { signal });
+  }
+}
+
+function noParent(epoch: number, why: string): BatonError {
+  return new BatonError('OPTION_INVALID', `the process of epoch ${epoch} cannot be reached: ${why}`, {
+    where: '--restart-epoch',
+    remedy: 'give the --base-id and --socket-path that it was started with, or --skip-hot-restart-on-no-parent',
+  });
+}
+
+/** What has come from the parent so far. */
+class Answer implements LinkEvents<ToChild> {
+  readonly #door: ParentDoor;
+  readonly #sockets = new Map<number, { offered: OfferedSockets; fds: number[] }>();
+  #firstStartedMs = 0;
+  #generation = 0;
+  #isProven = false;
+  #isComplete = false;
+  #distrust = '';
+  #refusal: string | undefined;
+  #ended: string | undefined;
+  #events: LinkEvents<ToChild> | undefined;
+  #changed = () => {};
+  /** A parent has answered, whatever it was. */
+  hasCome = false;
+
+  constructor(door: ParentDoor) {
+    this.#door = door;
+    door.onProof((credentials) => {
+      const distrust = door.distrust(credentials);
+      if (distrust === undefined) this.#isProven = true;
+      else this.#distrust = ` (${distrust})`;
+      this.#changed();
+    });
+  }
+
+  get welcome(): Pick<Joined, 'firstStartedMs' | 'generation' | 'sockets'> {
+    const sockets = [...this.#sockets.values()].map(({ offered: { count: _, ...rest }, fds }) => ({ ...rest, fds }));
+    return { firstStartedMs: this.#firstStartedMs, generation: this.#generation, sockets };
+  }
+
+  /** Resolves when the whole welcome of a proven parent is here. Rejects with a BatonError. */
+  wait(deadlineMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (message: string) => settle(() => reject(new BatonError('OPTION_INVALID', message)));
+      const deadline = setTimeout(
+        () => fail(`the parent process has not answered in ${deadlineMs / 1000} s${this.#distrust}`),
+        deadlineMs,
+      );
+      const abort = () => fail('told to end');
+      const settle = (how: () => void) => {
+        clearTimeout(deadline);
+        signal.removeEventListener('abort', abort);
+        this.#changed = () => {};
+        how();
+      };
+      signal.addEventListener('abort', abort);
+      this.#changed = () => {
+        if (this.#isProven && this.#refusal !== undefined) fail(this.#refusal);
+        else if (this.#isProven && this.#isComplete) settle(resolve);
+        else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended}${this.#distrust}`);
+      };
+      if (signal.aborted) abort();
+      else this.#changed();
+    });
+  }
+
+  follow(events: LinkEvents<ToChild>): void {
+    this.#events = events;
+    if (this.#ended !== undefined) events.ended(this.#ended);
+  }
+
+  /** Gives back what has come. */
+  release(): void {
+    for (const { fds } of this.#sockets.values()) for (const fd of fds) this.#door.closeDescriptor(fd);
+    this.#sockets.clear();
+  }
+
+  message(message: ToChild, fds: readonly number[]): void {
+    if (this.#events !== undefined) return this.#events.message(message, fds);
+    this.hasCome = true;
+    if (message.kind === 'welcome') this.#receive(message.welcome.sockets, fds);
+    else for (const fd of fds) this.#door.closeDescriptor(fd);
+    if (message.kind === 'welcome') {
+      this.#firstStartedMs = message.welcome.firstStartedMs;
+      this.#generation = message.welcome.generation;
+      this.#isComplete = message.welcome.isLast;
+    } else if (message.kind === 'refusal') {
+      this.#refusal = message.reason;
+    }
+    this.#changed();
+  }
+
+  ended(why: string): void {
+    if (this.#events !== undefined) return this.#events.ended(why);
+    this.#ended = why;
+    this.#changed();
+  }
+
+  #receive(offers: readonly OfferedSockets[], fds: readonly number[]): void {
+    let from = 0;
+    for (const offered of offers) {
+      const known = this.#sockets.get(offered.id);
+      const part = fds.slice(from, from + offered.count);
+      from += part.length;
+      if (known === undefined) this.#sockets.set(offered.id, { offered, fds: part });
+      else known.fds.push(...part);
+    }
+    for (const fd of fds.slice(from)) this.#door.closeDescriptor(fd);
+  }
+}

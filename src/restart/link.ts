@@ -1,0 +1,118 @@
+// The link between a parent and its child: messages in order with descriptors, and the end of the peer.
+
+import { errorName } from '../common/errno.js';
+import { messageOf } from '../common/errors.js';
+import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
+
+/** What a link does with its messages. */
+export interface Codec<In, Out> {
+  encode(message: Out): Uint8Array;
+  /** Throws when the bytes are no message. */
+  decode(bytes: Uint8Array): In;
+}
+
+/** What happens on a link. */
+export interface LinkEvents<In> {
+  /** Descriptors belong to the receiver. */
+  message(message: In, fds: readonly number[]): void;
+  /** It is over: the peer has ended, or what it did makes it unusable. Called once, and not after close(). */
+  ended(why: string): void;
+}
+
+/** One end of it. */
+export interface Link<Out> {
+  /** Copies of the descriptors go along; they stay open until the message is gone. */
+  send(message: Out, fds?: readonly number[]): void;
+  /** Resolves when everything that was sent is with the peer, or lost. */
+  drained(): Promise<void>;
+  close(): void;
+}
+
+/** How long a peer may take no messages. */
+const STALL_MS = 10_000;
+
+export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
+  readonly #shim: NativeShim;
+  readonly #codec: Codec<In, Out>;
+  readonly #events: LinkEvents<In>;
+  readonly #socket: NativeMessageSocket;
+  readonly #waiting: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
+  #stall: NodeJS.Timeout | undefined;
+  #onDrained: (() => void)[] = [];
+  #isOver = false;
+
+  /** Takes `fd` over. */
+  constructor(shim: NativeShim, fd: number, codec: Codec<In, Out>, events: LinkEvents<In>) {
+    this.#shim = shim;
+    this.#codec = codec;
+    this.#events = events;
+    this.#socket = shim.watchMessages(fd, this);
+  }
+
+  send(message: Out, fds: readonly number[] = []): void {
+    if (this.#isOver) return;
+    this.#waiting.push({ bytes: this.#codec.encode(message), fds });
+    if (this.#waiting.length === 1) this.onWritable();
+  }
+
+  drained(): Promise<void> {
+    if (this.#waiting.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#onDrained.push(resolve));
+  }
+
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#stall);
+    this.#waiting.length = 0;
+    this.#socket.close();
+    for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  onMessage(bytes: Uint8Array, fds: readonly number[]): void {
+    let message: In;
+    try {
+      message = this.#codec.decode(bytes);
+    } catch (error) {
+      for (const fd of fds) this.#shim.closeDescriptor(fd);
+      this.#end(`it sent what is no message (${messageOf(error)})`);
+      return;
+    }
+    if (this.#isOver) for (const fd of fds) this.#shim.closeDescriptor(fd);
+    else this.#events.message(message, fds);
+  }
+
+  onWritable(): void {
+    clearTimeout(this.#stall);
+    this.#stall = undefined;
+    try {
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        if (!this.#socket.send(first.bytes, first.fds)) {
+          this.#stall = setTimeout(() => this.#end(`it took no message for ${STALL_MS / 1000} s`), STALL_MS);
+          return;
+        }
+        this.#waiting.shift();
+      }
+    } catch (error) {
+      // The peer's last words may still be there to be read: its end is told when they have been.
+      this.#waiting.length = 0;
+      if (!isGone(error)) this.#end(messageOf(error));
+    }
+    for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  onEnd(errno: number): void {
+    this.#end(errno === 0 ? 'it has ended' : errorName(errno));
+  }
+
+  #end(why: string): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#events.ended(why);
+  }
+}
+
+function isGone(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'EPIPE' || code === 'ECONNRESET' || code === 'ENOTCONN';
+}

@@ -1,0 +1,177 @@
+// The messages between the processes of a hot restart in their bytes. Loaded when the first one comes or goes: a server that
+// never restarts does without protobufjs here.
+
+import { createRequire } from 'node:module';
+import type protobufjs from 'protobufjs';
+import { SCHEMA } from './schema.js';
+
+export interface Hello {
+  /** HOT_RESTART_VERSION of the child. */
+  readonly version: string;
+  /** The child's own. */
+  readonly epoch: number;
+}
+
+/** The sockets of one listener or of the admin interface, as the parent offers them. */
+export interface OfferedSockets {
+  /** Names them in Live. */
+  readonly id: number;
+  readonly isAdmin: boolean;
+  /** Of the listener; '' for the admin interface. */
+  readonly name: string;
+  /** Addresses in addressText() form: as configured, where port 0 may stand, and as bound. */
+  readonly configured: string;
+  readonly real: string;
+  /** Options of the sockets that cannot be changed once they are bound, in one text. */
+  readonly traits: string;
+  /** Further sockets can be bound to the address. */
+  readonly isReusePort: boolean;
+  /** How many descriptors of the message are theirs. */
+  readonly count: number;
+}
+
+export interface Welcome {
+  /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
+  readonly firstStartedMs: number;
+  /** Of the parent: epochs that have followed each other, the first counts 1. */
+  readonly generation: number;
+  readonly sockets: readonly OfferedSockets[];
+  readonly isLast: boolean;
+}
+
+/** What the parent has counted under one prefix. */
+export interface StatsSection {
+  readonly prefix: string;
+  readonly counters: readonly string[];
+  /** What each counter has counted since the child was told last; what it stands at the first time. */
+  readonly deltas: readonly number[];
+  /** How much of each delta the parent's stats sinks have been given. */
+  readonly flushed: readonly number[];
+  /** Gauges that a child takes over while its parent lives, and their values now. */
+  readonly gauges: readonly string[];
+  readonly values: readonly number[];
+}
+
+export interface StatsPiece {
+  readonly sections: readonly StatsSection[];
+  readonly memoryAllocated: number;
+  readonly connections: number;
+  readonly isLast: boolean;
+}
+
+export type ToChild =
+  | { readonly kind: 'refusal'; readonly reason: string }
+  | { readonly kind: 'welcome'; readonly welcome: Welcome }
+  | { readonly kind: 'stats'; readonly stats: StatsPiece }
+  /** With channels on which established connections come, for all workers. */
+  | { readonly kind: 'hand-over' }
+  /** The parent has no connections any more, and may end. */
+  | { readonly kind: 'empty' };
+
+export type ToParent =
+  /** The child serves: `taken` are the sockets that it has taken over. */
+  | {
+      readonly kind: 'live';
+      readonly taken: readonly number[];
+      readonly parentShutdownTimeS: number;
+      /** How many workers wait for established connections of the parent; 0: they are not wanted. */
+      readonly connectionWorkers: number;
+    }
+  | { readonly kind: 'stats-request' }
+  | { readonly kind: 'terminate' };
+
+/** A peer has sent what is no message. */
+export class GarbageError extends Error {
+  readonly code = 'ERR_GARBAGE';
+}
+
+const { Root } = createRequire(import.meta.url)('protobufjs/light.js') as typeof protobufjs;
+const root = Root.fromJSON(SCHEMA);
+const types = {
+  hello: root.lookupType('Hello'),
+  toChild: root.lookupType('ToChild'),
+  toParent: root.lookupType('ToParent'),
+};
+
+export function encodeHello(hello: Hello): Uint8Array {
+  return types.hello.encode(hello).finish();
+}
+
+/** Throws GarbageError. */
+export function decodeHello(bytes: Uint8Array): Hello {
+  return decode(types.hello, bytes) as unknown as Hello;
+}
+
+export function encodeToChild(message: ToChild): Uint8Array {
+  switch (message.kind) {
+    case 'refusal':
+      return types.toChild.encode({ refusal: message.reason }).finish();
+    case 'welcome':
+      return types.toChild.encode({ welcome: message.welcome }).finish();
+    case 'stats':
+      return types.toChild.encode({ stats: message.stats }).finish();
+    case 'hand-over':
+      return types.toChild.encode({ handOver: {} }).finish();
+    case 'empty':
+      return types.toChild.encode({ empty: {} }).finish();
+  }
+}
+
+/** Throws GarbageError. */
+export function decodeToChild(bytes: Uint8Array): ToChild {
+  const { content, refusal, welcome, stats } = decode(types.toChild, bytes) as {
+    content?: string;
+    refusal: string;
+    welcome: Welcome;
+    stats: StatsPiece;
+  };
+  if (content === 'refusal') return { kind: 'refusal', reason: refusal };
+  if (content === 'welcome') return { kind: 'welcome', welcome };
+  if (content === 'handOver') return { kind: 'hand-over' };
+  if (content === 'empty') return { kind: 'empty' };
+  if (content !== 'stats') throw new GarbageError('a message without content');
+  for (const { counters, deltas, flushed, gauges, values } of stats.sections) {
+    if (counters.length !== deltas.length || counters.length !== flushed.length || gauges.length !== values.length)
+      throw new GarbageError('stats without values');
+    if (!deltas.every(isAmount) || !flushed.every(isAmount) || !values.every(isAmount))
+      throw new GarbageError('stats that are no amounts');
+  }
+  return { kind: 'stats', stats };
+}
+
+export function encodeToParent(message: ToParent): Uint8Array {
+  switch (message.kind) {
+    case 'live': {
+      const { taken, parentShutdownTimeS, connectionWorkers } = message;
+      return types.toParent.encode({ live: { taken, parentShutdownTimeS, connectionWorkers } }).finish();
+    }
+    case 'stats-request':
+      return types.toParent.encode({ statsRequest: {} }).finish();
+    case 'terminate':
+      return types.toParent.encode({ terminate: {} }).finish();
+  }
+}
+
+/** Throws GarbageError. */
+export function decodeToParent(bytes: Uint8Array): ToParent {
+  const { content, live } = decode(types.toParent, bytes) as {
+    content?: string;
+    live: { taken: number[]; parentShutdownTimeS: number; connectionWorkers: number };
+  };
+  if (content === 'live') return { kind: 'live', ...live };
+  if (content === 'statsRequest') return { kind: 'stats-request' };
+  if (content === 'terminate') return { kind: 'terminate' };
+  throw new GarbageError('a message without content');
+}
+
+function decode(type: protobufjs.Type, bytes: Uint8Array): Record<string, unknown> {
+  try {
+    return type.toObject(type.decode(bytes), { defaults: true, arrays: true, oneofs: true });
+  } catch (error) {
+    throw new GarbageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function isAmount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0;
+}

@@ -1,0 +1,227 @@
+// The parent's end of a hot restart: one child at a time is welcomed, and takes over when it is live.
+//
+//   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
+//     ^── child ended ──┘                     └── child ended ──> alone ── hello ──> welcomed …
+
+import { getLogger } from '../log/logger.js';
+import type { Link, LinkEvents } from './link.js';
+import { LongTimer } from './long-timer.js';
+import type { Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
+import { HOT_RESTART_VERSION } from './version.js';
+
+/** Sockets to hand over; the descriptors stay this process's own. */
+export interface Offer extends Omit<OfferedSockets, 'count'> {
+  readonly fds: readonly number[];
+}
+
+/** The server that may get a child. */
+export interface ParentHost {
+  readonly epoch: number;
+  readonly stage: 'initializing' | 'live' | 'ending';
+  /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
+  readonly firstStartedMs: number;
+  readonly generation: number;
+  /** --parent-shutdown-time-s of this process. */
+  readonly parentShutdownTimeS: number;
+  offer(): readonly Offer[];
+  /** The child serves: nothing is accepted here from now on. */
+  replaced(taken: ReadonlySet<number>): void;
+  /**
+   * Established connections leave on channels, for so many workers of the child: gives the child's ends, which the caller
+   * closes; none when they stay.
+   */
+  handOverConnections(childWorkers: number): readonly number[];
+  /** Resolves when there are no connections any more; never if the process ends before. */
+  empty(): Promise<void>;
+  closeDescriptor(fd: number): void;
+  /** What was counted since the last call, piece by piece. */
+  exportStats(): AsyncIterable<StatsPiece>;
+  /** Begins a clean exit, which calls finish(). */
+  end(): void;
+}
+
+export interface ParentDeadlines {
+  /** How long a child may take to become live. */
+  readonly liveMs: number;
+  /** How much longer than announced the child may take to say that this process is to end. */
+  readonly terminateGraceMs: number;
+  /** How long the last stats may take to reach the child. */
+  readonly lastStatsMs: number;
+}
+
+const DEADLINES: ParentDeadlines = { liveMs: 900_000, terminateGraceMs: 30_000, lastStatsMs: 1000 };
+
+/** What fits in one message. */
+const MOST_FDS = 64;
+const MOST_GROUPS = 32;
+
+const logger = getLogger('main');
+
+export class ParentEnd {
+  readonly #host: ParentHost;
+  readonly #deadlines: ParentDeadlines;
+  readonly #timer = new LongTimer();
+  #state: 'idle' | 'welcomed' | 'replaced' | 'alone' = 'idle';
+  #child: Link<ToChild> | undefined;
+  #exporting: Promise<void> | undefined;
+
+  constructor(host: ParentHost, deadlines = DEADLINES) {
+    this.#host = host;
+    this.#deadlines = deadlines;
+  }
+
+  /** A process has said hello: it is welcomed, or told why it is not. */
+  greet(hello: Hello, openLink: (events: LinkEvents<ToParent>) => Link<ToChild>): void {
+    const reason = this.#whyNot(hello);
+    const link: Link<ToChild> = openLink({
+      message: (message) => {
+        if (link === this.#child) this.#receive(message, link);
+      },
+      ended: (why) => {
+        if (link === this.#child) this.#childEnded(why);
+      },
+    });
+    if (reason !== undefined) {
+      logger.warning(`a process of epoch ${hello.epoch} is refused: ${reason}`);
+      link.send({ kind: 'refusal', reason });
+      link.close();
+      return;
+    }
+    logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
+    this.#child = link;
+    this.#state = 'welcomed';
+    this.#timer.set(this.#deadlines.liveMs, () => this.#childLate());
+    this.#sendWelcome(link);
+  }
+
+  /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
+  async finish(): Promise<void> {
+    this.#timer.clear();
+    const link = this.#child;
+    if (link === undefined) return;
+    if (this.#state === 'replaced') {
+      let deadline: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        deadline = setTimeout(resolve, this.#deadlines.lastStatsMs);
+      });
+      await Promise.race([this.#export(link).then(() => link.drained()), late]);
+      clearTimeout(deadline);
+    }
+    this.#child = undefined;
+    link.close();
+  }
+
+  #whyNot({ version, epoch }: Hello): string | undefined {
+    const { stage, epoch: own } = this.#host;
+    if (version !== HOT_RESTART_VERSION) {
+      return `Hot restart version mismatch! It has version ${version}, its parent ${HOT_RESTART_VERSION}`;
+    }
+    if (epoch !== own + 1) return `its parent has epoch ${own}`;
+    if (stage === 'ending') return 'its parent is shutting down';
+    const isBusy = stage === 'initializing' || this.#state === 'welcomed' || this.#state === 'replaced';
+    return isBusy ? 'previous baton process is still initializing' : undefined;
+  }
+
+  #sendWelcome(link: Link<ToChild>): void {
+    const { firstStartedMs, generation } = this.#host;
+    const batches = batchesOf(this.#host.offer());
+    batches.forEach(({ sockets, fds }, index) => {
+      const isLast = index === batches.length - 1;
+      link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast } }, fds);
+    });
+  }
+
+  #receive(message: ToParent, link: Link<ToChild>): void {
+    switch (message.kind) {
+      case 'live': {
+        if (this.#state !== 'welcomed') return;
+        this.#state = 'replaced';
+        const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
+        this.#timer.set(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
+        this.#host.replaced(new Set(message.taken));
+        if (message.connectionWorkers > 0) this.#handOver(link, message.connectionWorkers);
+        return;
+      }
+      case 'stats-request':
+        if (this.#state === 'replaced') void this.#export(link);
+        return;
+      case 'terminate':
+        // Before it is live, a child has nothing to say about this process.
+        if (this.#state !== 'replaced') return;
+        logger.warning('shutting down due to child request');
+        this.#timer.clear();
+        return this.#host.end();
+    }
+  }
+
+  #handOver(link: Link<ToChild>, childWorkers: number): void {
+    const channels = this.#host.handOverConnections(childWorkers);
+    if (channels.length === 0) return;
+    link.send({ kind: 'hand-over' }, channels);
+    void link.drained().then(() => {
+      // With a copy here the end of the child would not be noticed.
+      for (const fd of channels) this.#host.closeDescriptor(fd);
+    });
+    void this.#host.empty().then(() => {
+      if (link === this.#child) link.send({ kind: 'empty' });
+    });
+  }
+
+  /** One export at a time: each tells what was counted since the one before. */
+  #export(link: Link<ToChild>): Promise<void> {
+    const before = this.#exporting ?? Promise.resolve();
+    const exporting = before.then(async () => {
+      for await (const stats of this.#host.exportStats()) link.send({ kind: 'stats', stats });
+    });
+    this.#exporting = exporting;
+    return exporting;
+  }
+
+  #childEnded(why: string): void {
+    this.#child = undefined;
+    this.#timer.clear();
+    if (this.#state === 'welcomed') {
+      this.#state = 'idle';
+      logger.warning(`the child process has gone before it was live (${why}); this one serves on`);
+      return;
+    }
+    this.#state = 'alone';
+    const seconds = this.#host.parentShutdownTimeS;
+    logger.error(`the child process that took over has gone (${why}); this one ends in ${seconds} s`);
+    this.#timer.set(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
+  }
+
+  #childLate(): void {
+    this.#child?.close();
+    this.#childEnded(`it was not live in ${this.#deadlines.liveMs / 1000} s`);
+  }
+
+  #endUnasked(why: string): void {
+    logger.warning(`shutting down: ${why}`);
+    this.#host.end();
+  }
+}
+
+interface Batch {
+  readonly sockets: OfferedSockets[];
+  readonly fds: number[];
+}
+
+/** The offers in messages that are not too large; at least one. Sockets of one offer may be spread over several. */
+function batchesOf(offers: readonly Offer[]): Batch[] {
+  let batch: Batch = { sockets: [], fds: [] };
+  const batches = [batch];
+  for (const { fds, ...offer } of offers) {
+    for (let from = 0; from < fds.length; ) {
+      if (batch.fds.length === MOST_FDS || batch.sockets.length === MOST_GROUPS) {
+        batch = { sockets: [], fds: [] };
+        batches.push(batch);
+      }
+      const part = fds.slice(from, from + MOST_FDS - batch.fds.length);
+      batch.sockets.push({ ...offer, count: part.length });
+      batch.fds.push(...part);
+      from += part.length;
+    }
+  }
+  return batches;
+}

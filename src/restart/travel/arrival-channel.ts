@@ -1,0 +1,128 @@
+// The child's end of a channel on which connections arrive: departure-channel.ts says who owns them when.
+
+import { messageOf } from '../../common/errors.js';
+import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
+import type { Arrival, Cargo } from '../../listener/travel.js';
+import { decodeCargo, decodeMessage, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
+
+export interface ArrivalHost {
+  /** Builds what is needed, with copies of the descriptors, or says why not. Must not throw. */
+  expect(cargo: Cargo): Arrival | string;
+  /** The parent is gone, or has been found to talk nonsense. */
+  ended(why: string): void;
+}
+
+/** Of one connection; far more than a connection may have pending. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+export class ArrivalChannel implements MessageSocketEvents {
+  readonly #shim: NativeShim;
+  readonly #host: ArrivalHost;
+  readonly #socket: NativeMessageSocket;
+  readonly #expected = new Map<number, Arrival>();
+  /** Bytes of the offer that is being received: they come in order. */
+  #pieces: { readonly key: number; readonly parts: Uint8Array[]; bytes: number } | undefined;
+  readonly #waiting: { readonly bytes: Uint8Array; readonly then: (() => void) | undefined }[] = [];
+  #isOver = false;
+
+  /** Takes `fd` over. */
+  constructor(shim: NativeShim, fd: number, host: ArrivalHost) {
+    this.#shim = shim;
+    this.#host = host;
+    this.#socket = shim.watchMessages(fd, this);
+  }
+
+  /** The thread ends: what is not committed is let go of, and the parent goes on with it. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#forEach((arrival) => arrival.drop());
+    this.#socket.close();
+  }
+
+  onMessage(bytes: Uint8Array, fds: readonly number[]): void {
+    try {
+      const { kind, key, body } = decodeMessage(bytes);
+      if (kind === TravelKind.Offer) return this.#receive(key, body, fds);
+      if (fds.length > 0) throw new TravelError('descriptors that belong to nothing');
+      if (kind === TravelKind.Piece) return this.#collect(key, body);
+      if (kind !== TravelKind.Commit && kind !== TravelKind.Abort) {
+        throw new TravelError('a message of the child from the parent');
+      }
+      if (kind === TravelKind.Commit) return this.#commit(key);
+      this.#expected.get(key)?.drop();
+      this.#expected.delete(key);
+      if (this.#pieces?.key === key) this.#pieces = undefined;
+    } catch (error) {
+      if (!(error instanceof TravelError)) throw error;
+      for (const fd of fds) this.#shim.closeDescriptor(fd);
+      this.#giveUp(messageOf(error));
+    }
+  }
+
+  onWritable(): void {
+    try {
+      while (this.#waiting.length > 0 && this.#socket.send(this.#waiting[0]!.bytes, []))
+        this.#waiting.shift()!.then?.();
+    } catch {
+      // The parent is gone: what it has sent is read, then onEnd() says so.
+      this.#waiting.length = 0;
+    }
+  }
+
+  /** 0: nobody holds the parent's end any more, and what it has offered is this process's. */
+  onEnd(errno: number): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // Otherwise the parent may still be there, and goes on with what it has not heard of.
+    this.#forEach((arrival) => (errno === 0 ? arrival.begin() : arrival.drop()));
+    this.#host.ended(errno === 0 ? '' : `errno ${errno}`);
+  }
+
+  #receive(key: number, json: Uint8Array, fds: readonly number[]): void {
+    const pieces = this.#pieces;
+    this.#pieces = undefined;
+    const bytes = pieces?.key === key ? Buffer.concat(pieces.parts) : new Uint8Array(0);
+    const cargo = decodeCargo(json, bytes, fds);
+    const expected = this.#host.expect(cargo);
+    for (const fd of fds) this.#shim.closeDescriptor(fd);
+    if (typeof expected === 'string') {
+      this.#send(encodeMessage(TravelKind.Refuse, key, Buffer.from(expected)));
+      return;
+    }
+    this.#expected.set(key, expected);
+    this.#send(encodeMessage(TravelKind.Accept, key));
+  }
+
+  #commit(key: number): void {
+    if (!this.#expected.has(key)) throw new TravelError('a commit of what was not accepted');
+    this.#send(encodeMessage(TravelKind.Begun, key), () => {
+      const arrival = this.#expected.get(key);
+      this.#expected.delete(key);
+      arrival?.begin();
+    });
+  }
+
+  #collect(key: number, part: Uint8Array): void {
+    if (this.#pieces?.key !== key) this.#pieces = { key, parts: [], bytes: 0 };
+    this.#pieces.bytes += part.length;
+    if (this.#pieces.bytes > MOST_BYTES) throw new TravelError('a connection with too many bytes');
+    this.#pieces.parts.push(part);
+  }
+
+  /** `then`: the kernel has taken it. */
+  #send(bytes: Uint8Array, then?: () => void): void {
+    this.#waiting.push({ bytes, then });
+    if (this.#waiting.length === 1) this.onWritable();
+  }
+
+  #giveUp(why: string): void {
+    this.close();
+    this.#host.ended(why);
+  }
+
+  #forEach(what: (arrival: Arrival) => void): void {
+    for (const arrival of this.#expected.values()) what(arrival);
+    this.#expected.clear();
+  }
+}

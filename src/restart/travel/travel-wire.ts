@@ -1,0 +1,113 @@
+// The messages in which connections travel from a worker of the parent process to one of its child.
+//
+// A message is its kind, the number of the connection, and what the kind says. Both processes are of one hot restart version,
+// which says that they understand each other.
+
+import type { Cargo, TravelFacts } from '../../listener/travel.js';
+
+export const enum TravelKind {
+  /** Parent: bytes that belong to the Offer of that number, which follows. */
+  Piece = 1,
+  /** Parent, with the descriptors: the connection as a whole. */
+  Offer = 2,
+  /** Child: it could go on with the connection at once, and waits. */
+  Accept = 3,
+  /** Child: it cannot, and has let go of it. */
+  Refuse = 4,
+  /** Parent: it is the child's now. */
+  Commit = 5,
+  /** Parent: it stays the parent's after all. */
+  Abort = 6,
+  /** Child: it goes on with it now. */
+  Begun = 7,
+}
+
+export interface TravelMessage {
+  readonly kind: TravelKind;
+  readonly key: number;
+  readonly body: Uint8Array;
+}
+
+/** What came is no message, or does not belong where it came. */
+export class TravelError extends Error {
+  readonly code = 'ERR_TRAVEL';
+}
+
+const HEAD = 5;
+/** Of one message; the shim takes 64 KiB. */
+const MOST_BODY = 60 * 1024;
+
+export function encodeMessage(kind: TravelKind, key: number, body: Uint8Array = NOTHING): Uint8Array {
+  const bytes = new Uint8Array(HEAD + body.length);
+  bytes[0] = kind;
+  new DataView(bytes.buffer).setUint32(1, key);
+  bytes.set(body, HEAD);
+  return bytes;
+}
+
+/** Throws TravelError. */
+export function decodeMessage(bytes: Uint8Array): TravelMessage {
+  const kind = bytes[0] ?? 0;
+  if (bytes.length < HEAD || kind < TravelKind.Piece || kind > TravelKind.Begun) {
+    throw new TravelError('a message of no known kind');
+  }
+  const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+  return { kind, key, body: bytes.subarray(HEAD) };
+}
+
+/** The messages of an offer in order; the descriptors go with the last, so that nobody has them before all is there. */
+export function encodeCargo(key: number, { facts, input, sockets }: Cargo): Uint8Array[] {
+  const ends = sockets.map(({ pending, ended, finAsked }) => ({ pending: pending.length, ended, finAsked }));
+  const json = Buffer.from(JSON.stringify({ facts, sockets: ends, input: input.length }));
+  if (json.length > MOST_BODY) throw new TravelError('what is known of the connection does not fit in a message');
+  const bytes = Buffer.concat([...sockets.map(({ pending }) => pending), input]);
+  const messages: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += MOST_BODY) {
+    messages.push(encodeMessage(TravelKind.Piece, key, bytes.subarray(at, at + MOST_BODY)));
+  }
+  messages.push(encodeMessage(TravelKind.Offer, key, json));
+  return messages;
+}
+
+/** Throws TravelError. */
+export function decodeCargo(json: Uint8Array, bytes: Uint8Array, fds: readonly number[]): Cargo {
+  const { facts, input, sockets } = parseOffer(json);
+  const total = sockets.reduce((sum, { pending }) => sum + pending, input);
+  if (sockets.length !== fds.length || total !== bytes.length) throw new TravelError('an offer with parts missing');
+  let at = 0;
+  const taken = sockets.map(({ pending, ended, finAsked }, index) => {
+    at += pending;
+    return { fd: fds[index]!, pending: bytes.slice(at - pending, at), ended, finAsked };
+  });
+  return { facts, sockets: taken, input: bytes.slice(at) };
+}
+
+interface Offer {
+  readonly facts: TravelFacts;
+  /** Bytes of each part, in the order in which they come. */
+  readonly sockets: readonly { readonly pending: number; readonly ended: boolean; readonly finAsked: boolean }[];
+  readonly input: number;
+}
+
+function parseOffer(json: Uint8Array): Offer {
+  let parsed: Partial<Offer> | null;
+  try {
+    parsed = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
+  } catch {
+    throw new TravelError('an offer that cannot be read');
+  }
+  const { facts, input, sockets } = parsed ?? {};
+  if (typeof facts !== 'object' || typeof facts.progress !== 'object' || !isLength(input) || !Array.isArray(sockets)) {
+    throw new TravelError('an offer of an unknown form');
+  }
+  const isSocket = ({ ended, finAsked, pending }: Offer['sockets'][number]) =>
+    isLength(pending) && typeof ended === 'boolean' && typeof finAsked === 'boolean';
+  if (!sockets.every(isSocket)) throw new TravelError('an offer of sockets of an unknown form');
+  return { facts, input, sockets };
+}
+
+function isLength(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+const NOTHING = new Uint8Array(0);

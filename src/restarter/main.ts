@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+// The wrapper's entry. Signals are listened for before anything else is loaded: as process 1 of a container, a signal that
+// nobody listens for is not even delivered.
+
+import { Signals } from '../common/signals.js';
+
+const signals = new Signals();
+const { run } = await import('./run.js');
+signals.closeDebugger();
+run(process.argv.slice(2), signals);

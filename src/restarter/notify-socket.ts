@@ -1,0 +1,60 @@
+// The datagram socket on which children say that they are live (sd_notify(3)), and from which the service manager is told.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AddressKind, encodeAddress } from '../io/address.js';
+import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
+
+/** One message: its assignments by name, and the process that the kernel says it is from. */
+export type NotifyListener = (pid: number, words: ReadonlyMap<string, string>) => void;
+
+/**
+ * Both directions share one socket of the shim: it tells the sender of each message (SO_PASSCRED), and it reaches abstract
+ * names, which the unix-dgram package cuts at their first byte.
+ */
+export class NotifySocket {
+  /** What children get as NOTIFY_SOCKET: a path in a directory that only this user may enter. */
+  readonly path: string;
+  readonly #directory: string;
+  readonly #socket: NativeMessageSocket;
+
+  /** The directory lies in `parent`, and is removed when this process exits. Throws an Error with `code`. */
+  constructor(shim: NativeShim, parent: string, listener: NotifyListener) {
+    this.#directory = mkdtempSync(join(parent, 'baton-restarter-'));
+    process.once('exit', () => rmSync(this.#directory, { recursive: true, force: true }));
+    this.path = join(this.#directory, 'notify');
+    const address = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: this.path });
+    this.#socket = shim.watchMessages(shim.openMeetingSocket(address), {
+      onMessage(bytes, fds, credentials) {
+        // A sender that waits for its message to be read (BARRIER=1) waits for the end of its descriptor.
+        for (const fd of fds) shim.closeDescriptor(fd);
+        if (credentials !== undefined) listener(credentials.pid, readWords(bytes));
+      },
+      onWritable() {},
+      onEnd(errno) {
+        throw new Error(`the notify socket ended with errno ${errno}`);
+      },
+    });
+  }
+
+  /** Sends one message to the socket of another process. False when that takes none now. Throws an Error with `code`. */
+  send(address: Uint8Array, text: string): boolean {
+    return this.#socket.sendTo(address, Buffer.from(text), []);
+  }
+}
+
+/** Where the socket's directory is made: the service's own directory, if its manager has made one. */
+export function notifyDirectory(env: NodeJS.ProcessEnv): string {
+  // Several directories are separated by colons.
+  return env['RUNTIME_DIRECTORY']?.split(':')[0] || tmpdir();
+}
+
+function readWords(bytes: Uint8Array): Map<string, string> {
+  const words = new Map<string, string>();
+  for (const line of Buffer.from(bytes).toString().split('\n')) {
+    const equals = line.indexOf('=');
+    if (equals > 0) words.set(line.slice(0, equals), line.slice(equals + 1));
+  }
+  return words;
+}

@@ -1,0 +1,81 @@
+// The wrapper's command line: options of its own, then the program and its arguments.
+
+import minimist from 'minimist';
+
+export interface Options {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Any child that does not leave with status 0 ends everything (FACTS §8.5). */
+  readonly isStrict: boolean;
+  /** How long a child may take until it is live; Infinity for no limit. */
+  readonly liveTimeoutMs: number;
+  /** A child that says nothing on the notify socket for so long counts as live, while no child has ever spoken. */
+  readonly silenceMs: number;
+  /** How long children may take to leave when they are told to, before they are killed. */
+  readonly endTimeoutMs: number;
+}
+
+/** What the command line asks for: to run, or to print a text and leave. */
+export type Command =
+  | { readonly kind: 'run'; readonly options: Options }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'mistake'; readonly text: string };
+
+export const USAGE = `usage: baton-restarter [options] <program> [arguments]
+
+Runs the program, and starts its next epoch when SIGHUP comes. RESTART_EPOCH tells the program which one it is.
+
+  --strict             any child that does not leave with status 0 ends everything with status 1
+  --live-timeout-s <s> how long a child may take to become live, 0 for no limit (default 300)
+  --silence-s <s>      a program that says nothing on NOTIFY_SOCKET for so long counts as live (default 10)
+  --end-timeout-s <s>  how long children may take to leave at the end, before they are killed (default 30)
+  --help               prints this text
+
+SIGHUP next epoch, SIGTERM and SIGINT end, SIGUSR1 is forwarded (log files are opened anew).
+`;
+
+/** Reads process.argv without its first two parts. */
+export function readCommandLine(argv: readonly string[]): Command {
+  const unknown: string[] = [];
+  const parsed = minimist([...argv], {
+    // What follows the program is the program's own.
+    stopEarly: true,
+    string: [...Object.keys(DEFAULT_SECONDS), '_'],
+    boolean: ['strict', 'help'],
+    alias: { help: 'h' },
+    unknown(argument) {
+      const isOption = argument.startsWith('-');
+      if (isOption) unknown.push(argument);
+      return !isOption;
+    },
+  });
+  if (parsed['help'] === true) return { kind: 'help', text: USAGE };
+  if (unknown.length > 0) return mistake(`unknown option ${unknown[0]}`);
+  const times: Record<string, number> = {};
+  for (const [name, seconds] of Object.entries(DEFAULT_SECONDS)) {
+    const text: unknown = parsed[name] ?? `${seconds}`;
+    if (typeof text !== 'string' || !/^\d{1,6}(\.\d{1,3})?$/.test(text)) {
+      return mistake(`option --${name} takes one number of seconds`);
+    }
+    times[name] = Number(text) * 1000;
+  }
+  const [program, ...args] = parsed._;
+  if (program === undefined || program === '') return mistake('there is no program to run');
+  return {
+    kind: 'run',
+    options: {
+      program,
+      args,
+      isStrict: parsed['strict'] === true,
+      liveTimeoutMs: times['live-timeout-s']! || Number.POSITIVE_INFINITY,
+      silenceMs: times['silence-s']!,
+      endTimeoutMs: times['end-timeout-s']!,
+    },
+  };
+}
+
+const DEFAULT_SECONDS = { 'live-timeout-s': 300, 'silence-s': 10, 'end-timeout-s': 30 };
+
+function mistake(text: string): Command {
+  return { kind: 'mistake', text: `baton-restarter: ${text}\n\n${USAGE}` };
+}

@@ -1,0 +1,252 @@
+// The wrapper's decisions: when an epoch starts, when it counts as live, what the end of a child means.
+
+import type { SignalName } from '../common/signals.js';
+import { BackOff } from './back-off.js';
+import { type Departure, Epoch, type EpochEvents } from './epoch.js';
+import { log } from './log.js';
+import type { Options } from './options.js';
+import type { ServiceManager } from './service-manager.js';
+
+/** Processes of an epoch and of the third one after it have the same socket names (FACTS §8.1). */
+const MOST_OVERLAPPING = 3;
+/** How long a child may take to make room for one that needs its socket names. */
+const MAKE_ROOM_MS = 5000;
+
+export interface Surroundings {
+  /** Of the children, but for RESTART_EPOCH. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly manager: ServiceManager;
+  /** Ends this process. */
+  exit(status: number): void;
+}
+
+export class Restarter implements EpochEvents {
+  readonly #options: Options;
+  readonly #surroundings: Surroundings;
+  readonly #backOff = new BackOff();
+  /** Every child that has not left, in the order of their starts. */
+  readonly #running = new Set<Epoch>();
+  /** The newest that is live. */
+  #current: Epoch | undefined;
+  /** Not live yet, or killed because it never was, and not gone. */
+  #starting: Epoch | undefined;
+  /** SIGHUP has come, and its epoch has not started yet. */
+  #isNextWanted = false;
+  /** The newest live one has died, and nothing has taken its place yet. */
+  #isBereft = false;
+  #startAgain: NodeJS.Timeout | undefined;
+  /** A child has said something on the notify socket: so the program says when it is live. */
+  #speaks = false;
+  /** The last attempt to start an epoch, when it has failed. */
+  #failure: string | undefined;
+  #isEnding = false;
+  /** Of this process, when the last child has left. */
+  #exitStatus = 0;
+
+  constructor(options: Options, surroundings: Surroundings) {
+    this.#options = options;
+    this.#surroundings = surroundings;
+  }
+
+  start(): void {
+    this.#isNextWanted = true;
+    this.#proceed();
+  }
+
+  receive(signal: SignalName): void {
+    log('info', `received ${signal}`);
+    if (signal === 'SIGHUP') this.#reload();
+    else if (signal === 'SIGUSR1') for (const epoch of this.#running) epoch.reopenLogs();
+    else this.#end();
+  }
+
+  /** Whether `pid` is a child that this wrapper has started and waits for. */
+  owns(pid: number): boolean {
+    return this.#find(pid) !== undefined;
+  }
+
+  /** Takes what a process says on the notify socket. */
+  hear(pid: number, words: ReadonlyMap<string, string>): void {
+    const epoch = this.#find(pid);
+    if (epoch === undefined) {
+      log('warning', `process ${pid}, which is no epoch's, said ${[...words.keys()].join(', ')}: it is not believed`);
+      return;
+    }
+    this.#speaks = true;
+    if (words.get('WATCHDOG') === '1') epoch.lastSignOfLifeMs = performance.now();
+    if (words.get('STOPPING') === '1') epoch.isStopping = true;
+    if (words.get('READY') === '1' && epoch.phase === 'starting') this.#becomesLive(epoch, 'is live');
+    this.#report();
+  }
+
+  /** Whether the newest live child lives: if it has ever given signs of life, the last one is not older than `maxAgeMs`. */
+  isHealthy(maxAgeMs: number): boolean {
+    if (this.#current === undefined) return false;
+    const last = this.#current.lastSignOfLifeMs;
+    return last === undefined || performance.now() - last <= maxAgeMs;
+  }
+
+  onLeft(epoch: Epoch, { isClean, how }: Departure): void {
+    this.#running.delete(epoch);
+    log(isClean ? 'info' : 'warning', `epoch ${epoch.number} (pid ${epoch.pid ?? 'none'}) left: ${how}`);
+    const wasStarting = epoch === this.#starting;
+    if (wasStarting) this.#starting = undefined;
+    const wasCurrent = epoch === this.#current;
+    if (wasCurrent) this.#current = undefined;
+    if (!this.#isEnding) {
+      this.#exitStatus = isClean ? 0 : 1;
+      if (!isClean && epoch.phase !== 'leaving' && this.#isUnforgiving()) return this.#killEverything();
+      if (wasCurrent && !isClean && epoch.phase !== 'leaving') this.#isLost(epoch);
+      if (wasStarting) this.#hasFailed(epoch);
+    }
+    this.#proceed();
+  }
+
+  /** As hot-restarter.py (FACTS §8.5): on request, and for programs of which it is not known when they are live. */
+  #isUnforgiving(): boolean {
+    return this.#options.isStrict || !this.#speaks;
+  }
+
+  #reload(): void {
+    if (this.#isEnding) return;
+    if (this.#starting !== undefined)
+      log('info', `epoch ${this.#starting.number} is starting: the next one waits for it`);
+    this.#isNextWanted = true;
+    this.#proceed();
+  }
+
+  /** Does what is due, whenever something has changed. */
+  #proceed(): void {
+    if (this.#isEnding) {
+      if (this.#running.size === 0) return this.#exit();
+    } else if (this.#starting === undefined) {
+      if (this.#isNextWanted) this.#startNext();
+      else if (this.#isBereft) this.#startAgainLater();
+      else if (this.#running.size === 0) return this.#exit();
+    }
+    this.#report();
+  }
+
+  #startNext(): void {
+    clearTimeout(this.#startAgain);
+    this.#startAgain = undefined;
+    if (this.#isNextWanted) this.#surroundings.manager.reloading();
+    // Without one that is live there is no parent to take over from. The number of an epoch that failed is used again: a
+    // child looks for its parent one below.
+    const number = this.#current === undefined ? 0 : this.#current.number + 1;
+    const inTheWay = [...this.#running].find((epoch) => (number - epoch.number) % MOST_OVERLAPPING === 0);
+    // Goes on when that one has left.
+    if (inTheWay !== undefined) return this.#makeRoom(inTheWay, number);
+    this.#isNextWanted = false;
+    const { program, args, liveTimeoutMs, silenceMs } = this.#options;
+    const epoch = new Epoch(number, [program, ...args], this.#surroundings.env, this);
+    this.#running.add(epoch);
+    this.#starting = epoch;
+    log('info', `epoch ${number} started (pid ${epoch.pid ?? 'none'}): ${[program, ...args].join(' ')}`);
+    if (!this.#speaks) epoch.timers.push(setTimeout(() => this.#isSilent(epoch), silenceMs));
+    if (liveTimeoutMs !== Number.POSITIVE_INFINITY) {
+      epoch.timers.push(setTimeout(() => this.#isLate(epoch), liveTimeoutMs));
+    }
+  }
+
+  #makeRoom(old: Epoch, number: number): void {
+    if (old.phase === 'leaving') return;
+    log('warning', `${old.describe()} still has the socket names that epoch ${number} needs: it is told to leave`);
+    old.terminate();
+    old.timers.push(setTimeout(() => old.kill(), MAKE_ROOM_MS));
+  }
+
+  #startAgainLater(): void {
+    if (this.#startAgain !== undefined) return;
+    const delayMs = this.#backOff.next();
+    log('info', `starts again in ${delayMs / 1000} s`);
+    this.#startAgain = setTimeout(() => this.#startNext(), delayMs);
+  }
+
+  /** A program that has never said anything may not know how to. */
+  #isSilent(epoch: Epoch): void {
+    if (!this.#speaks) this.#becomesLive(epoch, 'says nothing on NOTIFY_SOCKET, and counts as live');
+  }
+
+  #isLate(epoch: Epoch): void {
+    if (!this.#speaks) return this.#isSilent(epoch);
+    log('error', `epoch ${epoch.number} is not live after ${this.#options.liveTimeoutMs / 1000} s: it is killed`);
+    if (this.#options.isStrict) return this.#killEverything();
+    // Not by SIGTERM: with that it would tell its parent, which is the one that serves, to end as well (FACTS §8.3).
+    epoch.kill();
+    this.#report();
+  }
+
+  #becomesLive(epoch: Epoch, how: string): void {
+    log('info', `epoch ${epoch.number} ${how}`);
+    this.#current?.drain();
+    epoch.becomeLive(performance.now());
+    this.#current = epoch;
+    this.#starting = undefined;
+    this.#isBereft = false;
+    this.#failure = undefined;
+    this.#surroundings.manager.ready(this.#describe());
+    this.#proceed();
+  }
+
+  #isLost(epoch: Epoch): void {
+    log('error', `epoch ${epoch.number} was the one that served`);
+    this.#isBereft = true;
+    this.#backOff.died(performance.now() - epoch.liveSinceMs!);
+  }
+
+  #hasFailed(epoch: Epoch): void {
+    const rest = this.#current === undefined ? 'none serves' : `epoch ${this.#current.number} serves on`;
+    log('error', `epoch ${epoch.number} never became live: ${rest}`);
+    this.#failure = `epoch ${epoch.number} failed to start`;
+    this.#surroundings.manager.reloaded(this.#describe());
+  }
+
+  /** SIGTERM or SIGINT: all are told to leave, and killed when they do not. */
+  #end(): void {
+    const isFirst = !this.#isEnding;
+    this.#isEnding = true;
+    for (const epoch of this.#running) epoch.terminate();
+    if (!isFirst) return;
+    clearTimeout(this.#startAgain);
+    this.#exitStatus = 0;
+    this.#surroundings.manager.stopping(this.#describe());
+    const { endTimeoutMs } = this.#options;
+    setTimeout(() => {
+      log('error', `not all have left within ${endTimeoutMs / 1000} s: the rest is killed`);
+      this.#killEverything();
+    }, endTimeoutMs);
+    this.#proceed();
+  }
+
+  #killEverything(): void {
+    this.#isEnding = true;
+    clearTimeout(this.#startAgain);
+    this.#exitStatus = 1;
+    if (this.#running.size > 0) log('error', `${this.#describe()}: all are killed`);
+    for (const epoch of this.#running) epoch.kill();
+    this.#proceed();
+  }
+
+  #exit(): void {
+    log('info', `exits with status ${this.#exitStatus}: no child is left`);
+    this.#surroundings.exit(this.#exitStatus);
+  }
+
+  #find(pid: number): Epoch | undefined {
+    for (const epoch of this.#running) if (epoch.pid === pid) return epoch;
+    return undefined;
+  }
+
+  #report(): void {
+    this.#surroundings.manager.status(this.#describe());
+  }
+
+  /** Newest first: 'epoch 2 live, epoch 1 draining'; with what failed last. */
+  #describe(): string {
+    const states = [...this.#running].reverse().map((epoch) => epoch.describe());
+    if (states.length === 0) states.push('no epoch runs');
+    if (this.#failure !== undefined) states.push(this.#failure);
+    return states.join(', ');
+  }
+}

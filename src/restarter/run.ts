@@ -1,0 +1,84 @@
+// Puts the wrapper together: command line, notify socket, children, service manager.
+
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join, resolve } from 'node:path';
+import { messageOf } from '../common/errors.js';
+import type { Signals } from '../common/signals.js';
+import { watchdogIntervalMs } from '../io/notify-address.js';
+import { loadShim, type NativeShim } from '../io/shim.js';
+import { log } from './log.js';
+import { type NotifyListener, NotifySocket, notifyDirectory } from './notify-socket.js';
+import { type Options, readCommandLine } from './options.js';
+import { reapOrphans } from './orphans.js';
+import { Restarter } from './restarter.js';
+import { ServiceManager } from './service-manager.js';
+
+/** Carries out the command line. What it runs ends the process by itself. */
+export function run(argv: readonly string[], signals: Signals): void {
+  const command = readCommandLine(argv);
+  if (command.kind === 'run') return supervise(command.options, signals);
+  const isMistake = command.kind === 'mistake';
+  (isMistake ? process.stderr : process.stdout).write(command.text);
+  process.exitCode = isMistake ? 1 : 0;
+}
+
+function supervise(options: Options, signals: Signals): void {
+  const { env } = process;
+  const shim = loadShim();
+  const socket = openSocket(shim, notifyDirectory(env), (pid, words) => restarter.hear(pid, words));
+  if (socket === undefined) return;
+  const manager = new ServiceManager(socket, env);
+  const intervalMs = watchdogIntervalMs(env);
+  const restarter = new Restarter(
+    { ...options, program: findProgram(options.program, env) },
+    { env: childEnvironment(env, socket.path, intervalMs), manager, exit: (status) => process.exit(status) },
+  );
+  reapOrphans(shim, (pid) => restarter.owns(pid));
+  if (intervalMs !== undefined) {
+    // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
+    setInterval(() => {
+      if (restarter.isHealthy(intervalMs)) manager.signOfLife();
+    }, intervalMs / 2);
+  }
+  log('info', `children say that they are live on ${socket.path}`);
+  restarter.start();
+  signals.handle((signal) => restarter.receive(signal));
+}
+
+/** Undefined when it cannot be made, which is logged, and is the end. */
+function openSocket(shim: NativeShim, directory: string, listener: NotifyListener): NotifySocket | undefined {
+  try {
+    return new NotifySocket(shim, directory, listener);
+  } catch (error) {
+    log('error', `no notify socket can be made in ${directory}; RUNTIME_DIRECTORY names another: ${messageOf(error)}`);
+    process.exitCode = 1;
+    return undefined;
+  }
+}
+
+/** Children speak to this wrapper, not to the service manager. They are asked for signs of life as it is. */
+function childEnvironment(
+  env: NodeJS.ProcessEnv,
+  socketPath: string,
+  intervalMs: number | undefined,
+): NodeJS.ProcessEnv {
+  const { WATCHDOG_PID: _, WATCHDOG_USEC: usec, ...rest } = env;
+  return { ...rest, NOTIFY_SOCKET: socketPath, ...(intervalMs === undefined ? {} : { WATCHDOG_USEC: usec }) };
+}
+
+/** A name is looked for in PATH, then in the working directory, where hot-restarter.py looks. */
+function findProgram(name: string, env: NodeJS.ProcessEnv): string {
+  if (name.includes('/')) return name;
+  const path = (env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
+  if (path.some((directory) => isExecutable(join(directory, name)))) return name;
+  return isExecutable(name) ? resolve(name) : name;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

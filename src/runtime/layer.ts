@@ -1,0 +1,21 @@
+// A layer of runtime: values under a name. Later layers win over earlier ones.
+
+import type { Struct } from '../config/generated/api.js';
+import { runtimeEntries } from '../config/runtime-entries.js';
+import { type RuntimeValue, valueOfJson } from './value.js';
+
+/** Never changes once it is made. */
+export interface Layer {
+  readonly name: string;
+  readonly values: ReadonlyMap<string, RuntimeValue>;
+}
+
+/** The layer that stands in the bootstrap. Of a key that is given twice, as `a.b` and as `a: {b}`, the first counts. */
+export function staticLayer(name: string, struct: Struct): Layer {
+  const values = new Map<string, RuntimeValue>();
+  for (const { key, value } of runtimeEntries(struct)) {
+    const read = valueOfJson(value);
+    if (read !== undefined && !values.has(key)) values.set(key, read);
+  }
+  return { name, values };
+}

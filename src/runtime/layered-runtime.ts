@@ -1,0 +1,169 @@
+// Runtime on the primary: its layers, what changes them, and the snapshots that are made of them.
+
+import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../config/generated/api.js';
+import { getLogger } from '../log/logger.js';
+import { RuntimeStats } from '../stats/layouts/runtime.js';
+import type { Scope } from '../stats/thread-stats.js';
+import { DiskReading, type DiskSource } from './disk-reading.js';
+import { type Layer, staticLayer } from './layer.js';
+import { RootWatch, rootIdentity } from './root-watch.js';
+import { Runtime } from './runtime.js';
+import { NO_RUNTIME, type RuntimeSnapshot } from './snapshot.js';
+import { type RuntimeValue, valueOfText } from './value.js';
+
+const logger = getLogger('runtime');
+
+export interface LayeredRuntimeOptions {
+  /** layered_runtime, checked; undefined: there are no layers. */
+  readonly config: LayeredRuntimeConfig | undefined;
+  /** For disk layers with append_service_cluster. */
+  readonly serviceCluster: string;
+  /** Scope `runtime.` */
+  readonly stats: Scope;
+  /** Other values hold from now on. */
+  changed(snapshot: RuntimeSnapshot): void;
+}
+
+export class LayeredRuntime {
+  /** The values as the primary's own code reads them. */
+  readonly runtime = new Runtime();
+  readonly #options: LayeredRuntimeOptions;
+  readonly #slots: readonly Slot[];
+  readonly #disks: readonly DiskSlot[];
+  readonly #admin: AdminSlot | undefined;
+  /** Roots of disk layers, as they were before the first reading. */
+  readonly #roots: ReadonlyMap<string, string>;
+  #watches: RootWatch[] = [];
+  #reading: DiskReading | undefined;
+  #snapshot: RuntimeSnapshot = NO_RUNTIME;
+  #layers: readonly Layer[] = [];
+
+  /** Loads all layers. One that cannot be loaded is left out and counted; nothing throws. */
+  constructor(options: LayeredRuntimeOptions) {
+    this.#options = options;
+    // Present without layers, it can be changed through the admin interface all the same (FACTS §2.13).
+    const { layers = [] } = options.config ?? {};
+    const hasLayers = layers.length > 0 || options.config === undefined;
+    this.#slots = (hasLayers ? layers : [ADMIN_ONLY]).map((layer) => createSlot(layer, options.serviceCluster));
+    this.#disks = this.#slots.filter((slot) => slot instanceof DiskSlot);
+    this.#admin = this.#slots.find((slot) => slot instanceof AdminSlot);
+    this.#roots = new Map(this.#disks.map(({ root }) => [root, rootIdentity(root)]));
+    new DiskReading(this.#disks, () => this.#publish()).finish();
+  }
+
+  /** The layers that there are now, lowest first. */
+  get layers(): readonly Layer[] {
+    return this.#layers;
+  }
+
+  get snapshot(): RuntimeSnapshot {
+    return this.#snapshot;
+  }
+
+  /** Changes on disk are noticed, also those since the beginning. Throws a BatonError when they could not be. */
+  watch(): void {
+    for (const [root, identity] of this.#roots) {
+      this.#watches.push(new RootWatch(root, () => this.#diskChanged()));
+      if (rootIdentity(root) !== identity) this.#diskChanged();
+    }
+  }
+
+  /** Sets values of the admin layer; an empty text takes one away. Returns false, with nothing changed, without that layer. */
+  modify(entries: Iterable<readonly [key: string, text: string]>): boolean {
+    if (this.#admin === undefined) return false;
+    this.#admin.set(entries);
+    this.#options.stats.set(RuntimeStats.at.admin_overrides_active, this.#admin.layer.values.size > 0 ? 1 : 0);
+    this.#publish();
+    this.#options.changed(this.#snapshot);
+    return true;
+  }
+
+  close(): void {
+    this.#reading?.cancel();
+    for (const watch of this.#watches) watch.close();
+    this.#watches = [];
+  }
+
+  #diskChanged(): void {
+    this.#reading ??= new DiskReading(this.#disks, () => {
+      this.#reading = undefined;
+      this.#publish();
+      logger.info(`runtime read anew from disk: ${this.#snapshot.values.size} key(s)`);
+      this.#options.changed(this.#snapshot);
+    });
+    this.#reading.begin();
+  }
+
+  #publish(): void {
+    this.#layers = this.#slots.flatMap((slot) => slot.layer ?? []);
+    const values = new Map<string, RuntimeValue>();
+    for (const layer of this.#layers) for (const [key, value] of layer.values) values.set(key, value);
+    this.#snapshot = { version: this.#snapshot.version + 1, values };
+    this.runtime.apply(this.#snapshot);
+    this.#count(values.size);
+  }
+
+  #count(keys: number): void {
+    const { stats } = this.#options;
+    const { at } = RuntimeStats;
+    stats.set(at.num_keys, keys);
+    stats.set(at.num_layers, this.#layers.length);
+    stats.increment(this.#disks.some((disk) => disk.hasFailed) ? at.load_error : at.load_success);
+    // A second tree over the first one is what these names once meant.
+    const loaded = this.#disks.filter((disk) => disk.layer !== undefined).length;
+    stats.increment(loaded > 1 ? at.override_dir_exists : at.override_dir_not_exists);
+  }
+}
+
+/** The place of a layer; the layer itself may be missing, and is replaced when its source changes. */
+interface Slot {
+  readonly layer: Layer | undefined;
+}
+
+const ADMIN_ONLY: RuntimeLayer = { name: '', admin_layer: {} };
+
+function createSlot(layer: RuntimeLayer, serviceCluster: string): Slot {
+  const name = layer.name ?? '';
+  if (layer.static_layer !== undefined) return { layer: staticLayer(name, layer.static_layer) };
+  if (layer.admin_layer !== undefined) return new AdminSlot(name);
+  const { symlink_root: root = '', subdirectory = '', append_service_cluster: appends } = layer.disk_layer ?? {};
+  return new DiskSlot(name, root, `${root}/${subdirectory}${appends ? `/${serviceCluster}` : ''}`);
+}
+
+class AdminSlot implements Slot {
+  layer: Layer;
+
+  constructor(name: string) {
+    this.layer = { name, values: new Map() };
+  }
+
+  set(entries: Iterable<readonly [key: string, text: string]>): void {
+    const values = new Map(this.layer.values);
+    for (const [key, text] of entries) {
+      if (text === '') values.delete(key);
+      else values.set(key, valueOfText(text));
+    }
+    this.layer = { name: this.layer.name, values };
+  }
+}
+
+class DiskSlot implements Slot, DiskSource {
+  readonly name: string;
+  readonly root: string;
+  readonly directory: string;
+  /** It is there but could not be loaded. */
+  hasFailed = false;
+  layer: Layer | undefined;
+
+  constructor(name: string, root: string, directory: string) {
+    this.name = name;
+    this.root = root;
+    this.directory = directory;
+  }
+
+  loaded(layer: Layer | undefined, failure: string | undefined): void {
+    this.layer = layer;
+    this.hasFailed = failure !== undefined;
+    if (this.hasFailed) logger.warning(`runtime layer '${this.name}' is left out: ${failure}`);
+  }
+}

@@ -1,0 +1,170 @@
+// The admin interface of a server as it is configured: where it listens, who may ask, its access log, what is counted of it.
+
+import { AccessLogFiles } from '../../access-log/file-log.js';
+import type { HandlerTable } from '../../admin/handler-table.js';
+import { writeAddressFile } from '../../admin/http/address-file.js';
+import { AdminServer } from '../../admin/http/admin-server.js';
+import { AdminTraffic } from '../../admin/http/admin-traffic.js';
+import { RequestLog } from '../../admin/http/request-log.js';
+import { RenderPool } from '../../admin/render/render-pool.js';
+import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
+import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
+import { EXTENSIONS } from '../../extensions/index.js';
+import { ExtensionRegistry } from '../../extensions/registry.js';
+import { addressText } from '../../io/address.js';
+import type { NativeShim } from '../../io/shim.js';
+import { getLogger } from '../../log/logger.js';
+import type { Offer } from '../../restart/parent-end.js';
+import { FilesystemStats } from '../../stats/layouts/filesystem.js';
+import { FilesystemStatsUpdate } from '../../worker/filesystem-stats.js';
+import type { InheritedSockets } from '../listeners/inherited-sockets.js';
+import { listenAddress } from '../listeners/listen-sockets.js';
+import { ProfileFile } from '../profiling/profile-file.js';
+import { Profilers } from '../profiling/profilers.js';
+import type { Server } from '../server.js';
+import { AdminSocket } from './admin-socket.js';
+import { type AdminFacts, adminServices } from './admin-view.js';
+import { fullNode } from './full-node.js';
+
+export interface AdminInterfaceOptions
+  extends Pick<AdminFacts, 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'quit' | 'reopenLogs'> {
+  /** It has an admin interface. */
+  readonly bootstrap: Bootstrap & { readonly admin: Admin };
+  /** Values of the bootstrap that are not to be shown. */
+  readonly sensitive: readonly SensitiveValue[];
+  /** `<category>/<name>` of extensions that no configuration may use. */
+  readonly disabledExtensions: readonly string[];
+  /** --admin-allowed-hosts */
+  readonly allowedHosts: readonly string[];
+  /** File that the address is written to; '': none. */
+  readonly addressPath: string;
+  readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+}
+
+const logger = getLogger('main');
+
+/** How long the last lines of the access log may take to be written. */
+const FINAL_FLUSH_MS = 1000;
+
+export class AdminInterface {
+  readonly #config: Admin;
+  readonly #addressPath: string;
+  readonly #server: AdminServer;
+  readonly #profilers: Profilers;
+  #socket: AdminSocket | undefined;
+  readonly #files: AccessLogFiles | undefined;
+  readonly #filesystemStats: FilesystemStatsUpdate | undefined;
+
+  /** Throws BatonError when a file of its access log cannot be opened. */
+  constructor(options: AdminInterfaceOptions, server: Server) {
+    const { bootstrap, sensitive, disabledExtensions, allowedHosts, addressPath, fileFlush } = options;
+    this.#config = bootstrap.admin;
+    this.#addressPath = addressPath;
+    const node = fullNode(bootstrap.node ?? {}, EXTENSIONS, disabledExtensions);
+    const dumped = { bootstrap: redact({ ...bootstrap, node }, sensitive), loadedAt: new Date() };
+    const { version, hotRestartVersion, commandLineOptions, quit, reopenLogs } = options;
+    const loggers = accessLoggers(this.#config);
+    if (loggers.length > 0) {
+      this.#files = new AccessLogFiles(fileFlush);
+      const scope = server.store.scope(server.store.addScope('filesystem.', FilesystemStats));
+      this.#filesystemStats = new FilesystemStatsUpdate(this.#files, scope);
+    }
+    const renders = new RenderPool();
+    const profileFile = new ProfileFile(this.#config.profile_path ?? '');
+    this.#profilers = new Profilers(server, profileFile, (set) => renders.render('profile', set));
+    const profilers = this.#profilers;
+    this.#server = new AdminServer(
+      adminServices(server, {
+        renders,
+        profilers,
+        version,
+        hotRestartVersion,
+        commandLineOptions,
+        node,
+        dumped,
+        quit,
+        reopenLogs,
+      }),
+      {
+        allowPaths: this.#config.allow_paths,
+        allowedHosts,
+        connectionLimit: this.#config.ignore_global_conn_limit ? undefined : server.globalConnectionLimit(),
+        traffic: new AdminTraffic(server.store),
+        requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files)),
+      },
+    );
+  }
+
+  /** Its endpoints: those that only some configurations have come and go. */
+  get handlers(): HandlerTable {
+    return this.#server.handlers;
+  }
+
+  /**
+   * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns
+   * whether it does. Rejects with a ListenError.
+   */
+  async openSocket(shim: NativeShim, parent: InheritedSockets | undefined): Promise<boolean> {
+    this.#socket = await AdminSocket.open(shim, this.#config, parent);
+    return this.#socket.isInherited;
+  }
+
+  /** Begins to listen. Rejects with a BatonError when the address cannot be had. */
+  async start(): Promise<void> {
+    const { address: config } = this.#config;
+    const target = this.#socket?.target() ?? { address: listenAddress(config), mode: config?.pipe?.mode };
+    const address = await this.#server.listen(target);
+    logger.info(`admin address: ${addressText(address)}`);
+    if (this.#addressPath !== '') writeAddressFile(this.#addressPath, address);
+  }
+
+  /** Its socket for a child process; the descriptor stays this one's. Undefined when it listens at none. */
+  offer(id: number): Offer | undefined {
+    const { address } = this.#server;
+    return address && this.#socket?.offer(id, address);
+  }
+
+  /** A child process answers from now on; answers in flight go out. */
+  handOver(): void {
+    this.#server.stopListening();
+    this.#socket?.close(true);
+  }
+
+  /** Opens the files of its access log anew. */
+  reopenLogs(): void {
+    void this.#files?.reopenAll();
+  }
+
+  /** Ends profilers and writes what they have, while the threads are still there to tell. */
+  finishProfiles(): Promise<void> {
+    return this.#profilers.close();
+  }
+
+  /** Lets answers in flight go out, and writes the access log. */
+  async close(): Promise<void> {
+    await this.#server.close();
+    this.#socket?.close(false);
+    if (this.#files === undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FINAL_FLUSH_MS);
+    });
+    await Promise.race([this.#files.flush(), timeout]);
+    clearTimeout(timer);
+    this.#filesystemStats?.close();
+  }
+}
+
+/** The configurations of its access loggers: access_log_path stands for a file log with the default format. */
+function accessLoggers({ access_log = [], access_log_path: path = '' }: Admin): Any[] {
+  const configs = access_log.map((log) => log.typed_config!);
+  if (path === '') return configs;
+  return [...configs, { '@type': FILE_ACCESS_LOG, path } as Any];
+}
+
+const FILE_ACCESS_LOG = 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog';
+
+function createLoggers(configs: readonly Any[], accessLogFiles: AccessLogFiles) {
+  const extensions = new ExtensionRegistry(EXTENSIONS);
+  return configs.map((config) => extensions.accessLogger(config).createOnPrimary!(config, { accessLogFiles }));
+}

@@ -1,0 +1,96 @@
+// The socket of an admin interface that can be handed to the process of the next epoch.
+
+import { chmodSync, unlinkSync } from 'node:fs';
+import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
+import type { Admin } from '../../config/generated/api.js';
+import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
+import type { NativeShim } from '../../io/shim.js';
+import type { Offer } from '../../restart/parent-end.js';
+import type { InheritedSockets } from '../listeners/inherited-sockets.js';
+import { listenAddress, listenError } from '../listeners/listen-sockets.js';
+
+export class AdminSocket {
+  /** The parent process listens at it. */
+  readonly isInherited: boolean;
+  readonly #shim: NativeShim;
+  readonly #configured: Address;
+  readonly #address: Address;
+  readonly #fd: number;
+  #isOpen = true;
+
+  private constructor(shim: NativeShim, configured: Address, fd: number, inherited: Address | undefined) {
+    this.#shim = shim;
+    this.#configured = configured;
+    this.#address = inherited ?? configured;
+    this.#fd = fd;
+    this.isInherited = inherited !== undefined;
+  }
+
+  /** Binds, or takes the socket of `parent`. Rejects with ListenError. */
+  static async open(shim: NativeShim, config: Admin, parent: InheritedSockets | undefined): Promise<AdminSocket> {
+    const address = listenAddress(config.address);
+    const inherited = parent?.takeAdmin(addressText(address));
+    const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address?.pipe?.mode ?? 0));
+    return new AdminSocket(shim, address, fd, inherited?.address);
+  }
+
+  /** What a server is to listen at: a copy that becomes its own. */
+  target(): ListenTarget {
+    return { address: this.#address, fd: this.#shim.duplicate(this.#fd) };
+  }
+
+  /** `real`: where the server listens. The descriptor stays this one's. Undefined when it is closed. */
+  offer(id: number, real: Address): Offer | undefined {
+    if (!this.#isOpen) return undefined;
+    const configured = addressText(this.#configured);
+    return {
+      id,
+      isAdmin: true,
+      name: '',
+      configured,
+      real: addressText(real),
+      traits: '',
+      isReusePort: false,
+      fds: [this.#fd],
+    };
+  }
+
+  /** `isHandedOver`: the file of a Unix socket stays for whoever has the socket now. */
+  close(isHandedOver: boolean): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    const { kind, path } = this.#address;
+    if (!isHandedOver && kind === AddressKind.Unix && !path.startsWith('@')) removeFile(path);
+    this.#shim.closeDescriptor(this.#fd);
+  }
+}
+
+async function bind(shim: NativeShim, address: Address, mode: number): Promise<number> {
+  const raw = encodeAddress(address);
+  const isFile = address.kind === AddressKind.Unix && !address.path.startsWith('@');
+  const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
+  let fd: number;
+  try {
+    try {
+      fd = shim.openListenSocket(raw, options);
+    } catch (error) {
+      if (!isFile || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
+        throw error;
+      // A process that was killed has left its file behind.
+      unlinkSync(address.path);
+      fd = shim.openListenSocket(raw, options);
+    }
+    if (isFile && mode > 0) chmodSync(address.path, mode);
+    return fd;
+  } catch (error) {
+    throw listenError(address, error);
+  }
+}
+
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Somebody has removed it already.
+  }
+}

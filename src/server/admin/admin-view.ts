@@ -1,0 +1,89 @@
+// The server as its admin interface sees it.
+
+import type { AdminServices, ClusterView, ListenerView } from '../../admin/admin-services.js';
+import type { RenderPool } from '../../admin/render/render-pool.js';
+import { inTurns } from '../../common/next-turn.js';
+import { HealthFailure } from '../../common/server-health.js';
+import type { Node } from '../../config/generated/api.js';
+import { monotonicMs } from '../../io/timer-driver.js';
+import { drainStatus } from '../draining/drain-status.js';
+import type { Profilers } from '../profiling/profilers.js';
+import { uptimeOfAllEpochs } from '../restart/epoch-facts.js';
+import type { Server } from '../server.js';
+import { STATE_NAMES } from '../state.js';
+import { configDumps, type DumpedConfiguration } from './config-dumps.js';
+
+/** What the admin interface shows that the server itself does not know. */
+export interface AdminFacts {
+  readonly renders: RenderPool;
+  readonly profilers: Profilers;
+  readonly version: string;
+  /** Opaque; 'disabled' without hot restarts. */
+  readonly hotRestartVersion: string;
+  /** The whole one. */
+  readonly node: Node;
+  readonly dumped: DumpedConfiguration;
+  readonly commandLineOptions: Readonly<Record<string, unknown>>;
+  /** Opens all log files anew, as SIGUSR1 does. */
+  reopenLogs(): void;
+  quit(): void;
+}
+
+export function adminServices(server: Server, facts: AdminFacts): AdminServices {
+  return {
+    stats: server.store,
+    updateStats: () => server.updateStats(),
+    renders: facts.renders,
+    profilers: facts.profilers,
+    flushesStatsOnAdmin: server.flushesStatsOnAdmin,
+    version: facts.version,
+    hotRestartVersion: facts.hotRestartVersion,
+    node: facts.node,
+    commandLineOptions: facts.commandLineOptions,
+    state: () => STATE_NAMES[server.state],
+    uptimes: () => {
+      const currentEpoch = Math.floor((monotonicMs() - server.startedMs) / 1000);
+      return { currentEpoch, allEpochs: Math.max(currentEpoch, uptimeOfAllEpochs(server.epoch)) };
+    },
+    listeners: () => listenerViews(server),
+    clusters: () => clusterViews(server),
+    flushStats: () => server.flushStats(),
+    runtimeLayers: () => server.runtime.layers,
+    modifyRuntime: (entries) => server.runtime.modify(entries),
+    reopenLogs: facts.reopenLogs,
+    resetCounters: () => inTurns(server.store.resetInSteps()),
+    setLevelRules: (rules) => server.setLevelRules(rules),
+    setHealthFailing: (isFailing) => {
+      server.setHealth(HealthFailure.OnPurpose, isFailing);
+    },
+    memory: () => server.memory(),
+    configDumps: (includeEds) => configDumps(server, facts.dumped, includeEds),
+    contention: () => server.contention,
+    stopListeners: (inboundOnly) => server.stopListeners(inboundOnly, false),
+    drainListeners: (inboundOnly, staysOpen) => {
+      const stopsAccepting = staysOpen ? 'never' : 'at-end';
+      server.startDrain({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
+    },
+    drainStatus: () => drainStatus(server),
+    tlsContexts: () => [],
+    unreadyTargets: () => [],
+    quit: facts.quit,
+  };
+}
+
+function* listenerViews(server: Server): Generator<ListenerView> {
+  for (const { name, address, statPrefix } of server.listeners.values())
+    yield { name, addresses: [address], statPrefix };
+}
+
+function* clusterViews(server: Server): Generator<ClusterView> {
+  for (const cluster of server.clusters.values()) {
+    yield {
+      spec: cluster.spec,
+      thresholds: cluster.thresholds,
+      isAddedViaApi: false,
+      edsServiceName: '',
+      hosts: [...cluster.hosts].map((host) => ({ host, healthFlags: cluster.healthFlags(host) })),
+    };
+  }
+}

@@ -1,0 +1,64 @@
+// The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
+
+import type { HostView } from '../../admin/admin-services.js';
+import { addressJson, type JsonObject } from '../../admin/json.js';
+import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
+import type { Server } from '../server.js';
+import { any, type Dump, mapped } from './dump.js';
+
+export function endpointsDump({ clusters }: Server): Dump {
+  const static_endpoint_configs = mapped(
+    () => clusters.values(),
+    (cluster) => {
+      const { name, health } = cluster.spec;
+      const hosts = Array.from(cluster.hosts, (host) => ({ host, healthFlags: cluster.healthFlags(host) }));
+      const assignment = {
+        cluster_name: name,
+        ...(hosts.length > 0 && { endpoints: localities(hosts) }),
+        policy: { overprovisioning_factor: health.overprovisioning },
+      };
+      return { name, message: { endpoint_config: any('envoy.config.endpoint.v3.ClusterLoadAssignment', assignment) } };
+    },
+  );
+  return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs } };
+}
+
+/** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
+function localities(hosts: readonly HostView[]): JsonObject[] {
+  const groups = new Map<string, HostView[]>();
+  for (const view of hosts) {
+    const { priority, locality } = view.host.endpoint;
+    const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [view]);
+    else group.push(view);
+  }
+  const sorted = [...groups.values()].sort((a, b) => a[0]!.host.endpoint.priority - b[0]!.host.endpoint.priority);
+  return sorted.map((group) => {
+    const { priority, locality } = group[0]!.host.endpoint;
+    return {
+      locality: {
+        region: locality.region || undefined,
+        zone: locality.zone || undefined,
+        sub_zone: locality.subZone || undefined,
+      },
+      lb_endpoints: group.map(lbEndpoint),
+      priority: priority || undefined,
+    };
+  });
+}
+
+function lbEndpoint({ host, healthFlags }: HostView): JsonObject {
+  const { address, hostname, weight } = host.endpoint;
+  return {
+    endpoint: { address: addressJson(address), hostname: hostname || undefined },
+    health_status: healthStatus(healthFlags),
+    load_balancing_weight: weight,
+  };
+}
+
+function healthStatus(flags: number): string {
+  if (flags & HealthFlag.EdsStatusDraining) return 'DRAINING';
+  if (flags & UNHEALTHY_FLAGS) return 'UNHEALTHY';
+  return flags & DEGRADED_FLAGS ? 'DEGRADED' : 'HEALTHY';
+}

@@ -1,0 +1,15 @@
+// An event stream of a sink as an endpoint of the admin interface.
+
+import type { AdminHandler } from '../../admin/admin-handler.js';
+import type { EventStream } from '../../extensions/factories.js';
+
+export function eventStreamEndpoint({ path, aliases, help, headers, open }: EventStream): AdminHandler {
+  return {
+    path,
+    aliases,
+    mutates: false,
+    help,
+    parameters: [],
+    handle: () => ({ contentType: 'text/event-stream', headers, body: open() }),
+  };
+}

@@ -1,0 +1,37 @@
+// The node as a server tells others of itself: what is configured, and what it is.
+
+import { BUILD } from '../../common/generated/build.js';
+import { releaseNumber } from '../../common/version.js';
+import type { Node } from '../../config/generated/api.js';
+import type { AnyExtension } from '../../extensions/factories.js';
+
+/**
+ * The configured node with the program's name, build and extensions.
+ * @param disabled `<category>/<name>` of extensions that no configuration may use
+ */
+export function fullNode(node: Node, extensions: readonly AnyExtension[], disabled: readonly string[]): Node {
+  const [major_number = 0, minor_number = 0, patch = 0] = releaseNumber()
+    .split(/[.-]/)
+    .map((part) => Number.parseInt(part, 10));
+  return {
+    ...node,
+    user_agent_name: 'baton',
+    user_agent_build_version: {
+      version: { major_number, minor_number, patch },
+      metadata: {
+        'build.type': 'RELEASE',
+        'revision.sha': BUILD.revision,
+        'revision.status': BUILD.status,
+        'ssl.version': 'OpenSSL',
+      },
+    },
+    extensions: extensions
+      .map(({ category, name, typeUrls }) => ({
+        name,
+        category,
+        type_urls: typeUrls.map((url) => url.slice(url.lastIndexOf('/') + 1)),
+        ...(disabled.includes(`${category}/${name}`) && { disabled: true }),
+      }))
+      .sort((a, b) => (`${a.category}/${a.name}` < `${b.category}/${b.name}` ? -1 : 1)),
+  };
+}

@@ -1,0 +1,14 @@
+// An endpoint of an extension as one of the admin interface.
+
+import type { AdminHandler } from '../../admin/admin-handler.js';
+import type { PostEndpoint } from '../../extensions/factories.js';
+
+export function postEndpoint(endpoint: PostEndpoint): AdminHandler {
+  return {
+    path: endpoint.path,
+    mutates: true,
+    help: endpoint.help,
+    parameters: [],
+    handle: ({ body }) => endpoint.answer(body),
+  };
+}

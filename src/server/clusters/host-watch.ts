@@ -1,0 +1,48 @@
+// Hosts of clusters for gRPC channels of the primary: who watches a cluster is told its hosts whenever they change.
+
+import type { ClusterHosts } from '../../grpc/cluster-hosts.js';
+import type { Address } from '../../io/address.js';
+import { UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
+import type { PrimaryCluster } from './primary-cluster.js';
+
+type OnHosts = (addresses: readonly Address[]) => void;
+
+export class HostWatch implements ClusterHosts {
+  readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
+  readonly #watchers = new Map<string, Set<OnHosts>>();
+
+  /** `clusters` are those of the server, which come and go. */
+  constructor(clusters: ReadonlyMap<string, PrimaryCluster>) {
+    this.#clusters = clusters;
+  }
+
+  watchHosts(name: string, onHosts: OnHosts): () => void {
+    const watchers = this.#watchers.get(name) ?? new Set();
+    this.#watchers.set(name, watchers.add(onHosts));
+    const cluster = this.#clusters.get(name);
+    // Before the cluster has looked for hosts there is nothing to tell.
+    if (cluster?.isInitialized) setImmediate(() => watchers.has(onHosts) && onHosts(addressesOf(cluster)));
+    return () => watchers.delete(onHosts);
+  }
+
+  connectTimeoutMs(name: string): number {
+    return this.#clusters.get(name)?.spec.connectTimeoutMs ?? DEFAULT_CONNECT_MS;
+  }
+
+  /** A cluster's hosts, or their health, have changed. */
+  clusterChanged(cluster: PrimaryCluster): void {
+    const watchers = this.#watchers.get(cluster.spec.name);
+    if (watchers === undefined || watchers.size === 0) return;
+    const addresses = addressesOf(cluster);
+    for (const onHosts of watchers) onHosts(addresses);
+  }
+}
+
+const DEFAULT_CONNECT_MS = 5000;
+
+/** The healthy hosts; all of them when none is. */
+function addressesOf(cluster: PrimaryCluster): Address[] {
+  const all = [...cluster.hosts];
+  const healthy = all.filter((host) => (cluster.healthFlags(host) & UNHEALTHY_FLAGS) === 0);
+  return (healthy.length > 0 ? healthy : all).map((host) => host.endpoint.address);
+}

@@ -1,0 +1,108 @@
+// The primary's own connections to hosts: src/upstream with a transport of the primary's, made when somebody first needs it.
+
+import { Random } from '../../common/random.js';
+import type { PrimaryCalls as Calls } from '../../extensions/factories.js';
+import { Clock } from '../../io/clock.js';
+import { Memory } from '../../io/memory.js';
+import type { NativeShim } from '../../io/shim.js';
+import { TimerDriver } from '../../io/timer-driver.js';
+import { bufferLimits, Transport } from '../../io/transport.js';
+import type { Runtime } from '../../runtime/runtime.js';
+import type { StatsStore } from '../../stats/store.js';
+import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
+import { SharedWords, type SharedWordsOwner } from '../../upstream/shared-words.js';
+import type { UpstreamThread } from '../../upstream/upstream-thread.js';
+import type { PrimaryCluster } from './primary-cluster.js';
+
+/** Calls of the primary are few and small. */
+const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };
+const BUFFER_LIMIT = 1024 * 1024;
+
+/** The number of the primary among the threads that share words; workers count from 1. */
+const PRIMARY = 0;
+
+export class PrimaryCalls implements Calls {
+  readonly #shim: NativeShim;
+  readonly #store: StatsStore;
+  readonly #words: SharedWordsOwner;
+  readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
+  readonly #runtime: Runtime;
+  readonly #report: (what: string, error: unknown) => void;
+  #running: Running | undefined;
+
+  /** `clusters` are those of the server, which come and go; `report` is told of internal errors. */
+  constructor(
+    shim: NativeShim,
+    store: StatsStore,
+    words: SharedWordsOwner,
+    clusters: ReadonlyMap<string, PrimaryCluster>,
+    runtime: Runtime,
+    report: (what: string, error: unknown) => void,
+  ) {
+    this.#shim = shim;
+    this.#store = store;
+    this.#words = words;
+    this.#clusters = clusters;
+    this.#runtime = runtime;
+    this.#report = report;
+  }
+
+  begin(): UpstreamThread {
+    const { thread } = this.#run();
+    thread.clock.refresh();
+    thread.wheel.setTime(thread.clock.monotonicMs);
+    return thread;
+  }
+
+  reference(name: string): ClusterReference {
+    const { manager } = this.#run();
+    const reference = manager.reference(name);
+    const cluster = this.#clusters.get(name);
+    if (reference.current === undefined && cluster !== undefined) manager.apply(cluster.snapshot());
+    return reference;
+  }
+
+  /** A cluster is there, or has other hosts. */
+  clusterChanged(cluster: PrimaryCluster): void {
+    const manager = this.#running?.manager;
+    if (manager?.find(cluster.spec.name) !== undefined) manager.apply(cluster.snapshot());
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.#running?.thread.transport.destroy();
+    this.#running?.timers.close();
+  }
+
+  #run(): Running {
+    this.#running ??= this.#start();
+    return this.#running;
+  }
+
+  #start(): Running {
+    const clock = new Clock();
+    const memory = new Memory(MEMORY);
+    const timers = new TimerDriver((error) => this.#report('a timer failed', error), clock);
+    const transport = new Transport(this.#shim, memory, clock, bufferLimits(BUFFER_LIMIT), (error) => {
+      this.#report('a connection was ended after an internal error', error);
+    });
+    transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
+    const thread = {
+      transport,
+      memory,
+      clock,
+      wheel: timers.wheel,
+      random: new Random(),
+      stats: this.#store.own,
+      words: new SharedWords(this.#words.handle(PRIMARY)),
+      runtime: this.#runtime,
+    };
+    return { thread, timers, manager: new ClusterManager(thread) };
+  }
+}
+
+interface Running {
+  readonly thread: UpstreamThread;
+  readonly timers: TimerDriver;
+  readonly manager: ClusterManager;
+}

@@ -1,0 +1,65 @@
+// What start-up would refuse of a whole bootstrap, found while it is loaded: by building what start-up builds.
+
+import { checkWritable } from '../../access-log/writable.js';
+import type { BootstrapCheck } from '../../config/bootstrap-check.js';
+import type { Report } from '../../config/extension.js';
+import { formatPath, type PathPart } from '../../config/text/path.js';
+import { EXTENSIONS } from '../../extensions/index.js';
+import { ExtensionRegistry } from '../../extensions/registry.js';
+import { reportMistakes } from '../../extensions/report-mistakes.js';
+import { applicationLogPattern } from '../../log/application-log.js';
+import { checkStatsConfig } from '../../stats/settings/check-config.js';
+
+/** In the order in which their errors are found; they are reported by place. */
+export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
+  checkApplicationLog,
+  checkStatsConfig,
+  checkAdminAccessLog,
+  checkLogFiles,
+];
+
+/** The layout of log lines compiles, and the command line asks for no other one. */
+function checkApplicationLog(
+  ...[{ application_log_config: config }, report, options]: Parameters<BootstrapCheck>
+): void {
+  if (config?.log_format === undefined) return;
+  const path = 'application_log_config';
+  if (options.logFormat === 'given') {
+    report(`${path}.log_format`, 'only one of log_format and the option --log-format can be given');
+  }
+  if (options.logFormat === 'escaped' && config.log_format.json_format) {
+    report(`${path}.log_format.json_format`, 'the option --log-format-escaped would escape the quotes of JSON');
+  }
+  reportMistakes(report, path, () => applicationLogPattern(config));
+}
+
+/** Access loggers that need a worker cannot log what the primary answers. */
+function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>): void {
+  const extensions = new ExtensionRegistry(EXTENSIONS);
+  for (const [index, { typed_config }] of (admin?.access_log ?? []).entries()) {
+    if (extensions.accessLogger(typed_config!).createOnPrimary !== undefined) continue;
+    report(`admin.access_log[${index}]`, 'Baton does not implement this access logger for the admin interface');
+  }
+}
+
+/** Log files of listeners and the admin interface are such as can be opened; none is. */
+function checkLogFiles(...[{ admin, static_resources: resources }, report]: Parameters<BootstrapCheck>): void {
+  walkLogFiles(admin, ['admin'], report);
+  walkLogFiles(resources?.listeners, ['static_resources', 'listeners'], report);
+}
+
+function walkLogFiles(value: unknown, path: PathPart[], report: Report): void {
+  if (typeof value !== 'object' || value === null) return;
+  const { '@type': type, path: file } = value as { readonly '@type'?: string; readonly path?: string };
+  if (type?.endsWith(FILE_LOG) && file !== undefined) {
+    reportMistakes(report, formatPath([...path, 'path']), () => checkWritable(file));
+    return;
+  }
+  for (const [name, held] of Object.entries(value)) {
+    path.push(Array.isArray(value) ? Number(name) : name);
+    walkLogFiles(held, path, report);
+    path.pop();
+  }
+}
+
+const FILE_LOG = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';

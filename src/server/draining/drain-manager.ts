@@ -1,0 +1,158 @@
+// Drains: for a time, connections of listeners are asked to end with their next response; then what cannot be asked ends.
+
+import type { Listener } from '../../config/generated/api.js';
+import { Timer, type Timers } from '../../io/timing-wheel.js';
+import { type DrainStrategy, type DrainWindow, moreUrgent } from '../../listener/drain-window.js';
+import { getLogger } from '../../log/logger.js';
+import type { ToWorker } from '../../worker/messages.js';
+
+const logger = getLogger('main');
+
+/** All listeners, or those with traffic_direction INBOUND. */
+export type DrainReach = 'all' | 'inbound';
+export type DrainReason = 'admin' | 'restart' | 'sigterm';
+/** When listeners stop to accept; 'never': they go on, also when the time is over. */
+export type StopsAccepting = 'now' | 'at-end' | 'never';
+
+export interface DrainOptions {
+  readonly reach: DrainReach;
+  readonly reason: DrainReason;
+  readonly timeMs: number;
+  readonly strategy: DrainStrategy;
+  readonly stopsAccepting: StopsAccepting;
+}
+
+/** A drain that is under way, or over: it stays in force until the process ends. */
+export interface Drain {
+  readonly options: DrainOptions;
+  /** Monotonic. */
+  readonly startMs: number;
+  /** Resolves when its time is over and listeners that stop then have stopped, or when the server shuts down. */
+  readonly done: Promise<void>;
+}
+
+/** A listener as drains see it. */
+export interface DrainableListener {
+  readonly name: string;
+  readonly config: Listener;
+  readonly isStopped: boolean;
+}
+
+export interface DrainHost {
+  readonly timers: Timers;
+  /** Monotonic. */
+  now(): number;
+  listeners(): Iterable<DrainableListener>;
+  broadcast(message: ToWorker): void;
+  /** Resolves when sockets are closed; with `acceptRest` what waits at them is accepted first. */
+  stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void>;
+  /** A drain has begun, or its time is over. */
+  changed(): void;
+}
+
+export class DrainManager {
+  readonly #host: DrainHost;
+  readonly #drains: RunningDrain[] = [];
+
+  constructor(host: DrainHost) {
+    this.#host = host;
+  }
+
+  /** Begins a drain, unless one like it that reaches as far has begun before: that one is returned. */
+  start(options: DrainOptions): Drain {
+    const joined = this.#drains.find((drain) => covers(drain.options, options));
+    if (joined !== undefined) return joined;
+    const { reach, reason, stopsAccepting, strategy, timeMs } = options;
+    const drain = new RunningDrain(options, this.#host.now(), (ended) => this.#end(ended));
+    this.#drains.push(drain);
+    const whose = reach === 'inbound' ? 'listeners for inbound traffic' : 'all listeners';
+    logger.info(`draining ${whose} for ${timeMs / 1000} s, ${strategy} (${reason})`);
+    const windows = new Map<string, DrainWindow>();
+    for (const listener of this.#host.listeners()) {
+      const window = this.windowOf(listener.config);
+      if (window !== undefined) windows.set(listener.name, window);
+    }
+    this.#host.broadcast({ kind: 'drain', windows });
+    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach === 'inbound', false);
+    this.#host.timers.reschedule(drain.timer, timeMs);
+    this.#host.changed();
+    return drain;
+  }
+
+  /** The drain that was begun last. */
+  get latest(): Drain | undefined {
+    return this.#drains.at(-1);
+  }
+
+  /** The time in which a listener drains; undefined when it does not. */
+  windowOf(listener: Listener): DrainWindow | undefined {
+    let urgent: DrainWindow | undefined;
+    for (const drain of this.#drains) {
+      if (reaches(drain.options.reach, listener)) urgent = moreUrgent(urgent, drain.window);
+    }
+    return urgent;
+  }
+
+  /** Whether connections of a listener are being asked to end: until it is over, or for good when it goes on to accept. */
+  isDraining({ config, isStopped }: DrainableListener): boolean {
+    const window = this.windowOf(config);
+    return window !== undefined && !(isStopped && this.#host.now() >= window.startMs + window.timeMs);
+  }
+
+  /** Nothing more happens; whoever waits for the end of a drain goes on. */
+  close(): void {
+    for (const drain of this.#drains) {
+      this.#host.timers.cancel(drain.timer);
+      drain.resolve();
+    }
+  }
+
+  #end(drain: RunningDrain): void {
+    const { reach, reason, stopsAccepting } = drain.options;
+    logger.info(`the time to drain is over (${reason})`);
+    if (stopsAccepting === 'at-end') drain.stopped = this.#host.stopListeners(reach === 'inbound', true);
+    // Afterwards, so that no connection comes between.
+    void drain.stopped.then(() => {
+      const names: string[] = [];
+      for (const { config, name } of this.#host.listeners()) if (reaches(reach, config)) names.push(name);
+      this.#host.broadcast({ kind: 'drain-ended', names });
+      this.#host.changed();
+      drain.resolve();
+    });
+  }
+}
+
+class RunningDrain implements Drain {
+  readonly options: DrainOptions;
+  readonly startMs: number;
+  readonly window: DrainWindow;
+  readonly timer: Timer<RunningDrain>;
+  readonly done: Promise<void>;
+  /** Settled when its listeners have stopped, as far as they do. */
+  stopped: Promise<void> = Promise.resolve();
+  resolve: () => void = () => {};
+
+  constructor(options: DrainOptions, startMs: number, onEnd: (drain: RunningDrain) => void) {
+    this.options = options;
+    this.startMs = startMs;
+    this.window = { startMs, timeMs: options.timeMs, strategy: options.strategy };
+    this.timer = new Timer<RunningDrain>(this, onEnd);
+    this.done = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+  }
+}
+
+function covers(one: DrainOptions, other: DrainOptions): boolean {
+  return (
+    one.reason === other.reason &&
+    one.stopsAccepting === other.stopsAccepting &&
+    one.strategy === other.strategy &&
+    one.timeMs === other.timeMs &&
+    (one.reach === 'all' || other.reach === 'inbound')
+  );
+}
+
+function reaches(reach: DrainReach, listener: Listener): boolean {
+  return reach === 'all' || listener.traffic_direction === 'INBOUND';
+}

@@ -1,0 +1,21 @@
+// The latest drain as the admin interface shows it.
+
+import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
+import { monotonicMs } from '../../io/timer-driver.js';
+import type { Server } from '../server.js';
+
+export async function drainStatus(server: Server): Promise<DrainStatusView> {
+  const open = await server.openConnections();
+  const listeners: DrainingListenerView[] = [];
+  for (const listener of server.listeners.values()) {
+    const { connections = 0, requests = 0 } = open.listeners.get(listener.name) ?? {};
+    const state = server.drains.isDraining(listener) ? 'DRAINING' : listener.isStopped ? 'STOPPED' : 'ACTIVE';
+    listeners.push({ name: listener.name, state, connections, requests });
+  }
+  const drain = server.drains.latest;
+  if (drain === undefined) return { drain: undefined, listeners };
+  const { reach, reason, strategy, timeMs } = drain.options;
+  const elapsedMs = monotonicMs() - drain.startMs;
+  const remainingMs = Math.max(0, timeMs - elapsedMs);
+  return { drain: { strategy, reach, reason, elapsedMs, remainingMs }, listeners };
+}

@@ -1,0 +1,52 @@
+// The drain before the end (--drain-on-sigterm): whoever sends traffic is told to leave, and may.
+
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import { HealthFailure } from '../../common/server-health.js';
+import { getLogger } from '../../log/logger.js';
+import type { Server } from '../server.js';
+import { isQuiet } from './open-connections.js';
+
+const logger = getLogger('main');
+
+/** How long new connections are taken at least: those who send them learn of the end from failing health checks. */
+const LEAVING_MS = 5000;
+/** … or this part of the drain time, if that is shorter. */
+const LEAVING_PART = 1 / 4;
+/** How often it is looked whether somebody is still connected. */
+const POLL_MS = 100;
+/** Time for requests that have come in at the last moment, and for the last bytes of connections that have been ended. */
+const LAST_MS = 1000;
+
+/**
+ * Resolves when the process may end: the last connection has ended, the drain's time is over, or `signal` has been raised.
+ * Never rejects.
+ */
+export async function drainBeforeExit(server: Server, timeMs: number, signal: AbortSignal): Promise<void> {
+  server.setHealth(HealthFailure.Ending, true);
+  const drain = server.startDrain({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
+  const over = new AbortController();
+  const ended = AbortSignal.any([over.signal, signal]);
+  void drain.done.then(() => over.abort());
+  await pause(Math.min(LEAVING_MS, timeMs * LEAVING_PART), ended);
+  let hasStopped = false;
+  while (!ended.aborted) {
+    const open = await server.openConnections();
+    if (isQuiet(open)) {
+      if (hasStopped && open.accepting === 0) {
+        logger.info('the last connection has ended');
+        return;
+      }
+      // What waits at the sockets is accepted, and counts.
+      if (!hasStopped) await server.stopListeners(false, true);
+      hasStopped = true;
+    } else await pause(POLL_MS, ended);
+  }
+  const lastMs = performance.now() + LAST_MS;
+  while (!signal.aborted && performance.now() < lastMs && !isQuiet(await server.openConnections())) {
+    await pause(POLL_MS, signal);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return setTimeoutPromise(ms, undefined, { signal }).catch(() => undefined);
+}

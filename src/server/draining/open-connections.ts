@@ -1,0 +1,28 @@
+// What all workers have open, put together from their answers.
+
+import type { WorkerConnections } from '../../worker/messages.js';
+
+export interface OpenConnections extends WorkerConnections {
+  /** False when a worker has not answered in time: there may be more. */
+  readonly isComplete: boolean;
+}
+
+export function openConnections(answers: readonly WorkerConnections[], workers: number): OpenConnections {
+  const listeners = new Map<string, { connections: number; requests: number }>();
+  let closing = 0;
+  let accepting = 0;
+  for (const answer of answers) {
+    closing += answer.closing;
+    accepting += answer.accepting;
+    for (const [name, { connections, requests }] of answer.listeners) {
+      const sum = listeners.get(name) ?? { connections: 0, requests: 0 };
+      listeners.set(name, { connections: sum.connections + connections, requests: sum.requests + requests });
+    }
+  }
+  return { listeners, closing, accepting, isComplete: answers.length === workers };
+}
+
+/** Nobody is connected, and every byte is delivered. */
+export function isQuiet({ closing, isComplete, listeners }: OpenConnections): boolean {
+  return isComplete && closing === 0 && [...listeners.values()].every(({ connections }) => connections === 0);
+}

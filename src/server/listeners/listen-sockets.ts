@@ -1,0 +1,152 @@
+// Listen sockets, which the primary makes and owns: workers accept on copies, so that a worker that dies takes none along.
+
+import { chmodSync, lstatSync, readFileSync, unlinkSync } from 'node:fs';
+import type { Address as AddressConfig, Listener } from '../../config/generated/api.js';
+import { type Address, AddressKind, addressText, decodeSockaddr, encodeAddress, ipAddress } from '../../io/address.js';
+import type { ListenSocketOptions, NativeShim } from '../../io/shim.js';
+import type { InheritedSockets } from './inherited-sockets.js';
+
+/** The sockets of one listener. */
+export interface ListenSockets {
+  /** Where it really listens: port 0 has become a port. */
+  readonly address: Address;
+  /** One of each worker, or some for all; from a parent process as many as it had. */
+  readonly fds: readonly number[];
+  /** All workers accept on all of them. */
+  readonly isShared: boolean;
+  /** Further sockets can be bound to the address. */
+  readonly isReusePort: boolean;
+  /** They listen, and workers accept on them. With a parent process that is so from startListening() on. */
+  readonly isListening: boolean;
+}
+
+/** The address cannot be had; says which and why. */
+export class ListenError extends Error {
+  readonly code = 'ERR_LISTEN';
+}
+
+/**
+ * Binds a listener's sockets, one a worker where the kernel shares a port out (SO_REUSEPORT), and starts to listen. With a
+ * parent process its sockets are taken over, and accepting on them, and listening on what is bound besides, begins later: a
+ * socket that listens is given connections at once, and they would be lost if this process does not come to serve. Throws
+ * ListenError.
+ */
+export function openListenSockets(
+  shim: NativeShim,
+  listener: Listener,
+  workers: number,
+  parent: InheritedSockets | undefined,
+): ListenSockets {
+  const wanted = listenAddress(listener.address);
+  const inherited = parent?.takeListener({
+    name: listener.name ?? '',
+    address: addressText(wanted),
+    traits: socketTraits(listener),
+  });
+  const isReusePort = inherited?.isReusePort ?? sharesPort(listener, wanted);
+  const isShared = !isReusePort || !sharesPort(listener, wanted);
+  const fds = [...(inherited?.fds ?? [])];
+  const taken = fds.length;
+  try {
+    let address = inherited?.address ?? wanted;
+    if (wanted.kind === AddressKind.Unix && taken === 0) removeStaleSocket(wanted.path);
+    while (fds.length < (isShared ? 1 : workers)) {
+      const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort));
+      fds.push(fd);
+      if (fds.length === 1) address = boundAddress(shim, fd, wanted);
+    }
+    const sockets = { address, fds, isShared, isReusePort, isListening: false };
+    // All are bound before any listens.
+    return parent === undefined ? startListening(shim, listener, sockets) : sockets;
+  } catch (error) {
+    for (const fd of fds) shim.closeDescriptor(fd);
+    throw listenError(wanted, error);
+  }
+}
+
+/** All sockets listen from now on. Throws ListenError. */
+export function startListening(shim: NativeShim, listener: Listener, sockets: ListenSockets): ListenSockets {
+  try {
+    for (const fd of sockets.fds) shim.listen(fd, listener.tcp_backlog_size ?? largestBacklog());
+    const mode = listener.address?.pipe?.mode;
+    if (mode !== undefined && mode > 0) chmodSync(sockets.address.path, mode);
+    return { ...sockets, isListening: true };
+  } catch (error) {
+    throw listenError(sockets.address, error);
+  }
+}
+
+/** What of its sockets only binding them anew could change, in one text. */
+export function socketTraits(listener: Listener): string {
+  const { freebind, transparent, v6Only } = socketOptions(listener, false);
+  return `${freebind},${transparent},${v6Only}`;
+}
+
+/** Sockets of workers have the port together, and the kernel spreads connections. */
+function sharesPort(listener: Listener, address: Address): boolean {
+  return address.kind !== AddressKind.Unix && (listener.enable_reuse_port ?? listener.reuse_port ?? true);
+}
+
+function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOptions {
+  return {
+    reusePort,
+    freebind: listener.freebind ?? false,
+    transparent: listener.transparent ?? false,
+    v6Only: !(listener.address?.socket_address?.ipv4_compat ?? false),
+  };
+}
+
+/** An address that cannot be had, and why. */
+export function listenError(address: Address, error: unknown): ListenError {
+  return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`);
+}
+
+/** The address that a listener or the admin interface is configured with. */
+export function listenAddress(config: AddressConfig | undefined): Address {
+  if (config?.pipe !== undefined) return { kind: AddressKind.Unix, ip: '', port: 0, path: config.pipe.path ?? '' };
+  const socket = config?.socket_address;
+  const address = ipAddress(socket?.address ?? '', socket?.port_value ?? 0);
+  if (address === undefined) {
+    throw new ListenError(`cannot listen on '${socket?.address}': it is not an IP address; use one, such as 0.0.0.0`);
+  }
+  return address;
+}
+
+function boundAddress(shim: NativeShim, fd: number, wanted: Address): Address {
+  if (wanted.kind === AddressKind.Unix) return wanted;
+  const raw = shim.boundAddress(fd);
+  return { ...wanted, port: decodeSockaddr(raw, 0, raw.length).port };
+}
+
+/** A socket file that a former process has left behind would keep the path. Any other file is not ours to remove. */
+function removeStaleSocket(path: string): void {
+  if (path.startsWith('@')) return;
+  try {
+    if (!lstatSync(path).isSocket()) throw new Error('a file that is no socket has this path');
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** What the kernel allows. */
+function largestBacklog(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) || 4096;
+  } catch {
+    return 4096;
+  }
+}
+
+function explain(error: unknown): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return 'the address is in use by another process';
+    case 'EACCES':
+      return 'permission denied (ports below 1024 need CAP_NET_BIND_SERVICE)';
+    case 'EADDRNOTAVAIL':
+      return 'this machine does not have the address (freebind: true binds it anyway)';
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}

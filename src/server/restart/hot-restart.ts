@@ -1,0 +1,258 @@
+// This process among those of its line of hot restarts: a child of the epoch before, a parent of the epoch after.
+
+import { messageOf } from '../../common/errors.js';
+import { type Credentials, loadShim, type NativeShim } from '../../io/shim.js';
+import { getLogger } from '../../log/logger.js';
+import { ChildEnd, type ChildHost } from '../../restart/child-end.js';
+import { type Joined, joinParent } from '../../restart/join-parent.js';
+import { MessageLink } from '../../restart/link.js';
+import { Meeting } from '../../restart/meeting.js';
+import type * as Messages from '../../restart/messages.js';
+import { type Offer, ParentEnd, type ParentHost } from '../../restart/parent-end.js';
+import { distrust, type TrustRules, trustRules } from '../../restart/trust.js';
+import { HOT_RESTART_VERSION } from '../../restart/version.js';
+import { InheritedSockets } from '../listeners/inherited-sockets.js';
+import { type EpochFacts, firstEpoch } from './epoch-facts.js';
+
+export interface HotRestartOptions {
+  readonly socketPath: string;
+  /** --socket-mode as a number. */
+  readonly socketMode: number;
+  /** Undefined: one that nobody uses (--use-dynamic-base-id). */
+  readonly baseId: number | undefined;
+  readonly epoch: number;
+  /** --skip-hot-restart-on-no-parent */
+  readonly isParentOptional: boolean;
+  /** Not with --skip-hot-restart-parent-stats. */
+  readonly takesParentStats: boolean;
+  readonly parentShutdownTimeS: number;
+  /** --hand-over-connections */
+  readonly handsOverConnections: boolean;
+}
+
+/** The server as its parent and its child see it. */
+export interface RestartedServer
+  extends Pick<ParentHost, 'exportStats' | 'handOverConnections' | 'empty'>,
+    Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
+  /** Its workers. */
+  readonly concurrency: number;
+  offer(): readonly Offer[];
+  /** A child process accepts with these sockets, and answers for admin. */
+  handOver(taken: ReadonlySet<number>): void;
+  /** Ends it with this exit status. */
+  end(status: number): void;
+}
+
+/** Datagrams that are no hello are logged once in this time. */
+const QUIET_MS = 10_000;
+
+const logger = getLogger('main');
+
+export class HotRestart {
+  readonly #options: HotRestartOptions;
+  readonly #shim: NativeShim;
+  readonly #meeting: Meeting;
+  readonly #trust: TrustRules;
+  #stage: ParentHost['stage'] = 'initializing';
+  #facts: EpochFacts;
+  #joined: Joined | undefined;
+  #child: ChildEnd | undefined;
+  #parent: ParentEnd | undefined;
+  #refusedAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  private constructor(options: HotRestartOptions, shim: NativeShim, meeting: Meeting) {
+    this.#options = options;
+    this.#shim = shim;
+    this.#meeting = meeting;
+    this.#trust = trustRules(options.socketPath.startsWith('@') ? undefined : options.socketMode);
+    this.#facts = firstEpoch(options.epoch);
+  }
+
+  /** Binds the names of this epoch. Throws BatonError when another process has them. */
+  static open(options: HotRestartOptions): HotRestart {
+    const { baseId } = options;
+    const shim = loadShim();
+    const meeting =
+      baseId === undefined ? Meeting.withUnusedBaseId(shim, options) : new Meeting(shim, { ...options, baseId });
+    // Needed as soon as the configuration is loaded, which other threads do.
+    if (options.epoch > 0) void import('../../restart/messages.js');
+    return new HotRestart(options, shim, meeting);
+  }
+
+  get baseId(): number {
+    return this.#meeting.options.baseId;
+  }
+
+  /** Which process of its line this is, as far as it is known. */
+  get facts(): EpochFacts {
+    return this.#facts;
+  }
+
+  /**
+   * Comes to the parent and takes its sockets. Rejects with BatonError when that fails, and when
+   * `signal` says that nobody wants it any more.
+   */
+  async join(signal: AbortSignal): Promise<EpochFacts> {
+    const { epoch, isParentOptional } = this.#options;
+    const messages = await import('../../restart/messages.js');
+    const [own, theirs] = this.#shim.socketPair();
+    let isClosed = false;
+    // With a copy here the end of the parent would not be noticed.
+    const closeTheirs = () => {
+      if (!isClosed) this.#shim.closeDescriptor(theirs);
+      isClosed = true;
+    };
+    try {
+      this.#joined = await joinParent(
+        {
+          sayHello: () => {
+            const hello = messages.encodeHello({ version: HOT_RESTART_VERSION, epoch });
+            if (!this.#meeting.sayHello(hello, theirs)) return false;
+            closeTheirs();
+            return true;
+          },
+          openLink: (events) => new MessageLink(this.#shim, own, childCodec(messages), events),
+          onProof: (listener) =>
+            this.#meeting.onProof((_bytes, fds, credentials) => {
+              this.#drop(fds);
+              listener(credentials);
+            }),
+          distrust: (credentials) => distrust(credentials, this.#trust),
+          closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
+        },
+        { epoch: epoch - 1, isParentOptional, signal },
+      );
+    } finally {
+      closeTheirs();
+    }
+    if (this.#joined !== undefined) this.#facts = factsOf(this.#joined, epoch, this.#shim);
+    return this.#facts;
+  }
+
+  /** From now on `server` has its parent, and may get a child. */
+  begin(server: RestartedServer): void {
+    if (this.#joined !== undefined) {
+      this.#child = new ChildEnd(this.#joined, {
+        parentLost: (why) => {
+          logger.critical(`the parent process has gone before this one was live (${why})`);
+          server.end(1);
+        },
+        importStats: (piece) => {
+          if (this.#options.takesParentStats) server.importStats(piece);
+        },
+        connectionWorkers: this.#options.handsOverConnections ? server.concurrency : 0,
+        takeConnections: (channels) => server.takeConnections(channels),
+        closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
+        parentEnded: () => server.parentEnded(),
+      });
+    }
+    this.#parent = new ParentEnd(this.#parentHost(server));
+    this.#meeting.onHello((bytes, fds, credentials) => void this.#hear(bytes, fds, credentials));
+  }
+
+  /** The server accepts, and answers for admin: the parent stops to. */
+  live(): void {
+    if (this.#stage !== 'initializing') return;
+    this.#stage = 'live';
+    const { parentSockets } = this.#facts;
+    parentSockets?.closeRest();
+    this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
+  }
+
+  /** Resolves when what the parent has counted is here, or it takes too long. */
+  async refreshStats(): Promise<void> {
+    if (this.#options.takesParentStats) await this.#child?.refreshStats();
+  }
+
+  /** The server begins to end, and its parent with it. */
+  ending(): void {
+    this.#stage = 'ending';
+    this.#child?.close();
+  }
+
+  /** The server has ended: its child is told what was counted last, and the names are free. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stage = 'ending';
+    await this.#parent?.finish();
+    if (this.#child === undefined) this.#joined?.link.close();
+    this.#meeting.close();
+  }
+
+  #parentHost(server: RestartedServer): ParentHost {
+    const stage = () => this.#stage;
+    return {
+      epoch: this.#options.epoch,
+      get stage() {
+        return stage();
+      },
+      firstStartedMs: this.#facts.firstStartedMs,
+      generation: this.#facts.generation,
+      parentShutdownTimeS: this.#options.parentShutdownTimeS,
+      offer: () => server.offer(),
+      replaced: (taken) => {
+        logger.warning('shutting down admin due to child startup');
+        this.#child?.terminate();
+        logger.info('closing and draining listeners');
+        server.handOver(taken);
+      },
+      handOverConnections: (workers) => (this.#options.handsOverConnections ? server.handOverConnections(workers) : []),
+      empty: () => server.empty(),
+      closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
+      exportStats: () => server.exportStats(),
+      end: () => server.end(0),
+    };
+  }
+
+  /** Somebody has sent a datagram to this process as a parent. */
+  async #hear(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): Promise<void> {
+    const reason = distrust(credentials, this.#trust);
+    const [fd, ...others] = fds;
+    this.#drop(others);
+    if (reason !== undefined || fd === undefined) {
+      if (fd !== undefined) this.#drop([fd]);
+      return this.#dropped(reason ?? 'it brings no link');
+    }
+    const messages = await import('../../restart/messages.js');
+    let hello: Messages.Hello;
+    try {
+      hello = messages.decodeHello(bytes);
+      // The child believes what comes on the link when it knows who has the other end.
+      this.#meeting.prove();
+    } catch (error) {
+      this.#drop([fd]);
+      return this.#dropped(messageOf(error));
+    }
+    this.#parent!.greet(hello, (events) => new MessageLink(this.#shim, fd, parentCodec(messages), events));
+  }
+
+  #dropped(why: string): void {
+    const now = performance.now();
+    if (now - this.#refusedAt < QUIET_MS) return;
+    this.#refusedAt = now;
+    logger.warning(`a message to the hot restart socket is dropped: ${why}`);
+  }
+
+  #drop(fds: readonly number[]): void {
+    for (const fd of fds) this.#shim.closeDescriptor(fd);
+  }
+}
+
+function factsOf(joined: Joined, epoch: number, shim: NativeShim): EpochFacts {
+  return {
+    number: epoch,
+    generation: joined.generation + 1,
+    firstStartedMs: joined.firstStartedMs,
+    parentSockets: new InheritedSockets(shim, joined.sockets),
+  };
+}
+
+function childCodec({ encodeToParent, decodeToChild }: typeof Messages) {
+  return { encode: encodeToParent, decode: decodeToChild };
+}
+
+function parentCodec({ encodeToChild, decodeToParent }: typeof Messages) {
+  return { encode: encodeToChild, decode: decodeToParent };
+}

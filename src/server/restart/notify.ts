@@ -1,0 +1,66 @@
+// What the process that has started this one hears of it, if it listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
+
+import { messageOf } from '../../common/errors.js';
+import { notifyAddress, watchdogIntervalMs } from '../../io/notify-address.js';
+import type { NativeMessageSocket, NativeShim } from '../../io/shim.js';
+import { getLogger } from '../../log/logger.js';
+
+const logger = getLogger('main');
+
+/** Messages are small and few, and the receiver reads at once: what it has no room for is lost, but for the next one. */
+export class Notifier {
+  readonly #socket: NativeMessageSocket;
+  readonly #address: Uint8Array;
+  readonly #signsOfLife: NodeJS.Timeout | undefined;
+
+  private constructor(shim: NativeShim, address: Uint8Array, intervalMs: number | undefined) {
+    this.#address = address;
+    this.#socket = shim.watchMessages(shim.openMeetingSocket(UNNAMED), {
+      onMessage: (_bytes, fds) => fds.forEach(shim.closeDescriptor),
+      onWritable() {},
+      onEnd: (errno) => logger.warning(`the socket to NOTIFY_SOCKET ended with errno ${errno}`),
+    });
+    // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
+    if (intervalMs !== undefined) this.#signsOfLife = setInterval(() => this.#say('WATCHDOG=1'), intervalMs / 2);
+  }
+
+  /** Undefined when nobody listens. Says something at once: so the wrapper knows that it will be told when this is live. */
+  static open(shim: NativeShim, env: NodeJS.ProcessEnv): Notifier | undefined {
+    try {
+      const address = notifyAddress(env);
+      if (address === undefined) return undefined;
+      const notifier = new Notifier(shim, address, watchdogIntervalMs(env));
+      notifier.#say('STATUS=initializing');
+      return notifier;
+    } catch (error) {
+      logger.warning(`nobody can be told that this server is live: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** It serves, and what it has taken over from is no longer needed. */
+  live(): void {
+    this.#say('READY=1\nSTATUS=live');
+  }
+
+  /** It will leave, after `what`. */
+  stopping(what: 'draining' | 'shutting down'): void {
+    this.#say(`STOPPING=1\nSTATUS=${what}`);
+  }
+
+  close(): void {
+    clearInterval(this.#signsOfLife);
+    this.#socket.close();
+  }
+
+  #say(message: string): void {
+    try {
+      this.#socket.sendTo(this.#address, Buffer.from(message), []);
+    } catch (error) {
+      logger.warning(`cannot say '${message.replaceAll('\n', ' ')}' on NOTIFY_SOCKET: ${messageOf(error)}`);
+    }
+  }
+}
+
+/** The kernel finds a free abstract name for an address without one: AF_UNIX alone, in the machine's byte order. */
+const UNNAMED = new Uint8Array(Uint16Array.of(1).buffer);

@@ -1,0 +1,101 @@
+// The stats of the process itself, brought up to date before anybody reads them.
+
+import type { LoadCounts } from '../../config/load/load.js';
+import { DnsStats } from '../../stats/layouts/filesystem.js';
+import { RuntimeStats } from '../../stats/layouts/runtime.js';
+import { ServerStats } from '../../stats/layouts/server.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { DnsCounters } from '../../upstream/dns/resolver.js';
+import { type EpochFacts, uptimeOfAllEpochs } from '../restart/epoch-facts.js';
+import type { ServerState } from '../state.js';
+
+/** What a process takes: its parent's is shown with its own. */
+export interface ProcessHoldings {
+  readonly memoryAllocated: number;
+  readonly connections: number;
+}
+
+export const NO_HOLDINGS: ProcessHoldings = { memoryAllocated: 0, connections: 0 };
+
+export class ProcessStats {
+  readonly #store: StatsStore;
+  readonly #epoch: EpochFacts;
+  readonly #server: Scope;
+  readonly #dns: Scope;
+  readonly #runtime: Scope;
+  readonly #seen: DnsCounters = {
+    resolve_total: 0,
+    not_found: 0,
+    timeouts: 0,
+    get_addr_failure: 0,
+    pending_resolutions: 0,
+  };
+
+  constructor(store: StatsStore, concurrency: number, revision: string, epoch: EpochFacts) {
+    this.#store = store;
+    this.#epoch = epoch;
+    this.#server = store.scope(store.addScope('server.', ServerStats));
+    this.#dns = store.scope(store.addScope('dns.cares.', DnsStats));
+    this.#runtime = store.scope(store.addScope('runtime.', RuntimeStats));
+    const { at } = ServerStats;
+    this.#server.set(at.concurrency, concurrency);
+    this.#server.set(at.version, Number.parseInt(revision.slice(0, 6), 16) || 0);
+    this.#server.set(at.live, 1);
+    this.#server.set(at.hot_restart_epoch, epoch.number);
+    this.#server.set(at.hot_restart_generation, epoch.generation);
+    // No certificate is loaded that could expire.
+    this.#server.set(at.days_until_first_cert_expiring, MAX_UINT32);
+    this.#server.set(at['compilation_settings.fips_mode'], 0);
+  }
+
+  /** `parent`: what the parent process still holds. */
+  update(state: ServerState, connections: number, parent: ProcessHoldings, dns: DnsCounters): void {
+    const { at } = ServerStats;
+    const { rss, heapUsed, heapTotal } = process.memoryUsage();
+    const server = this.#server;
+    server.set(at.uptime, uptimeOfAllEpochs(this.#epoch));
+    server.set(at.state, state);
+    server.set(at.memory_allocated, heapUsed + parent.memoryAllocated);
+    server.set(at.memory_heap_size, heapTotal);
+    server.set(at.memory_physical_size, rss);
+    server.set(at.total_connections, connections + parent.connections);
+    server.set(at.parent_connections, parent.connections);
+    server.set(at.stats_recent_lookups, this.#store.recentLookups.total);
+    this.#updateDns(dns);
+  }
+
+  countConfiguration(counts: LoadCounts): void {
+    this.#server.add(ServerStats.at.static_unknown_fields, counts.unknownFields);
+    this.#server.add(ServerStats.at.wip_protos, counts.unfinishedUses);
+    const { at } = RuntimeStats;
+    this.#runtime.add(at.deprecated_feature_use, counts.deprecatedUses);
+    this.#runtime.set(at.deprecated_feature_seen_since_process_start, counts.deprecatedUses);
+  }
+
+  /** server.live: whether health checks pass. */
+  setLive(isLive: boolean): void {
+    this.#server.set(ServerStats.at.live, isLive ? 1 : 0);
+  }
+
+  countDroppedFlush(): void {
+    this.#server.increment(ServerStats.at.dropped_stat_flushes);
+  }
+
+  recordInitialization(milliseconds: number): void {
+    this.#server.record(ServerStats.at.initialization_time_ms, milliseconds);
+  }
+
+  #updateDns(counters: DnsCounters): void {
+    const { at } = DnsStats;
+    const seen = this.#seen;
+    this.#dns.add(at.resolve_total, counters.resolve_total - seen.resolve_total);
+    this.#dns.add(at.not_found, counters.not_found - seen.not_found);
+    this.#dns.add(at.timeouts, counters.timeouts - seen.timeouts);
+    this.#dns.add(at.get_addr_failure, counters.get_addr_failure - seen.get_addr_failure);
+    this.#dns.set(at.pending_resolutions, counters.pending_resolutions);
+    Object.assign(seen, counters);
+  }
+}
+
+const MAX_UINT32 = 2 ** 32 - 1;

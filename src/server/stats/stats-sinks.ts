@@ -1,0 +1,116 @@
+// The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
+
+import { messageOf } from '../../common/errors.js';
+import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
+import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
+import { getLogger } from '../../log/logger.js';
+import { type CounterCredit, CounterLatches } from '../../stats/flush/counter-latches.js';
+import { FlushedStats } from '../../stats/flush/flushed-stats.js';
+import type { StatsSink } from '../../stats/flush/sink.js';
+import type { Section } from '../../stats/read/section.js';
+import type { StatsStore } from '../../stats/store.js';
+
+const logger = getLogger('stats');
+
+/** How long the flush may keep the thread. */
+const SLICE_MS = 3;
+/** How long sinks may take to send what is on its way when the server ends. */
+const CLOSE_MS = 1000;
+
+interface NamedSink {
+  readonly name: string;
+  readonly sink: StatsSink;
+  /** The last flush failed: said once. */
+  failure: string;
+}
+
+export class StatsSinks {
+  readonly #sinks: readonly NamedSink[];
+  readonly #latches = new CounterLatches();
+  readonly #credits: CounterCredit[] = [];
+  readonly #startMs = Date.now();
+  #previousMs = this.#startMs;
+
+  constructor(sinks: readonly { readonly name: string; readonly sink: StatsSink }[]) {
+    this.#sinks = sinks.map((sink) => ({ ...sink, failure: '' }));
+  }
+
+  /** Rejects when a sink cannot be created. */
+  static async create(
+    configs: readonly StatsSinkConfig[],
+    extensions: ExtensionFinder,
+    context: PrimaryContext,
+  ): Promise<StatsSinks> {
+    const sinks = configs.map(async ({ name = '', typed_config: config }) => {
+      const extension = extensions.statsSink(config!);
+      return { name: name || extension.name, sink: await extension.createOnPrimary(config, context) };
+    });
+    return new StatsSinks(await Promise.all(sinks));
+  }
+
+  /** Gives the sinks what was counted since the last call; the histograms of the interval have been merged. */
+  async flush(store: StatsStore): Promise<void> {
+    if (this.#sinks.length === 0) return;
+    const reader = store.reader();
+    const { sections } = reader;
+    await inSlices(this.#latches.latch(reader, sections, this.#credits.splice(0)));
+    const nowMs = Date.now();
+    const times = { startMs: this.#startMs, previousMs: this.#previousMs, nowMs };
+    this.#previousMs = nowMs;
+    const stats = new FlushedStats(reader, sections, this.#latches, times);
+    for (const sink of this.#sinks) await this.#flushOne(sink, stats);
+  }
+
+  /**
+   * How much of what a counter has counted since the process began the sinks have been given; undefined without sinks, when
+   * nobody waits for any of it.
+   */
+  given(section: Section, index: number): number | undefined {
+    return this.#sinks.length === 0 ? undefined : this.#latches.value(section, index);
+  }
+
+  /** So much of the counter of that full name was given to the sinks of a parent process: the next flush leaves it out. */
+  credit(name: string, amount: number): void {
+    if (this.#sinks.length > 0) this.#credits.push({ name, amount });
+  }
+
+  async close(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    await Promise.race([Promise.all(this.#sinks.map((sink) => closeOne(sink))), timeout]);
+    clearTimeout(timer);
+  }
+
+  async #flushOne(sink: NamedSink, stats: FlushedStats): Promise<void> {
+    let failure = '';
+    try {
+      await inSlices(sink.sink.flush(stats));
+    } catch (error) {
+      failure = messageOf(error);
+    }
+    if (failure === sink.failure) return;
+    sink.failure = failure;
+    if (failure === '') logger.info(`stats sink '${sink.name}' works again`);
+    else logger.error(`stats sink '${sink.name}' has lost a part of a flush: ${failure}`);
+  }
+}
+
+async function closeOne({ name, sink }: NamedSink): Promise<void> {
+  try {
+    await sink.close();
+  } catch (error) {
+    logger.error(`stats sink '${name}' could not be closed: ${messageOf(error)}`);
+  }
+}
+
+/** Runs through the steps, with a turn of the loop for others whenever a slice is over. */
+async function inSlices(steps: Iterable<void>): Promise<void> {
+  let begun = performance.now();
+  for (const _ of steps) {
+    if (performance.now() - begun < SLICE_MS) continue;
+    await new Promise((resolve) => setImmediate(resolve));
+    begun = performance.now();
+  }
+}

@@ -1,0 +1,56 @@
+// How parts of extensions on the primary and on the workers talk: by the extension's name, with plain data.
+
+import type { PrimaryPort } from '../../extensions/factories.js';
+import type { ToWorker } from '../../worker/messages.js';
+
+export class PrimaryPorts {
+  readonly #workers: number;
+  readonly #broadcast: (message: ToWorker) => void;
+  readonly #ports = new Map<string, Port>();
+
+  constructor(workers: number, broadcast: (message: ToWorker) => void) {
+    this.#workers = workers;
+    this.#broadcast = broadcast;
+  }
+
+  /** The one of that name. */
+  port(name: string): PrimaryPort {
+    let port = this.#ports.get(name);
+    if (port === undefined) {
+      port = new Port(this.#workers, (state) => this.#broadcast({ kind: 'extension-state', name, state }));
+      this.#ports.set(name, port);
+    }
+    return port;
+  }
+
+  /** What workers that begin are told, by name. */
+  get states(): Readonly<Record<string, unknown>> {
+    return Object.fromEntries([...this.#ports].map(([name, { state }]) => [name, state]));
+  }
+
+  receive(worker: number, name: string, message: unknown): void {
+    this.#ports.get(name)?.onMessage?.(worker, message);
+  }
+
+  workerDied(worker: number): void {
+    for (const port of this.#ports.values()) port.onWorkerDeath?.(worker);
+  }
+}
+
+class Port implements PrimaryPort {
+  readonly workers: number;
+  onMessage: ((worker: number, message: unknown) => void) | undefined;
+  onWorkerDeath: ((worker: number) => void) | undefined;
+  state: unknown;
+  readonly #send: (state: unknown) => void;
+
+  constructor(workers: number, send: (state: unknown) => void) {
+    this.workers = workers;
+    this.#send = send;
+  }
+
+  publish(state: unknown): void {
+    this.state = state;
+    this.#send(state);
+  }
+}

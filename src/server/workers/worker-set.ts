@@ -1,0 +1,81 @@
+// All workers as the primary sees them: started together, told things together, ended together.
+
+import type { MessagePort } from 'node:worker_threads';
+import { noteLoggerFiles } from '../../log/logger.js';
+import type { ToWorker, WorkerStart } from '../../worker/messages.js';
+import { WorkerThread } from './worker-thread.js';
+
+/** How long workers get to end before their threads are ended by force. */
+const WORKER_END_MS = 3000;
+/** How often workers may die before all of them run: the start has failed then. */
+const DEATHS_AT_START = 5;
+
+export interface WorkerSetEvents {
+  /** Everything that the worker begins with, as it is now. */
+  startData(index: number): WorkerStart;
+  /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
+  applied(index: number, version: number): boolean;
+  /** It has sent something for the part of an extension on the primary. */
+  extension(index: number, name: string, message: unknown): void;
+  /** It is gone: its share of shared numbers is to be taken back. Another one takes its place. */
+  died(index: number): void;
+}
+
+export class WorkerSet {
+  readonly #count: number;
+  readonly #events: WorkerSetEvents;
+  readonly #workers: WorkerThread[] = [];
+
+  constructor(count: number, events: WorkerSetEvents) {
+    this.#count = count;
+    this.#events = events;
+  }
+
+  get isStarted(): boolean {
+    return this.#workers.length > 0;
+  }
+
+  /** Resolves when all workers run the latest snapshot. Rejects when one cannot use it, or they die again and again. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let deaths = 0;
+      for (let index = 0; index < this.#count; index++) {
+        const worker = new WorkerThread(index, {
+          startData: () => this.#events.startData(index),
+          applied: (version) => {
+            if (this.#events.applied(index, version)) resolve();
+          },
+          failed: (message) => reject(new Error(message)),
+          extension: (name, message) => this.#events.extension(index, name, message),
+          loggerFiles: noteLoggerFiles,
+          died: () => {
+            this.#events.died(index);
+            // A server that never becomes live is worse than none: whoever watches it starts another one.
+            if (++deaths === DEATHS_AT_START) reject(new Error(`workers have died ${deaths} times as they began`));
+          },
+        });
+        this.#workers.push(worker);
+      }
+      for (const worker of this.#workers) worker.start();
+    });
+  }
+
+  broadcast(message: ToWorker): void {
+    for (const worker of this.#workers) worker.send(message);
+  }
+
+  send(index: number, message: ToWorker): void {
+    this.#workers[index]?.send(message);
+  }
+
+  /** Asks all of them; one that does not answer is left out. */
+  async ask<T>(question: (reply: MessagePort) => ToWorker, timeoutMs?: number): Promise<T[]> {
+    const answers = await Promise.all(this.#workers.map((worker) => worker.ask<T>(question, timeoutMs)));
+    return answers.filter((answer) => answer !== undefined);
+  }
+
+  /** Resolves when all of them have ended. */
+  async end(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.end(WORKER_END_MS)));
+  }
+}

@@ -1,0 +1,125 @@
+// One worker as the primary sees it: a long-lived task in a thread of its own, started again whenever the thread dies.
+
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { messageOf } from '../../common/errors.js';
+import { getLogger, type LoggerFile } from '../../log/logger.js';
+import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
+
+const logger = getLogger('main');
+
+/** A worker that lives shorter than this is started again after a pause that grows, up to LONGEST_PAUSE_MS. */
+const SHORT_LIFE_MS = 5000;
+const LONGEST_PAUSE_MS = 1000;
+/** Time for the answer to a question: a thread answers between two turns of its loop. */
+const ANSWER_MS = 1000;
+
+export interface WorkerThreadEvents {
+  /** Everything that the thread needs to begin, as of now. */
+  startData(): WorkerStart;
+  /** It uses the snapshot of this version. */
+  applied(version: number): void;
+  /** It cannot use a snapshot; the one before it stays. */
+  failed(message: string): void;
+  /** It has sent something for the part of an extension on the primary. */
+  extension(name: string, message: unknown): void;
+  /** Files of the thread have a logger. */
+  loggerFiles(files: readonly LoggerFile[]): void;
+  /** The thread is gone without having been told to: its share of shared numbers is to be taken back. */
+  died(): void;
+}
+
+export class WorkerThread {
+  readonly index: number;
+  readonly #events: WorkerThreadEvents;
+  readonly #pool: Piscina;
+  #port: MessagePort | undefined;
+  #isEnding = false;
+  #deaths = 0;
+  #restart: NodeJS.Timeout | undefined;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(index: number, events: WorkerThreadEvents) {
+    this.index = index;
+    this.#events = events;
+    this.#pool = new Piscina({
+      filename: new URL('../../worker/worker.js', import.meta.url).href,
+      name: 'default',
+      minThreads: 1,
+      maxThreads: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // Waiting for tasks in Atomics.wait() would block the thread's event loop.
+      atomics: 'disabled',
+      recordTiming: false,
+    });
+  }
+
+  start(): void {
+    const { port1, port2 } = new MessageChannel();
+    const startedAt = performance.now();
+    this.#port = port1;
+    port1.on('message', (message: FromWorker) => this.#receive(message));
+    this.#ended = this.#pool.run({ start: this.#events.startData(), port: port2 }, { transferList: [port2] }).then(
+      () => port1.close(),
+      (error: unknown) => {
+        port1.close();
+        this.#died(error, performance.now() - startedAt);
+      },
+    );
+  }
+
+  send(message: ToWorker): void {
+    this.#port?.postMessage(message);
+  }
+
+  /** Asks the thread something; undefined when it has not answered in time, or has died. */
+  ask<T>(question: (reply: MessagePort) => ToWorker, timeoutMs = ANSWER_MS): Promise<T | undefined> {
+    const { port1, port2 } = new MessageChannel();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => port1.close(), timeoutMs);
+      port1.on('message', (answer: T) => resolve(answer));
+      port1.on('close', () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      });
+      if (this.#port === undefined) port1.close();
+      else this.#port.postMessage(question(port2), [port2]);
+    });
+  }
+
+  /** Tells the thread to end, and resolves when it has; after `timeoutMs` it is ended by force. */
+  async end(timeoutMs: number): Promise<void> {
+    this.#isEnding = true;
+    clearTimeout(this.#restart);
+    this.send({ kind: 'shut-down' });
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    await Promise.race([this.#ended, timeout]);
+    clearTimeout(timer);
+    await this.#pool.destroy();
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.kind) {
+      case 'applied':
+        return this.#events.applied(message.version);
+      case 'failed':
+        return this.#events.failed(message.message);
+      case 'extension':
+        return this.#events.extension(message.name, message.message);
+      case 'logger-files':
+        return this.#events.loggerFiles(message.files);
+    }
+  }
+
+  #died(error: unknown, livedMs: number): void {
+    if (this.#isEnding) return;
+    logger.critical(`worker ${this.index} died: ${messageOf(error)}; starting another one`);
+    this.#events.died();
+    this.#deaths = livedMs < SHORT_LIFE_MS ? this.#deaths + 1 : 0;
+    const pauseMs = this.#deaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** this.#deaths);
+    this.#restart = setTimeout(() => this.start(), pauseMs);
+  }
+}

@@ -1,0 +1,11 @@
+// Stats of connections that go from one process to the next.
+
+import { defineLayout } from '../layout.js';
+
+/** Scope `server.hand_over.`, with --hand-over-connections */
+export const HandOverStats = defineLayout({
+  connections_sent: 'counter',
+  connections_kept: 'counter',
+  connections_received: 'counter',
+  connections_refused: 'counter',
+});

@@ -1,0 +1,41 @@
+// Checks what the bootstrap says of stats beyond what the schema can tell.
+
+import { messageOf } from '../../common/errors.js';
+import { compileRegex } from '../../common/regex.js';
+import type { Report } from '../../config/extension.js';
+import type { Bootstrap, TagSpecifier } from '../../config/generated/api.js';
+import { isDefaultTag } from '../tags/default-rows.js';
+
+export function checkStatsConfig(bootstrap: Bootstrap, report: Report): void {
+  const { stats_config: config, stats_flush_interval: interval, stats_flush_on_admin: onAdmin } = bootstrap;
+  if (interval !== undefined && onAdmin !== undefined) {
+    report('stats_flush_on_admin', 'Only one of stats_flush_interval or stats_flush_on_admin should be set!');
+  }
+  config?.stats_tags?.forEach((tag, index) => {
+    checkTag(tag, `stats_config.stats_tags[${index}]`, report);
+  });
+  config?.histogram_bucket_settings?.forEach(({ buckets }, index) => {
+    buckets?.forEach((bound, number) => {
+      if (Number.isFinite(Number(bound))) return;
+      report(`stats_config.histogram_bucket_settings[${index}].buckets[${number}]`, 'a bucket needs a finite bound');
+    });
+  });
+}
+
+function checkTag(tag: TagSpecifier, path: string, report: Report): void {
+  const { tag_name: name = '', regex, fixed_value: fixed } = tag;
+  if (name === '') report(`${path}.tag_name`, 'tag_name cannot be empty');
+  else if (fixed !== undefined) return;
+  else if (regex === undefined || regex === '') {
+    if (isDefaultTag(name)) return;
+    report(`${path}.tag_name`, `No regex specified for tag specifier and no default regex for name: '${name}'`);
+  } else checkRegex(regex, `${path}.regex`, report);
+}
+
+function checkRegex(regex: string, path: string, report: Report): void {
+  try {
+    compileRegex(regex);
+  } catch (error) {
+    report(path, messageOf(error));
+  }
+}

@@ -1,0 +1,75 @@
+// Matchers of stat names: envoy.type.matcher.v3.StringMatcher, also asked of all names under a prefix at once.
+
+import { BatonError } from '../../common/errors.js';
+import { compileFullMatch } from '../../common/regex.js';
+import type { StringMatcher } from '../../config/generated/api.js';
+
+export interface NameMatcher {
+  matches(name: string): boolean;
+  /** Whether all names that begin so match, or none does; undefined when it depends on how they go on. */
+  matchesAll(prefix: string): boolean | undefined;
+}
+
+/** @throws BatonError CONFIG_INVALID or REGEX_INVALID */
+export function compileNameMatcher(matcher: StringMatcher): NameMatcher {
+  const { exact, prefix, suffix, contains, safe_regex: regex, ignore_case: ignoresCase = false } = matcher;
+  const fold = ignoresCase ? lowerAscii : (text: string) => text;
+  if (exact !== undefined) {
+    const wanted = fold(exact);
+    return {
+      matches: (name) => fold(name) === wanted,
+      matchesAll: (start) => (wanted.startsWith(fold(start)) ? undefined : false),
+    };
+  }
+  if (prefix !== undefined) {
+    const wanted = fold(prefix);
+    return {
+      matches: (name) => fold(name).startsWith(wanted),
+      matchesAll: (start) =>
+        fold(start).startsWith(wanted) ? true : wanted.startsWith(fold(start)) ? undefined : false,
+    };
+  }
+  if (suffix !== undefined) {
+    const wanted = fold(suffix);
+    return { matches: (name) => fold(name).endsWith(wanted), matchesAll: () => undefined };
+  }
+  if (contains !== undefined) {
+    const wanted = fold(contains);
+    return {
+      matches: (name) => fold(name).includes(wanted),
+      matchesAll: (start) => (fold(start).includes(wanted) ? true : undefined),
+    };
+  }
+  if (regex !== undefined) {
+    const compiled = compileFullMatch(regex.regex ?? '');
+    return { matches: (name) => compiled.test(name), matchesAll: () => undefined };
+  }
+  throw new BatonError('CONFIG_INVALID', 'a string matcher needs exact, prefix, suffix, contains or safe_regex');
+}
+
+/** Matches what any of them matches. */
+export function anyOf(matchers: readonly NameMatcher[]): NameMatcher {
+  return {
+    matches: (name) => matchers.some((matcher) => matcher.matches(name)),
+    matchesAll: (prefix) => {
+      const answers = matchers.map((matcher) => matcher.matchesAll(prefix));
+      if (answers.includes(true)) return true;
+      return answers.includes(undefined) ? undefined : false;
+    },
+  };
+}
+
+/** Matches what the other does not. */
+export function noneOf(matcher: NameMatcher): NameMatcher {
+  return {
+    matches: (name) => !matcher.matches(name),
+    matchesAll: (prefix) => {
+      const answer = matcher.matchesAll(prefix);
+      return answer === undefined ? undefined : !answer;
+    },
+  };
+}
+
+function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}

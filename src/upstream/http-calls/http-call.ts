@@ -1,0 +1,299 @@
+// One HTTP/1.1 request of the thread's own to a host of a cluster, and its answer: pools, load balancing, timeouts, circuit
+// breakers and stats are those of the cluster, as for requests that are forwarded.
+
+import { errorName } from '../../common/errno.js';
+import { headerKey } from '../../common/header-names.js';
+import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec.js';
+import { h1Shared } from '../../http/h1/shared.js';
+import type { HeaderBlock } from '../../http/headers/header-block.js';
+import { Timer } from '../../io/timing-wheel.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import type { Cluster } from '../cluster.js';
+import type { Host } from '../host.js';
+import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
+import { Priority } from '../limits.js';
+import { HostWord } from '../shared-words.js';
+import type { UpstreamThread } from '../upstream-thread.js';
+
+/** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */
+const PIECE = 16 * 1024;
+const PIECES_PER_TURN = 8;
+/** A longer answer is refused. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+export interface HttpCallRequest {
+  /** Writes method, path and fields; content-length is added. */
+  writeHead(head: HeaderBlock): void;
+  /** In one or several pieces, none of them empty. */
+  readonly body: readonly Uint8Array[];
+  /** From the start of the call to the end of the answer. */
+  readonly timeoutMs: number;
+}
+
+export interface HttpCallAnswer {
+  readonly status: number;
+  /** Empty when there is none. */
+  readonly contentType: string;
+  readonly body: Buffer;
+}
+
+/** Exactly one of them is called, once: perhaps before HttpCall.start() returns, never after cancel(). */
+export interface HttpCallEvents {
+  onAnswer(answer: HttpCallAnswer): void;
+  /** There is no whole answer; `reason` as a log says it. */
+  onFailure(reason: string): void;
+}
+
+const enum State {
+  Pending = 0,
+  Running = 1,
+  Over = 2,
+}
+
+export class HttpCall implements PoolRequest {
+  pendingPrev: PoolRequest | undefined = undefined;
+  pendingNext: PoolRequest | undefined = undefined;
+  readonly #begin: () => UpstreamThread;
+  readonly #cluster: Cluster;
+  readonly #host: Host;
+  readonly #pool: HttpPool;
+  readonly #request: HttpCallRequest;
+  readonly #events: HttpCallEvents;
+  readonly #timer = new Timer<HttpCall>(this, onTimeout);
+  readonly #startMs: number;
+  #encoder: RequestEncoder | undefined;
+  #state: State = State.Pending;
+  #isBlocked = false;
+  /** The rest of the body goes on in a turn to come. */
+  #isScheduled = false;
+  /** Where the next piece of the body begins. */
+  #chunk = 0;
+  #at = 0;
+  #status = 0;
+  #contentType = '';
+  readonly #answer: Buffer[] = [];
+  #answerBytes = 0;
+
+  /**
+   * Begins a call to a host of the cluster. `begin` starts a turn of the thread (PrimaryCalls.begin()). Undefined when no host
+   * may be called: the events have been told.
+   */
+  static start(
+    begin: () => UpstreamThread,
+    cluster: Cluster | undefined,
+    request: HttpCallRequest,
+    events: HttpCallEvents,
+  ): HttpCall | undefined {
+    const thread = begin();
+    if (cluster?.maintenance.isHit(thread.random)) {
+      cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
+      events.onFailure('the cluster is in maintenance mode');
+      return undefined;
+    }
+    const host = cluster?.pickHost();
+    if (cluster === undefined || host === undefined) {
+      events.onFailure('the cluster has no host');
+      return undefined;
+    }
+    const call = new HttpCall(begin, cluster, host, request, events);
+    call.#start();
+    return call;
+  }
+
+  private constructor(
+    begin: () => UpstreamThread,
+    cluster: Cluster,
+    host: Host,
+    request: HttpCallRequest,
+    events: HttpCallEvents,
+  ) {
+    this.#begin = begin;
+    this.#cluster = cluster;
+    this.#host = host;
+    this.#pool = cluster.pool(host, Priority.Default);
+    this.#request = request;
+    this.#events = events;
+    this.#startMs = cluster.thread.clock.monotonicMs;
+  }
+
+  /** Gives the call up; its events are told nothing. */
+  cancel(): void {
+    this.#begin();
+    this.#abort();
+  }
+
+  /** The answer has not come in time. */
+  timedOut(): void {
+    if (this.#state === State.Over) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
+    if (this.#state === State.Running) this.#host.stats.increment(HostStats.at.rq_timeout);
+    this.#abort();
+    this.#events.onFailure('it does not answer in time');
+  }
+
+  // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onPoolReady(encoder: RequestEncoder): void {
+    const { stats } = this.#host;
+    this.#state = State.Running;
+    this.#encoder = encoder;
+    stats.increment(HostStats.at.rq_total);
+    stats.increment(HostStats.at.rq_active);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
+    if (this.#cluster.countsActiveRequests) {
+      this.#cluster.thread.words.acquire(this.#host.block + HostWord.ActiveRequests);
+    }
+    this.#sendHead(encoder);
+    this.#sendBody();
+  }
+
+  onPoolFailure(reason: PoolFailure, errno: number): void {
+    this.#over();
+    this.#events.onFailure(poolFailureText(reason, errno));
+  }
+
+  // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onInformational(): void {}
+
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    const { status } = headers;
+    this.#status = status;
+    this.#contentType = headers.get(CONTENT_TYPE) ?? '';
+    this.#host.stats.increment(status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
+    this.#cluster.responses.countResponse(status, true);
+    if (endStream) this.#answered();
+  }
+
+  onData(offset: number, length: number, endStream: boolean): void {
+    this.#answerBytes += length;
+    if (this.#answerBytes > MAX_ANSWER_BYTES) {
+      this.#abort();
+      return this.#events.onFailure(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    }
+    if (length > 0) {
+      this.#answer.push(Buffer.from(this.#cluster.thread.memory.bytes.subarray(offset, offset + length)));
+    }
+    if (endStream) this.#answered();
+  }
+
+  onTrailers(): void {
+    this.#answered();
+  }
+
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    this.#host.stats.increment(HostStats.at.rq_error);
+    this.#over();
+    const text = error === undefined ? '' : ` (${error.detail})`;
+    this.#events.onFailure(
+      reason === ResetReason.ProtocolError
+        ? `its answer is no HTTP/1.1${text}`
+        : 'it has closed the connection without an answer',
+    );
+  }
+
+  onWriteBlocked(): void {
+    this.#isBlocked = true;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+  }
+
+  onWriteDrained(): void {
+    this.#isBlocked = false;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+    this.#sendBody();
+  }
+
+  // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #start(): void {
+    this.#cluster.thread.wheel.schedule(this.#timer, this.#request.timeoutMs);
+    this.#pool.start(this);
+  }
+
+  #sendHead(encoder: RequestEncoder): void {
+    const { blocks } = h1Shared(this.#cluster.thread.memory);
+    const head = blocks.take();
+    this.#request.writeHead(head);
+    const length = this.#request.body.reduce((sum, chunk) => sum + chunk.length, 0);
+    head.set(CONTENT_LENGTH, String(length));
+    encoder.headers(head, length === 0);
+    head.drop();
+  }
+
+  #sendBody(): void {
+    const { body } = this.#request;
+    if (this.#isScheduled) return;
+    for (let sent = 0; this.#state === State.Running && !this.#isBlocked && this.#chunk < body.length; sent++) {
+      if (sent === PIECES_PER_TURN) return this.#sendBodyLater();
+      this.#sendPiece(body[this.#chunk]!, this.#chunk === body.length - 1);
+    }
+  }
+
+  #sendBodyLater(): void {
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#begin();
+      this.#sendBody();
+    });
+  }
+
+  #sendPiece(chunk: Uint8Array, isLastChunk: boolean): void {
+    const { memory } = this.#cluster.thread;
+    const piece = chunk.subarray(this.#at, this.#at + PIECE);
+    const offset = memory.scratch(piece.length);
+    memory.bytes.set(piece, offset);
+    this.#at += piece.length;
+    const endsChunk = this.#at === chunk.length;
+    if (endsChunk) {
+      this.#chunk++;
+      this.#at = 0;
+    }
+    this.#encoder!.data(offset, piece.length, isLastChunk && endsChunk);
+  }
+
+  #answered(): void {
+    this.#cluster.responses.recordTime(Math.floor(this.#cluster.thread.clock.monotonicMs - this.#startMs), true);
+    // A host may answer before it has the whole body: the rest of it is of no use then.
+    if (this.#chunk < this.#request.body.length) this.#abort();
+    else this.#over();
+    const answer = { status: this.#status, contentType: this.#contentType, body: Buffer.concat(this.#answer) };
+    this.#events.onAnswer(answer);
+  }
+
+  #abort(): void {
+    const state = this.#state;
+    const encoder = this.#encoder;
+    this.#over();
+    if (state === State.Pending) return this.#pool.cancel(this);
+    if (state === State.Over) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
+    encoder!.reset(ResetReason.LocalReset);
+  }
+
+  #over(): void {
+    const state = this.#state;
+    const { words, wheel } = this.#cluster.thread;
+    this.#state = State.Over;
+    this.#encoder = undefined;
+    wheel.cancel(this.#timer);
+    if (state !== State.Running) return;
+    this.#host.stats.decrement(HostStats.at.rq_active);
+    this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
+    if (this.#cluster.countsActiveRequests) words.release(this.#host.block + HostWord.ActiveRequests);
+  }
+}
+
+function onTimeout(call: HttpCall): void {
+  call.timedOut();
+}
+
+function poolFailureText(reason: PoolFailure, errno: number): string {
+  if (reason === PoolFailure.Overflow) return "the cluster's circuit breaker is open";
+  return reason === PoolFailure.ConnectTimeout ? 'the connect timeout is over' : errorName(errno);
+}
+
+const CONTENT_LENGTH = headerKey('content-length');
+const CONTENT_TYPE = headerKey('content-type');

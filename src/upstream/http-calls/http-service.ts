@@ -1,0 +1,85 @@
+// A service that is called by HTTP (envoy.config.core.v3.HttpService): POST requests to its URI by way of its cluster, with
+// its headers and its timeout.
+
+import { durationMs } from '../../common/duration.js';
+import { headerKey } from '../../common/header-names.js';
+import type { HttpService as HttpServiceConfig } from '../../config/generated/api.js';
+import { type HeaderBlock, Method } from '../../http/headers/header-block.js';
+import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
+import type { ClusterReference } from '../cluster-manager.js';
+import type { UpstreamThread } from '../upstream-thread.js';
+import { HttpCall, type HttpCallEvents } from './http-call.js';
+import { type HttpTarget, httpTarget } from './http-uri.js';
+
+/** The connections of the thread that calls; the primary's are PrimaryCalls. */
+export interface CallingThread {
+  begin(): UpstreamThread;
+  reference(cluster: string): ClusterReference;
+}
+
+export class HttpService {
+  readonly #thread: CallingThread;
+  readonly #reference: ClusterReference;
+  readonly #target: HttpTarget;
+  readonly #timeoutMs: number;
+  readonly #headers: HeaderMutations | undefined;
+  /** Calls without an answer. */
+  readonly #calls = new Set<HttpCall>();
+
+  /** `config` as checkHttpService() accepts it. */
+  constructor(config: HttpServiceConfig, thread: CallingThread) {
+    const { uri, cluster, timeout } = config.http_uri!;
+    const toAdd = config.request_headers_to_add;
+    const where = 'http_service.request_headers';
+    this.#thread = thread;
+    this.#reference = thread.reference(cluster!);
+    this.#target = httpTarget(uri!) as HttpTarget;
+    this.#timeoutMs = durationMs(timeout!);
+    this.#headers = compileHeaderMutations([{ toRemove: undefined, toAdd, where, isLiteral: true }]);
+  }
+
+  /** Sends a body, in one or several pieces of which none is empty. One of the events is called, once, unless it is closed. */
+  post(contentType: string, body: readonly Uint8Array[], events: HttpCallEvents): void {
+    const over = () => {
+      if (call !== undefined) this.#calls.delete(call);
+      isOver = true;
+    };
+    const request = {
+      writeHead: (head: HeaderBlock) => this.#writeHead(head, contentType),
+      body,
+      timeoutMs: this.#timeoutMs,
+    };
+    let isOver = false;
+    let call: HttpCall | undefined;
+    call = HttpCall.start(() => this.#thread.begin(), this.#reference.current, request, {
+      onAnswer: (answer) => {
+        over();
+        events.onAnswer(answer);
+      },
+      onFailure: (reason) => {
+        over();
+        events.onFailure(reason);
+      },
+    });
+    if (call !== undefined && !isOver) this.#calls.add(call);
+  }
+
+  /** Gives up calls that wait for their answer. */
+  close(): void {
+    for (const call of this.#calls) call.cancel();
+    this.#calls.clear();
+  }
+
+  #writeHead(head: HeaderBlock, contentType: string): void {
+    head.setMethod(Method.Post, 'POST');
+    head.setPath(this.#target.path);
+    head.add(HOST, this.#target.host);
+    head.add(USER_AGENT, 'baton');
+    head.add(CONTENT_TYPE, contentType);
+    this.#headers?.apply(head, undefined);
+  }
+}
+
+const HOST = headerKey('host');
+const USER_AGENT = headerKey('user-agent');
+const CONTENT_TYPE = headerKey('content-type');

@@ -1,0 +1,237 @@
+// A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
+
+import { errorName } from '../common/errno.js';
+import { addressText, decodeSockaddr } from '../io/address.js';
+import type { BufferedBytes } from '../io/buffered-bytes.js';
+import { Timer } from '../io/timing-wheel.js';
+import type { ConnectionHandler } from '../io/transport.js';
+import { getLogger } from '../log/logger.js';
+import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
+import { countBindError } from './bind-errors.js';
+import type { Cluster } from './cluster.js';
+import type { Host } from './host.js';
+import { LimitKind, Priority } from './limits.js';
+
+const logger = getLogger('upstream');
+
+/** How long the host may take nothing of the bytes that are pending when the connection is closed. */
+const FLUSH_MS = 5000;
+
+/** Who gets what comes from the host. */
+export interface UpstreamSocketEvents {
+  upstreamConnected(): void;
+  /** `reason` is empty when the connect timed out. */
+  upstreamConnectFailed(reason: string, isTimeout: boolean): void;
+  upstreamData(offset: number, length: number): void;
+  upstreamEnded(): void;
+  upstreamReset(): void;
+  /** The host takes less than comes, and again more. */
+  upstreamBlocked(): void;
+  upstreamDrained(): void;
+  upstreamFault(): void;
+}
+
+export class UpstreamSocket implements ConnectionHandler {
+  readonly #events: UpstreamSocketEvents;
+  readonly #cluster: Cluster;
+  readonly #host: Host;
+  readonly #timer: Timer<UpstreamSocket>;
+  readonly #startMs: number;
+  #id = -1;
+  #isConnected = false;
+  #isClosed = false;
+
+  /** Begins to connect; undefined when the cluster's circuit breaker for connections is open. */
+  static connect(events: UpstreamSocketEvents, cluster: Cluster, host: Host): UpstreamSocket | undefined {
+    if (!cluster.limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
+      cluster.stats.increment(ClusterStats.at.upstream_cx_overflow);
+      return undefined;
+    }
+    return new UpstreamSocket(events, cluster, host);
+  }
+
+  /** Goes on with a frozen connection that another process has made; `startMs` is when that began (monotonic). */
+  static takeOver(
+    events: UpstreamSocketEvents,
+    cluster: Cluster,
+    host: Host,
+    id: number,
+    startMs: number,
+  ): UpstreamSocket {
+    // It is there: no breaker could make it come later.
+    cluster.limits.acquire(LimitKind.Connections, Priority.Default);
+    return new UpstreamSocket(events, cluster, host, { id, startMs });
+  }
+
+  private constructor(
+    events: UpstreamSocketEvents,
+    cluster: Cluster,
+    host: Host,
+    former?: { readonly id: number; readonly startMs: number },
+  ) {
+    const { thread } = cluster;
+    this.#events = events;
+    this.#cluster = cluster;
+    this.#host = host;
+    this.#timer = new Timer<UpstreamSocket>(this, onTimer);
+    this.#startMs = former?.startMs ?? thread.clock.monotonicMs;
+    cluster.stats.increment(ClusterStats.at.upstream_cx_active);
+    host.stats.increment(HostStats.at.cx_active);
+    if (former !== undefined) {
+      this.#isConnected = true;
+      this.#id = former.id;
+      thread.transport.setHandler(former.id, this);
+      return;
+    }
+    cluster.stats.increment(ClusterStats.at.upstream_cx_total);
+    host.stats.increment(HostStats.at.cx_total);
+    this.#id = thread.transport.connect(host.sockaddr, cluster.spec.sourceAddress, cluster.bufferLimits, this);
+    thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
+  }
+
+  /** Undefined while it connects, and when it is closed. */
+  get connectedId(): number | undefined {
+    return this.#isConnected && !this.#isClosed ? this.#id : undefined;
+  }
+
+  get startMs(): number {
+    return this.#startMs;
+  }
+
+  /** It was frozen, and is another process's now. */
+  leave(): void {
+    this.#cluster.thread.transport.letGo(this.#id);
+    this.#gone();
+  }
+
+  localText(): string {
+    const raw = this.#cluster.thread.transport.localAddress(this.#id);
+    return addressText(decodeSockaddr(raw, 0, raw.length));
+  }
+
+  send(offset: number, length: number): void {
+    this.#cluster.stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
+    this.#cluster.thread.transport.send(this.#id, offset, length);
+  }
+  /** Bytes that were sent and that the kernel has not taken yet. */
+  get pendingBytes(): number {
+    return this.#isClosed ? 0 : this.#cluster.thread.transport.pendingBytes(this.#id);
+  }
+
+  addBuffered(sums: BufferedBytes): void {
+    const { at } = ClusterStats;
+    const { stats } = this.#cluster;
+    sums.add(stats, at.upstream_cx_rx_bytes_buffered, 0, at.upstream_cx_tx_bytes_buffered, this.pendingBytes);
+  }
+
+  pause(): void {
+    this.#cluster.thread.transport.pause(this.#id);
+  }
+  resume(): void {
+    this.#cluster.thread.transport.resume(this.#id);
+  }
+  shutdown(): void {
+    this.#cluster.thread.transport.shutdown(this.#id);
+  }
+
+  /** Closes behind what is pending; a host that is still sending gets `lingerMs` to end. */
+  close(lingerMs = 0): void {
+    if (this.#isClosed) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    this.#closed();
+    this.#cluster.thread.transport.close(this.#id, FLUSH_MS, lingerMs);
+  }
+
+  reset(): void {
+    if (this.#isClosed) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    this.#closed();
+    this.#cluster.thread.transport.reset(this.#id);
+  }
+
+  // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
+
+  onConnected(): void {
+    const { stats, thread } = this.#cluster;
+    this.#isConnected = true;
+    if (logger.isDebug) this.#log('connected');
+    thread.wheel.cancel(this.#timer);
+    stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
+    this.#events.upstreamConnected();
+  }
+
+  onData(offset: number, length: number): void {
+    this.#cluster.stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+    this.#events.upstreamData(offset, length);
+  }
+
+  onEnd(): void {
+    this.#events.upstreamEnded();
+  }
+
+  onReset(errno: number): void {
+    if (!this.#isConnected) {
+      countBindError(this.#cluster, errno);
+      return this.#connectFailed(errorName(errno), false);
+    }
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
+    this.#closed();
+    this.#cluster.thread.transport.close(this.#id, 0, 0);
+    this.#events.upstreamReset();
+  }
+
+  onBlocked(): void {
+    this.#events.upstreamBlocked();
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+  }
+
+  onDrained(): void {
+    this.#events.upstreamDrained();
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+  }
+
+  onFault(): void {
+    this.#events.upstreamFault();
+  }
+
+  connectTimeout(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
+    this.#connectFailed('', true);
+  }
+
+  #connectFailed(reason: string, isTimeout: boolean): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    this.#host.stats.increment(HostStats.at.cx_connect_fail);
+    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : reason}`);
+    this.#closed();
+    this.#cluster.thread.transport.close(this.#id, 0, 0);
+    this.#events.upstreamConnectFailed(reason, isTimeout);
+  }
+
+  #log(text: string): void {
+    logger.debug(`cluster '${this.#cluster.spec.name}', host ${this.#host.address}: ${text}`);
+  }
+
+  #closed(): void {
+    const { stats, thread } = this.#cluster;
+    if (logger.isDebug) this.#log('closed');
+    this.#gone();
+    stats.increment(ClusterStats.at.upstream_cx_destroy);
+    if (this.#isConnected)
+      stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
+  }
+
+  /** It is counted as open no longer. */
+  #gone(): void {
+    const { limits, stats, thread } = this.#cluster;
+    this.#isClosed = true;
+    thread.wheel.cancel(this.#timer);
+    limits.release(LimitKind.Connections, Priority.Default);
+    stats.decrement(ClusterStats.at.upstream_cx_active);
+    this.#host.stats.decrement(HostStats.at.cx_active);
+  }
+}
+
+function onTimer(socket: UpstreamSocket): void {
+  socket.connectTimeout();
+}

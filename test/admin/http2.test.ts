@@ -1,0 +1,161 @@
+// The admin interface in HTTP/2 with prior knowledge, on the port on which it answers HTTP/1.
+
+import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
+import t, { type Test } from 'tap';
+import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
+import { HANDLERS } from '../../src/admin/handlers/index.js';
+import { httpRequest } from '../e2e/harness/http-client.js';
+import { connectRaw } from '../e2e/harness/raw-connection.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+import { captureLog } from './capture-log.js';
+import { startAdmin } from './fixture.js';
+
+interface Answer {
+  readonly headers: IncomingHttpHeaders & { readonly ':status'?: number };
+  readonly body: string;
+  /** 0 for an answer that is complete. */
+  readonly code: number;
+}
+
+function session(t: Test, port: number): ClientHttp2Session {
+  const client = connect(`http://127.0.0.1:${port}`);
+  client.on('error', () => {});
+  t.teardown(() => client.destroy());
+  return client;
+}
+
+function ask(client: ClientHttp2Session, headers: Record<string, string>, body?: string | Buffer): Promise<Answer> {
+  return new Promise((resolve) => {
+    const stream = client.request(headers, { endStream: body === undefined });
+    let got: Answer['headers'] = {};
+    const chunks: Buffer[] = [];
+    stream.on('response', (response) => {
+      got = response;
+    });
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    stream.on('error', () => {});
+    stream.on('close', () =>
+      resolve({ headers: got, body: Buffer.concat(chunks).toString(), code: stream.rstCode ?? 0 }),
+    );
+    if (body !== undefined) stream.end(body);
+  });
+}
+
+function streaming(body: () => Pieces): readonly AdminHandler[] {
+  const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
+  return [...HANDLERS, handler];
+}
+
+t.test('the same endpoints answer with the same rules', async (t) => {
+  captureLog(t);
+  const { services, port } = await startAdmin(t, { allowedHosts: ['127.0.0.1'] });
+  const client = session(t, port);
+  const ready = await ask(client, { ':path': '/ready' });
+  t.match(ready.headers, { ':status': 200, 'content-type': 'text/plain; charset=UTF-8', server: 'baton' });
+  t.equal(ready.body, 'LIVE\n');
+  t.match(await ask(client, { ':path': '/ready', ':method': 'HEAD' }), { headers: { ':status': 200 }, body: '' });
+  t.match((await ask(client, { ':path': '/nothing' })).headers, { ':status': 404 });
+  t.match((await ask(client, { ':path': '/quitquitquit' })).headers, { ':status': 400 });
+  t.match((await ask(client, { ':path': '/ready', ':authority': 'evil.example' })).headers, { ':status': 403 });
+  const post = { ':path': '/quitquitquit', ':method': 'POST' };
+  t.match((await ask(client, { ...post, origin: 'http://evil.example' })).headers, { ':status': 403 });
+  t.strictSame(services.calls, []);
+  t.match((await ask(client, { ...post, origin: `http://127.0.0.1:${port}` })).headers, { ':status': 200 });
+  t.strictSame(services.calls, ['quit']);
+  const tooLong = await ask(client, { ...post, ':path': '/ready' }, Buffer.alloc(1024 * 1024 + 1));
+  t.match(tooLong.headers, { ':status': 413 });
+  const form = { ...post, ':path': '/stats', 'content-type': 'application/x-www-form-urlencoded' };
+  t.equal((await ask(client, form, 'filter=nothing-has-this-name')).body, '');
+});
+
+t.test('requests of one connection are answered side by side', async (t) => {
+  const { port } = await startAdmin(t);
+  const client = session(t, port);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => ask(client, { ':path': '/help' })));
+  t.ok(answers.every(({ headers, body }) => headers[':status'] === 200 && body.startsWith('admin commands are:')));
+});
+
+t.test('a slow reader holds back the source, and leaving ends it', async (t) => {
+  let made = 0;
+  let isEnded = false;
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      try {
+        for (;;) {
+          made++;
+          yield Buffer.alloc(64 * 1024, 'x');
+        }
+      } finally {
+        isEnded = true;
+      }
+    }),
+  });
+  const client = session(t, port);
+  const stream = client.request({ ':path': '/stream' });
+  stream.on('error', () => {});
+  await new Promise((resolve) => stream.once('response', resolve));
+  let before = -1;
+  await waitFor(
+    async () => {
+      await ask(client, { ':path': '/ready' });
+      const isStill = made === before;
+      before = made;
+      return isStill;
+    },
+    { what: 'the source to be held back' },
+  );
+  t.ok(made < 100, `${made} pieces were made`);
+  stream.close(constants.NGHTTP2_CANCEL);
+  await waitFor(() => isEnded, { what: 'the end of the source' });
+  t.equal((await ask(client, { ':path': '/ready' })).body, 'LIVE\n');
+});
+
+t.test('a body whose source fails does not look complete', async (t) => {
+  captureLog(t);
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      yield Buffer.from('half');
+      throw new Error('the other half is missing');
+    }),
+  });
+  const answer = await ask(session(t, port), { ':path': '/stream' });
+  t.equal(answer.code, constants.NGHTTP2_INTERNAL_ERROR);
+});
+
+t.test('closing lets an answer in flight go out, and ends connections that idle', async (t) => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const { server, port } = await startAdmin(t, {
+    handlers: streaming(async function* () {
+      yield Buffer.from('first ');
+      await released;
+      yield Buffer.from('last');
+    }),
+  });
+  const idle = session(t, port);
+  await ask(idle, { ':path': '/ready' });
+  const busy = session(t, port);
+  const stream = ask(busy, { ':path': '/stream' });
+  await ask(busy, { ':path': '/ready' });
+  const closed = server.close(10_000);
+  await waitFor(() => idle.closed || idle.destroyed, { what: 'the end of the idle connection' });
+  release();
+  t.match(await stream, { body: 'first last', code: 0 });
+  await closed;
+});
+
+t.test('what begins like HTTP/2 and is not is refused, and bytes may come one by one', async (t) => {
+  const { port } = await startAdmin(t);
+  const almost = await connectRaw(t, port);
+  almost.write('PRI * HTTP/2.0\r\n\r\nGET');
+  await waitFor(() => almost.received.includes('400 Bad Request'), { what: 'the refusal' });
+  const slow = await connectRaw(t, port);
+  for (const byte of 'POST /ready HTTP/1.1\r\nHost: a\r\n\r\n') slow.write(byte);
+  await waitFor(() => slow.received.includes('LIVE'), { what: 'the answer' });
+  const silent = await connectRaw(t, port);
+  silent.write('PRI');
+  t.equal((await httpRequest(port, '/ready')).status, 200, 'others are served meanwhile');
+  silent.destroy();
+});

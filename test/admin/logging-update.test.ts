@@ -1,0 +1,86 @@
+import t from 'tap';
+import { type KnownLoggers, updatedRules } from '../../src/admin/logging-update.js';
+import { type LevelRules, levelFor } from '../../src/log/level-rules.js';
+import { Level } from '../../src/log/levels.js';
+
+const COMPONENTS: KnownLoggers = { isFineGrain: false, files: [] };
+const FILES: KnownLoggers = {
+  isFineGrain: true,
+  files: [
+    { component: 'main', file: 'src/server/server.js' },
+    { component: 'http', file: 'src/http/codec.js' },
+    { component: 'http', file: 'src/http/routing/route.js' },
+  ],
+};
+const START: LevelRules = { level: Level.Info, components: [{ component: 'dns', level: Level.Error }], overrides: [] };
+
+function update(known: KnownLoggers, rules: LevelRules, ...parameters: [string, string][]): LevelRules {
+  return updatedRules(parameters, rules, known)!;
+}
+
+t.test('each update is evaluated against the defaults, not against the one before', async (t) => {
+  let rules = update(COMPONENTS, START, ['paths', 'http:debug,dns:trace']);
+  t.equal(levelFor(rules, 'http', ''), Level.Debug);
+  t.equal(levelFor(rules, 'dns', ''), Level.Trace);
+  rules = update(COMPONENTS, rules, ['upstream', 'warn']);
+  t.equal(levelFor(rules, 'upstream', ''), Level.Warning);
+  t.equal(levelFor(rules, 'http', ''), Level.Info, 'back to the default');
+  t.equal(levelFor(rules, 'dns', ''), Level.Error, 'back to the default of the command line');
+  rules = update(COMPONENTS, rules, ['level', 'critical']);
+  t.equal(levelFor(rules, 'dns', ''), Level.Critical);
+  rules = update(COMPONENTS, rules, ['group', 'http:off']);
+  t.equal(levelFor(rules, 'http', ''), Level.Off);
+  t.equal(levelFor(rules, 'dns', ''), Level.Critical, 'level= is the default from then on');
+});
+
+t.test('files are found by path, by name, by pattern and by group, and the first match counts', async (t) => {
+  const codec = (rules: LevelRules) => levelFor(rules, 'http', 'src/http/codec.js');
+  for (const name of ['src/http/codec.js', 'codec.js', 'codec', 'src/http/*', 'c?d*', '*']) {
+    t.equal(codec(update(FILES, START, [name, 'debug'])), Level.Debug, name);
+  }
+  t.equal(codec(update(FILES, START, ['group', 'http:debug'])), Level.Debug);
+  t.equal(levelFor(update(FILES, START, ['group', 'http:debug']), 'main', 'src/server/server.js'), Level.Info);
+  t.equal(codec(update(FILES, START, ['paths', 'codec:trace,src/*:off'])), Level.Trace);
+  t.equal(codec(update(FILES, START, ['paths', 'src/*:off,codec:trace'])), Level.Off);
+  t.equal(codec(update(FILES, START, ['not-there-yet*', 'trace'])), Level.Info);
+});
+
+t.test('values that a form leaves empty count for nothing', async (t) => {
+  t.equal(
+    updatedRules(
+      [
+        ['level', ''],
+        ['paths', ''],
+      ],
+      START,
+      COMPONENTS,
+    ),
+    undefined,
+  );
+  t.equal(update(COMPONENTS, START, ['level', ''], ['paths', 'http:debug']).overrides.length, 1);
+});
+
+t.test('what cannot be obeyed is refused whole', async (t) => {
+  for (const [known, parameters, message] of [
+    [COMPONENTS, [['level', 'loud']], 'unknown logger level'],
+    [COMPONENTS, [['nonsense', 'info']], 'unknown logger name'],
+    [
+      COMPONENTS,
+      [
+        ['level', 'info'],
+        ['paths', 'http:info'],
+      ],
+      'invalid number of parameters',
+    ],
+    [COMPONENTS, [['paths', 'http:info,nonsense:info']], 'unknown logger name'],
+    [COMPONENTS, [['paths', 'http:info,dns:loud']], 'unknown logger level'],
+    [COMPONENTS, [['paths', 'http']], 'empty logger name or empty logger level'],
+    [COMPONENTS, [['paths', ':info']], 'empty logger name or empty logger level'],
+    [COMPONENTS, [['paths', 'http:info,']], 'empty logger name or empty logger level'],
+    [COMPONENTS, [['group', 'http:']], 'empty logger name or empty logger level in group'],
+    [COMPONENTS, [['group', 'nonsense:info']], 'unknown logger name'],
+    [FILES, [['nonsense', 'info']], 'unknown logger name'],
+  ] as [KnownLoggers, [string, string][], string][]) {
+    t.throws(() => updatedRules(parameters, START, known), { message }, JSON.stringify(parameters));
+  }
+});

@@ -1,0 +1,137 @@
+import t, { type Test } from 'tap';
+import { RenderPool, type RenderPoolOptions } from '../../../src/admin/render/render-pool.js';
+import { renderFrom, type StatsRendering } from '../../../src/admin/render/render-stats.js';
+import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import { httpRequest } from '../../e2e/harness/http-client.js';
+import { connectRaw } from '../../e2e/harness/raw-connection.js';
+import { waitFor } from '../../e2e/harness/wait-for.js';
+import { captureLog } from '../capture-log.js';
+import { startAdmin } from '../fixture.js';
+
+const TEXT: StatsRendering = { form: 'text', histogramBuckets: 'summary' };
+
+function storeWithStats(clusters: number): StatsStore {
+  const store = new StatsStore({ workers: 1 });
+  for (let i = 0; i < clusters; i++) store.addScope(`cluster.c${i}.`, ClusterStats);
+  return store;
+}
+
+function newPool(t: Test, options?: RenderPoolOptions): RenderPool {
+  const pool = new RenderPool(options);
+  t.teardown(() => pool.close());
+  return pool;
+}
+
+/** Begins to render stats of a store in a thread. */
+function rendered(pool: RenderPool, store: StatsStore, rendering = TEXT) {
+  return pool.render('stats', { extent: store.extent, rendering }, () => store.readerAttachment());
+}
+
+async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+t.test('a thread makes what the primary would make, and sees what came later', async (t) => {
+  const store = storeWithStats(300);
+  const pool = newPool(t);
+  const monitoring = { form: 'monitoring', isProtobuf: true, histograms: 'native', maxBuckets: 20 } as const;
+  const renderings: StatsRendering[] = [
+    TEXT,
+    { form: 'json', histogramBuckets: 'detailed', pattern: 'c1.*cx_active', usedOnly: false },
+    { ...monitoring, textReadouts: true },
+  ];
+  for (const rendering of renderings) {
+    const made = await bytesOf(await rendered(pool, store, rendering));
+    t.ok(made.equals(Buffer.concat([...renderFrom(store.reader(), rendering)])), rendering.form);
+    store.addScope(`cluster.${rendering.form}.`, ClusterStats);
+    store.own.dynamicCounter('cluster.c1.', `upstream_rq_${rendering.form}`).add(1);
+  }
+});
+
+t.test('a thread is given the memory of the stats again only when there is more of it', async (t) => {
+  const store = storeWithStats(10);
+  const pool = newPool(t);
+  let supplies = 0;
+  const body = async () => {
+    const request = { extent: store.extent, rendering: TEXT };
+    const supply = () => {
+      supplies++;
+      return store.readerAttachment();
+    };
+    return (await bytesOf(await pool.render('stats', request, supply))).toString();
+  };
+  for (let i = 0; i < 10; i++) await body();
+  t.ok(supplies <= pool.threads, `${supplies} times for ${pool.threads} threads`);
+  const before = store.version;
+  for (let i = 0; store.version === before; i++) store.addScope(`cluster.more${i}.`, ClusterStats);
+  t.match(await body(), 'cluster.more0.upstream_rq_total: 0\n');
+});
+
+t.test('many bodies at once', async (t) => {
+  const store = storeWithStats(50);
+  const pool = newPool(t);
+  const expected = Buffer.concat([...renderFrom(store.reader(), TEXT)]);
+  const bodies = await Promise.all(Array.from({ length: 200 }, async () => bytesOf(await rendered(pool, store))));
+  t.ok(bodies.every((body) => body.equals(expected)));
+  t.ok(pool.threads <= 2);
+});
+
+t.test('a body that nobody reads on is not made on, and holds up no other', async (t) => {
+  const store = storeWithStats(4000);
+  const expected = [...renderFrom(store.reader(), TEXT)].reduce((sum, piece) => sum + piece.length, 0);
+  const pool = newPool(t);
+  const before = process.memoryUsage().arrayBuffers;
+  const waiting = await Promise.all(Array.from({ length: 8 }, () => rendered(pool, store)));
+  const small = { ...TEXT, pattern: '^cluster.c77.membership_total$' };
+  t.equal((await bytesOf(await rendered(pool, store, small))).toString(), 'cluster.c77.membership_total: 0\n');
+  let made = -1;
+  await waitFor(() => made === (made = process.memoryUsage().arrayBuffers - before));
+  t.ok(made < 2 * expected, `${made} bytes of 8 bodies of ${expected} were made ahead`);
+  for (const pieces of waiting.slice(1)) await pieces.return!();
+  t.equal((await bytesOf(waiting[0]!)).length, expected, 'the first goes on where it stood');
+  for await (const _ of waiting[1]!) t.fail('a body that was given up has no more pieces');
+});
+
+t.test('threads end when nothing is asked of them', async (t) => {
+  const pool = newPool(t, { idleMs: 10 });
+  const store = storeWithStats(10);
+  t.equal(pool.threads, 0);
+  await bytesOf(await rendered(pool, store));
+  await waitFor(() => pool.threads === 0);
+  t.ok((await bytesOf(await rendered(pool, store))).length > 0, 'and others begin');
+});
+
+t.test('what cannot be made is an error, and the thread goes on', async (t) => {
+  const pool = newPool(t);
+  const store = storeWithStats(1);
+  await t.rejects(rendered(pool, store, { ...TEXT, pattern: '(' }), /invalid regular/);
+  t.ok(await bytesOf(await rendered(pool, store)));
+});
+
+t.test('a thread that dies is an answer 500, or one that is cut short, and a line of the log', async (t) => {
+  const entry = new URL('dying-thread.js', import.meta.url);
+  const { port, services } = await startAdmin(t, {}, new RenderPool({ entry }));
+  const log = captureLog(t);
+  for (let i = 0; i < 300; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
+  t.match(await httpRequest(port, '/stats'), { status: 500, body: /^\/stats failed: a render thread has died/ });
+  t.match(log.text(), 'a render thread has died');
+  await t.rejects(httpRequest(port, '/stats?format=json'), 'the answer is not complete');
+  t.match(log.text(), 'was cut short');
+  t.equal((await httpRequest(port, '/ready')).status, 200);
+});
+
+t.test('a client that leaves ends its body', async (t) => {
+  const { port, services } = await startAdmin(t);
+  for (let i = 0; i < 4000; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
+  const connection = await connectRaw(t, port);
+  connection.socket.pause();
+  connection.write('GET /stats HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor(() => services.renders.bodies === 1);
+  connection.socket.destroy();
+  await waitFor(() => services.renders.bodies === 0);
+  t.equal((await httpRequest(port, '/stats', { method: 'HEAD' })).status, 200);
+  await waitFor(() => services.renders.bodies === 0);
+});

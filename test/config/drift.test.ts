@@ -1,0 +1,113 @@
+// Code and table do not drift apart: what the table calls implemented is read in src, and what src reads of the API stands
+// in the table.
+//
+// Names are compared, not types: a name that several messages have is found when one of them has it. Names of one word (name,
+// address) are therefore told of in one direction only, for any variable may be called so.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import { packagePath } from '../../src/common/package-root.js';
+import { implementedBy, rowOf } from '../../src/config/implemented/index.js';
+import { loadSchema } from '../../src/config/schema/schema.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+
+/** Implemented without being read, and why. */
+const NOT_READ: { readonly [field: string]: string } = {
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.codec_type':
+    'the values that are accepted mean what is done in any case',
+  'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, which their own row says',
+  'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, which their own row says',
+  'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version':
+    'the values that are accepted mean the only version there is',
+};
+
+/** Names of the API that src reads or writes and that no configuration can set, and why. */
+const NOT_CONFIGURED: { readonly [name: string]: string } = {
+  zone_aware_lb_config: 'load balancing knows it; zones cannot be configured',
+  fail_traffic_on_panic: 'load balancing knows it; zones cannot be configured',
+  rejected_data_points: 'what a collector of metrics answers',
+  error_message: 'what a collector of metrics answers',
+  default_filter_chain: 'dumps look through all chains that a listener can have',
+  overprovisioning_factor: 'load balancing knows it; priorities cannot be configured',
+};
+
+/**
+ * Rooms whose names are not of what is configured: the table itself, the types, hints of old fields, what unpacks binary protos,
+ * the check of certificates (which looks at what is refused, too), answers of the admin interface.
+ */
+const ELSEWHERE = /^(config\/(implemented|generated|text\/(hints|binary-proto)\.ts|checks\/certificates\.ts)|admin)\b/;
+
+const schema = loadSchema();
+const table = implementedBy(EXTENSIONS);
+const sources = sourcesOf('src');
+
+t.test('each implemented field is read', async (t) => {
+  const exceptions = new Set(Object.keys(NOT_READ));
+  const identifiers = found(/\b([a-z][a-z0-9_]*)\b/g);
+  for (const name of Object.keys(table)) {
+    for (const field of schema.message(name)!.fields.values()) {
+      const row = rowOf(table, name, field.name);
+      if (row === undefined || (typeof row === 'object' && ('refused' in row || 'accepted' in row))) continue;
+      const isExcepted = exceptions.delete(`${name}.${field.name}`);
+      const isRead = identifiers.has(field.name);
+      if (isRead === isExcepted) t.fail(`${name}.${field.name} is ${isRead ? 'read after all' : 'read nowhere'}`);
+    }
+  }
+  t.same([...exceptions], [], 'every exception is of an implemented field');
+});
+
+t.test('each field of the API that is read can be configured', async (t) => {
+  const configured = new Set<string>();
+  for (const name of Object.keys(table)) {
+    for (const field of schema.message(name)!.fields.keys())
+      if (rowOf(table, name, field) !== undefined) configured.add(field);
+  }
+  const exceptions = new Set(Object.keys(NOT_CONFIGURED));
+  // As properties, or taken apart; names that are only written belong to answers.
+  const identifiers = found(
+    /\.([a-z][a-z0-9_]*)\b(?!\()/g,
+    /(?<=[{,]\s*)([a-z][a-z0-9_]*)(?=[^{}]*\} ?(?:=[^>]|: [A-Z]))/g,
+  );
+  for (const name of fieldNames()) {
+    if (!name.includes('_') || configured.has(name) || !identifiers.has(name)) continue;
+    if (!exceptions.delete(name)) t.fail(`${name} is read in ${[...identifiers.get(name)!].join(', ')}`);
+  }
+  t.same([...exceptions], [], 'every exception is needed');
+});
+
+/** The sources by file; comments, texts and the rows of extensions left out. */
+function sourcesOf(folder: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const file of readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.ts') || ELSEWHERE.test(file)) continue;
+    const source = readFileSync(packagePath(folder, file), 'utf8')
+      .replace(/\/\*.*?\*\//gs, '')
+      .replace(/\/\/.*$/gm, '')
+      .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
+      .replace(/\bimplemented: \{.*?\n {2}\},/gs, '');
+    found.set(file, source);
+  }
+  return found;
+}
+
+/** Identifiers that a pattern finds, with the files they stand in. */
+function found(...patterns: readonly RegExp[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const identifiers = new Map<string, Set<string>>();
+  for (const [file, source] of sources) {
+    for (const [, word] of patterns.flatMap((pattern) => [...source.matchAll(pattern)])) {
+      if (!identifiers.has(word!)) identifiers.set(word!, new Set());
+      identifiers.get(word!)!.add(file);
+    }
+  }
+  return identifiers;
+}
+
+/** Names of all fields that a configuration of Envoy can have. */
+function fieldNames(): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const message of schema.messageNames()) {
+    if (message.startsWith('envoy.admin.')) continue;
+    for (const field of schema.message(message)!.fields.keys()) names.add(field);
+  }
+  return names;
+}

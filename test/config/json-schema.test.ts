@@ -1,0 +1,115 @@
+// The JSON Schema says what the loader accepts: never less, and no field that is unknown or not implemented.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { parse } from 'yaml';
+import { mutateConfiguration, pick } from '../../scripts/fuzz/mutation.js';
+import { jsonSchema } from '../../scripts/json-schema.js';
+import { packagePath } from '../../src/common/package-root.js';
+import { Random } from '../../src/common/random.js';
+import { ExtensionCatalog } from '../../src/config/extension.js';
+import { IMPLEMENTED, rowOf } from '../../src/config/implemented/index.js';
+import { loadConfiguration } from '../../src/config/load/load.js';
+import { jsonSchemaPath } from '../../src/config/schema/json-schema-path.js';
+import { loadSchema } from '../../src/config/schema/schema.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { GOOD } from './good.js';
+import { schemaErrors } from './json-schema-validator.js';
+
+const schema = JSON.parse(readFileSync(jsonSchemaPath(), 'utf8')) as { readonly [keyword: string]: unknown };
+const catalog = new ExtensionCatalog(EXTENSIONS);
+
+const FILES = [...filesOf('examples', /\.yaml$/), ...filesOf('test/config/corpus', /\.(yaml|json)$/)];
+
+t.test('the file of the build is that of the table', async (t) => {
+  t.same(schema, JSON.parse(JSON.stringify(jsonSchema())));
+});
+
+t.test('every example and every configuration of the corpus that loads is valid', async (t) => {
+  for (const file of FILES) {
+    if (!loadConfiguration({ path: file }, catalog).ok) continue;
+    t.same(schemaErrors(schema, read(file)), [], file);
+  }
+  t.same(schemaErrors(schema, parse(GOOD, YAML)), []);
+});
+
+t.test('what is mistyped and still accepted by the loader is valid', async (t) => {
+  const random = new Random(1);
+  const seeds = [...FILES.map(read), parse(GOOD, YAML)];
+  let accepted = 0;
+  for (let left = 400; left > 0; left--) {
+    const mutant = mutateConfiguration(random, pick(random, seeds));
+    if (!loadConfiguration({ yaml: JSON.stringify(mutant) }, catalog).ok) continue;
+    accepted++;
+    const errors = schemaErrors(schema, mutant);
+    if (errors.length > 0) t.same(errors, [], JSON.stringify(mutant));
+  }
+  t.ok(accepted > 20, `${accepted} were accepted`);
+});
+
+t.test('all spellings that the loader takes are valid', async (t) => {
+  for (const config of [
+    { staticResources: { clusters: [] }, statsFlushInterval: '1.5s', node: null },
+    { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
+    { static_resources: { clusters: [{ name: 'a', type: 'strict_dns', lb_policy: 0, load_assignment: {} }] } },
+  ]) {
+    t.same(schemaErrors(schema, config), [], JSON.stringify(config));
+  }
+});
+
+t.test('mistakes are not', async (t) => {
+  const listener = (typed: object) => ({
+    static_resources: { listeners: [{ filter_chains: [{ filters: [{ name: 'x', typed_config: typed }] }] }] },
+  });
+  const TCP = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+  t.same(schemaErrors(schema, listener({ '@type': TCP, stat_prefix: 'x', cluster: 'y' })), []);
+  for (const config of [
+    { admn: {} },
+    { static_resources: { clusters: [{ conect_timeout: '1s' }] } },
+    { static_resources: { clusters: [{ connect_timeout: '250ms' }] } },
+    { static_resources: { clusters: [{ lb_policy: 'MAGLEVV' }] } },
+    { static_resources: { clusters: { name: 'a' } } },
+    { admin: { address: { socket_address: { address: '::1', port_value: 70000 } } } },
+    listener({ '@type': TCP, stat_prefix: 'x', clustr: 'y' }),
+    listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo' }),
+    listener({ stat_prefix: 'x' }),
+  ]) {
+    t.not(schemaErrors(schema, config).length, 0, JSON.stringify(config));
+  }
+});
+
+t.test('no field that the table refuses or does not have is a property', async (t) => {
+  const definitions = schema['definitions'] as Record<string, { properties?: object }>;
+  const api = loadSchema();
+  let missing = 0;
+  for (const name of Object.keys(IMPLEMENTED)) {
+    const properties = definitions[name]?.properties;
+    if (!properties) continue;
+    for (const field of api.message(name)!.fields.values()) {
+      const row = rowOf(IMPLEMENTED, name, field.name);
+      const isOpen = row !== undefined && !(typeof row === 'object' && 'refused' in row);
+      if (isOpen !== Object.hasOwn(properties, field.name)) t.fail(`${name}.${field.name}`);
+      if (!isOpen) missing++;
+    }
+  }
+  t.ok(missing > 100, `${missing} fields are no properties`);
+});
+
+t.test('examples name the schema, where it lies after a build', async (t) => {
+  for (const file of filesOf('examples', /\.yaml$/)) {
+    const [, path] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(file, 'utf8')) ?? [];
+    t.ok(path !== undefined && existsSync(join(file, '..', path)), `${file}: ${path}`);
+  }
+});
+
+const YAML = { merge: true };
+
+function read(file: string): unknown {
+  return parse(readFileSync(file, 'utf8'), YAML);
+}
+
+function filesOf(directory: string, pattern: RegExp): string[] {
+  const names = readdirSync(packagePath(directory)).filter((name) => pattern.test(name));
+  return names.map((name) => packagePath(`${directory}/${name}`));
+}

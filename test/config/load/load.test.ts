@@ -1,0 +1,212 @@
+// Loading: what comes out of a good configuration, in every form it can be written in.
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type protobufjs from 'protobufjs';
+import t from 'tap';
+import { loadInThread } from '../../../src/config/load/load-in-thread.js';
+import { unpack } from '../../../src/config/schema/any.js';
+import { schemaPath } from '../../../src/config/schema/schema.js';
+import { testCatalog } from '../catalog.js';
+import { GOOD } from '../good.js';
+import { bootstrapOf, loadText, problemsOf, withFile } from '../load-text.js';
+
+const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+
+t.test('a configuration comes out in canonical form, with nothing that is not set', async (t) => {
+  const { static_resources: resources, node, admin, stats_flush_interval: interval } = bootstrapOf(GOOD);
+  t.same(node, { id: 'one', cluster: 'front', locality: { region: 'r', zone: 'z' } });
+  t.equal(interval, '5s');
+  t.same(admin, { address: { socket_address: { address: '127.0.0.1', port_value: 0 } } }, 'a port of 0 is set');
+  const listener = resources?.listeners?.[0];
+  t.equal(listener?.enable_reuse_port, true);
+  const manager = unpack(listener?.filter_chains?.[0]?.filters?.[0]?.typed_config, HCM);
+  t.equal(manager?.codec_type, undefined, 'AUTO is the default');
+  t.equal(manager?.common_http_protocol_options?.idle_timeout, '3600s');
+  const routes = manager?.route_config?.virtual_hosts?.[0]?.routes;
+  t.same(routes?.[2]?.route, { cluster: 'blue', timeout: '0s' }, 'a duration of 0 is set');
+  t.equal(routes?.[0]?.route?.retry_policy?.per_try_timeout, '0.500s');
+  t.equal(routes?.[1]?.redirect?.response_code, 'FOUND');
+  const blue = resources?.clusters?.[0];
+  t.equal(blue?.type, 'STRICT_DNS');
+  t.equal(blue?.circuit_breakers?.thresholds?.[1]?.priority, 'HIGH');
+  const metadata = resources?.clusters?.[1]?.load_assignment?.endpoints?.[0]?.lb_endpoints?.[0]?.metadata;
+  t.same(metadata?.filter_metadata?.['envoy.lb'], { canary: true, big: 12345678901234567000 });
+});
+
+t.test('JSON, lowerCamelCase names, binary and text protos give the same as YAML', async (t) => {
+  const expected = bootstrapOf(GOOD);
+  const json = JSON.stringify(expected, null, '\t');
+  t.same(bootstrapOf(json, { file: 'a.json' }), expected);
+  t.same(bootstrapOf(camelCased(json), { file: 'a.json' }), expected);
+  const { binary, text } = protoForms(expected);
+  t.same(bootstrapOf(binary, { file: 'a.pb' }), expected);
+  t.same(bootstrapOf(text, { file: 'a.pb_text' }), expected);
+});
+
+t.test('--config-yaml alone is a configuration; YAML and JSON are both understood', async (t) => {
+  for (const yaml of ['node: { id: x }', '{"node": {"id": "x"}}']) {
+    const result = withFile('', 'unused', () => loadText('{}', { yaml }));
+    t.match(result, { ok: true, bootstrap: { node: { id: 'x' } } });
+  }
+});
+
+t.test(
+  '--config-yaml is merged onto the file: values replace, messages merge, lists append, oneofs switch',
+  async (t) => {
+    const yaml = `
+node: { cluster: edge, metadata: { a: 1 } }
+static_resources:
+  listeners:
+  - address: { socket_address: { address: "::1", port_value: 1 } }
+    filter_chains: [ { filters: [ { name: t, typed_config: {
+      "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: x, cluster: blue } } ] } ]
+admin: { address: { pipe: { path: /tmp/admin } } }`;
+    const { node, static_resources: resources, admin } = bootstrapOf(GOOD, { yaml });
+    t.same(node, { id: 'one', cluster: 'edge', locality: { region: 'r', zone: 'z' }, metadata: { a: 1 } });
+    t.equal(resources?.listeners?.length, 3);
+    t.same(admin, { address: { pipe: { path: '/tmp/admin' } } });
+  },
+);
+
+t.test('a mistake is shown where it stands, in the file or in --config-yaml', async (t) => {
+  const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: MAGLEV\n';
+  t.equal(
+    problemsOf(GOOD, { yaml }),
+    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'MAGLEV' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton
+  4 |     lb_policy: MAGLEV
+    |                ^`,
+  );
+});
+
+t.test('anchors, aliases, merge keys and !ignore work', async (t) => {
+  const { node } = bootstrapOf(`
+!ignore shared: &shared { id: x, cluster: y }
+node: { <<: *shared, id: &name z, metadata: { again: *name } }`);
+  t.same(node, { id: 'z', cluster: 'y', metadata: { again: 'z' } });
+});
+
+t.test(
+  'an extension given by its name alone has its defaults; a TypedStruct is the message it stands for',
+  async (t) => {
+    const { static_resources: resources } = bootstrapOf(`
+static_resources:
+  listeners:
+  - name: l
+    address: { socket_address: { address: 127.0.0.1, port_value: 80 } }
+    filter_chains:
+    - filters:
+      - name: http
+        typed_config:
+          "@type": type.googleapis.com/xds.type.v3.TypedStruct
+          type_url: ${HCM}
+          value: { stat_prefix: x, route_config: { name: r }, http_filters: [ { name: envoy.filters.http.router } ] }`);
+    const manager = unpack(resources?.listeners?.[0]?.filter_chains?.[0]?.filters?.[0]?.typed_config, HCM);
+    t.same(manager?.http_filters, [
+      {
+        name: 'envoy.filters.http.router',
+        typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+      },
+    ]);
+  },
+);
+
+t.test('unknown fields are accepted when asked for, each warned of once and counted each time', async (t) => {
+  const many =
+    'static_resources: { clusters: [ { name: a, load_assignment: { cluster_name: a, idd: 1 } }, { name: b, load_assignment: { cluster_name: b, idd: 1 } } ] }';
+  const found = loadText(many, { unknownStaticFields: 'warn' });
+  t.match(found, { ok: true, counts: { unknownFields: 2 } });
+  t.equal(found.warnings.length, 1);
+  const text = 'node: { idd: x }\nadmn: {}\n';
+  t.match(loadText(text, { unknownStaticFields: 'warn' }), {
+    ok: true,
+    counts: { unknownFields: 2, deprecatedUses: 0 },
+    bootstrap: { node: {} },
+    warnings: [
+      { path: 'node.idd', line: 1 },
+      { path: 'admn', line: 2 },
+    ],
+  });
+});
+
+t.test('deprecated fields are accepted with a warning', async (t) => {
+  const text = GOOD.replace('enable_reuse_port: yes', 'reuse_port: true');
+  t.match(loadText(text), {
+    ok: true,
+    warnings: [{ message: "field 'reuse_port' of envoy.config.listener.v3.Listener is deprecated" }],
+    counts: { deprecatedUses: 1 },
+  });
+});
+
+t.test('a deprecated field is warned of once and counted each time, without a warning when told so', async (t) => {
+  const text = `static_resources: { listeners: [ ${listenerWith('one', 'reuse_port: true')}, ${listenerWith('two', 'reuse_port: true')} ],
+    clusters: [ { name: known, load_assignment: { cluster_name: known } } ] }`;
+  const loud = loadText(text);
+  t.match(loud, { ok: true, counts: { deprecatedUses: 2 } });
+  t.equal(loud.warnings.length, 1);
+  const quiet = loadText(text, { skipDeprecatedLogs: true });
+  t.match(quiet, { ok: true, counts: { deprecatedUses: 2 } });
+  t.equal(quiet.warnings.length, 0);
+});
+
+t.test('what routes say to a filter that the chain does not have is told by a warning', async (t) => {
+  t.match(
+    loadText(
+      GOOD.replace('                envoy.filters.http.buffer:\n', '                envoy.filters.http.bufer:\n'),
+    ),
+    {
+      ok: true,
+      warnings: [
+        {
+          message:
+            /^no filter of the chain has the name 'envoy.filters.http.bufer'; did you mean 'envoy.filters.http.buffer'\?/,
+        },
+      ],
+    },
+  );
+});
+
+t.test('a disabled extension is refused', async (t) => {
+  const catalog = testCatalog(['envoy.filters.network/envoy.filters.network.tcp_proxy']);
+  t.match(
+    problemsOf(GOOD, { catalog }),
+    "Didn't find a registered implementation for 'tcp' with type URL: " +
+      "'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': " +
+      "'envoy.filters.network/envoy.filters.network.tcp_proxy' is disabled by --disable-extensions",
+  );
+});
+
+t.test('loading in a thread gives the same', async (t) => {
+  const entry = new URL('../loader-thread.js', import.meta.url);
+  t.same(await loadInThread(entry, { yaml: GOOD }), loadText(GOOD));
+  const refused = await loadInThread(entry, { yaml: 'x: 1' });
+  t.match(refused, { ok: false, errors: [{ path: 'x' }] });
+});
+
+function listenerWith(name: string, fields: string): string {
+  return `{ name: ${name}, address: { pipe: { path: /tmp/${name} } }, ${fields}, filter_chains: [ { filters: [ { name: t,
+    typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: x,
+      cluster: known } } ] } ] }`;
+}
+
+function camelCased(json: string): string {
+  return json.replace(/"([a-z]+_[a-z0-9_]*)":/g, (_all, name: string) => {
+    return `"${name.replace(/_([a-z0-9])/g, (_part, letter: string) => letter.toUpperCase())}":`;
+  });
+}
+
+/** What protoc would make of it. */
+function protoForms(bootstrap: object): { readonly binary: Uint8Array; readonly text: string } {
+  const require = createRequire(import.meta.url);
+  const protobuf = require('protobufjs/light.js') as typeof protobufjs;
+  const protojson = require('protobufjs/ext/protojson.js') as {
+    fromJson(type: protobufjs.Type, json: object): protobufjs.Message;
+  };
+  const textformat = require('protobufjs/ext/textformat.js') as {
+    toText(type: protobufjs.Type, message: object): string;
+  };
+  const root = protobuf.Root.fromJSON(JSON.parse(readFileSync(schemaPath(), 'utf8')));
+  const type = root.lookupType('envoy.config.bootstrap.v3.Bootstrap');
+  const message = protojson.fromJson(type, bootstrap);
+  return { binary: type.encode(message).finish(), text: textformat.toText(type, message) };
+}

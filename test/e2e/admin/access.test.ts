@@ -1,0 +1,99 @@
+// Who may ask the admin interface, and for what: a Unix socket, allow_paths, --admin-allowed-hosts, --enable-mutex-tracing.
+
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { decodesAs } from '../../admin/admin-messages.js';
+import {
+  bootstrap,
+  type HttpRequestOptions,
+  httpListener,
+  httpRequest,
+  loopback,
+  startBaton,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+
+t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) => {
+  const path = join(tempDir(t), 'admin.sock');
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [],
+      clusters: [],
+      extra: {
+        admin: {
+          address: { pipe: { path, mode: 0o660 } },
+          allow_paths: [
+            { exact: '/ready' },
+            { prefix: '/stats' },
+            { suffix: 'format=json' },
+            { contains: 'hot' },
+            { safe_regex: { regex: '/(server_info|memory)' } },
+            { exact: '/CERTS', ignore_case: true },
+          ],
+        },
+      },
+    }),
+    args: ['--admin-allowed-hosts', 'localhost,admin.example:9901', '-l', 'warning'],
+    wait: 'spawned',
+  });
+  const ask = (target: string, { host = 'localhost', ...options }: HttpRequestOptions = {}) =>
+    httpRequest(0, target, { ...options, socketPath: path, headers: { host } });
+  await waitFor(
+    () =>
+      ask('/ready').then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    { what: '/ready' },
+  );
+  t.equal(statSync(path).mode & 0o777, 0o660);
+  for (const target of [
+    '/ready',
+    '/stats?usedonly',
+    '/listeners?format=json',
+    '/hot_restart_version',
+    '/memory',
+    '/certs',
+  ]) {
+    t.match(await ask(target), { status: 200 }, target);
+  }
+  for (const target of ['/ready?a', '/listeners', '/clusters', '/server_info?a', '/nothing']) {
+    t.match(await ask(target), { status: 403, body: `request to path ${target} not allowed` }, target);
+  }
+  t.match(await ask('/quitquitquit', { method: 'POST' }), { status: 403 });
+  t.match(await ask('/ready', { host: 'admin.example:9901' }), { status: 200 });
+  for (const host of ['admin.example', 'evil.example', 'localhost.evil.example']) {
+    t.match(await ask('/ready', { host }), { status: 403, body: /^The host .* is not allowed/ }, host);
+  }
+  await baton.stop();
+});
+
+t.test('--enable-mutex-tracing counts waiting', async (t) => {
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'served')]))],
+      clusters: [],
+    }),
+    args: ['--enable-mutex-tracing', '-l', 'warning'],
+  });
+  t.notMatch(baton.stderr, /no effect yet/);
+  const { headers, body } = await baton.admin('/contention');
+  t.equal(headers['content-type'], 'application/json');
+  const stats = JSON.parse(body) as Record<string, string>;
+  decodesAs(t, 'MutexStats', stats);
+  t.strictSame(Object.keys(stats), ['num_contentions', 'current_wait_cycles', 'lifetime_wait_cycles']);
+  t.ok(Number(stats['lifetime_wait_cycles']) >= Number(stats['current_wait_cycles']));
+});
+
+t.test('what the admin interface cannot obey is refused by name', async (t) => {
+  const admin = { address: loopback(0), socket_options: [{ level: 1, name: 2, int_value: 1 }] };
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [], extra: { admin } }),
+    wait: 'spawned',
+  });
+  t.match(await baton.exited, { code: 1 });
+  t.match(baton.stderr, /admin\.socket_options: field 'socket_options' .* is not implemented in Baton/);
+});

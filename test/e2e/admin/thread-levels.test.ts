@@ -1,0 +1,57 @@
+// POST /logging reaches every thread: the workers, and those that start in place of dead ones.
+
+import t from 'tap';
+import { bootstrap, httpListener, httpRequest, waitFor } from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+import { startBreakableBaton } from '../process/fault-injection.js';
+
+t.test('levels by file hold on workers, on those that start later too', async (t) => {
+  const { baton, killWorker } = await startBreakableBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'served')]))],
+      clusters: [],
+    }),
+    args: ['--enable-fine-grain-logging', '--log-format', '%n [%l] %v'],
+  });
+  const port = await baton.listenerPort('main');
+  const set = async (query: string) => (await baton.admin(`/logging?${query}`, { method: 'POST' })).body;
+  const logged = (path: string) => baton.stderr.includes(`request GET ${path}`);
+
+  const list = await set('');
+  t.match(list, /^ {2}src\/http\/server-stream\.js: info$/m, 'files of workers are listed');
+  t.match(list, /^ {2}src\/server\/serve\.js: info$/m);
+
+  await httpRequest(port, '/before');
+  t.match(await set('paths=server-stream:debug,src/http/*:off'), /^ {2}src\/http\/server-stream\.js: debug$/m);
+  await httpRequest(port, '/during');
+  await waitFor(() => logged('/during'), { what: 'the line of the worker' });
+  t.notOk(logged('/before'));
+  t.match(baton.stderr, /^src\/http\/server-stream\.js \[debug\] .*request GET \/during/m);
+
+  await killWorker('throw');
+  await waitFor(
+    () =>
+      httpRequest(port, '/after').then(
+        () => true,
+        () => false,
+      ),
+    { what: 'the worker that follows' },
+  );
+  await waitFor(() => logged('/after'), { what: 'the line of the worker that follows' });
+
+  t.match(await set('serve=debug'), /^ {2}src\/http\/server-stream\.js: info$/m, 'the others are back at the default');
+  // The answer does not wait until the workers know.
+  let probes = 0;
+  const isQuiet = async () => {
+    const path = `/probe-${++probes}`;
+    await httpRequest(port, path);
+    await baton.admin('/ready');
+    return !logged(path);
+  };
+  await waitFor(isQuiet, { what: 'the default level on the worker' });
+  await httpRequest(port, '/quiet');
+  await set('group=http:debug');
+  await httpRequest(port, '/group');
+  await waitFor(() => logged('/group'), { what: 'the line of the group' });
+  t.notOk(logged('/quiet'));
+});

@@ -1,0 +1,106 @@
+// Clients that ask again and again, each on one connection for as long as the server lets it, and notice everything that is lost.
+
+import { connect } from 'node:net';
+import { RawConnection, type Teardown, waitFor } from '../harness/index.js';
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+export class SteadyClient {
+  /** For each answer whether it announced the end of its connection. */
+  readonly closing: boolean[] = [];
+  /** What should not have happened. */
+  readonly failures: string[] = [];
+  /** Nobody takes its connections any more. */
+  isRefused = false;
+  readonly #port: number;
+  #isEnding = false;
+  #hasCrossed = false;
+  /** The connection has had no answer yet. */
+  #isNew = true;
+  #connection: RawConnection | undefined;
+
+  private constructor(port: number) {
+    this.#port = port;
+  }
+
+  static start(t: Teardown, port: number, count: number): SteadyClient[] {
+    const clients = Array.from({ length: count }, () => new SteadyClient(port));
+    const ends = clients.map((client) => client.#run());
+    t.teardown(async () => {
+      for (const client of clients) client.#isEnding = true;
+      await Promise.all(ends);
+    });
+    return clients;
+  }
+
+  /** Resolves when it has had so many further answers, or is refused. */
+  async answers(count: number): Promise<void> {
+    const wanted = this.closing.length + count;
+    await waitFor(() => this.closing.length >= wanted || this.isRefused || this.failures.length > 0, {
+      what: `${count} answers`,
+    });
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isEnding && !this.isRefused && this.failures.length === 0) {
+      try {
+        const mustBeRefused = this.#hasCrossed;
+        this.#connection ??= await this.#open();
+        if (mustBeRefused && !this.isRefused) throw new Error('reset, though the listener goes on');
+        if (this.#connection !== undefined) await this.#ask(this.#connection);
+      } catch (error) {
+        this.failures.push(String(error));
+      }
+    }
+    this.#connection?.destroy();
+  }
+
+  #open(): Promise<RawConnection | undefined> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port: this.#port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.once('connect', () => {
+        socket.removeAllListeners('error');
+        this.#isNew = true;
+        resolve(new RawConnection(socket));
+      });
+      socket.once('error', (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ECONNREFUSED') this.isRefused = true;
+        else if (!this.#mayHaveCrossed()) return reject(error);
+        resolve(undefined);
+      });
+    });
+  }
+
+  /**
+   * The kernel resets a connection that nobody has accepted when its handshake crosses the closing of the listen socket. That
+   * happens once; whoever tries again is refused.
+   */
+  #mayHaveCrossed(): boolean {
+    const isFirst = !this.#hasCrossed;
+    this.#hasCrossed = true;
+    this.#connection?.destroy();
+    this.#connection = undefined;
+    return isFirst;
+  }
+
+  /** One request and its whole answer; behind an announced end there is an orderly one. */
+  async #ask(connection: RawConnection): Promise<void> {
+    connection.write(REQUEST);
+    const head = await connection.readUntil('\r\n\r\n').catch((error: unknown) => {
+      if (!this.#isNew || connection.closed !== 'reset' || connection.received !== '' || !this.#mayHaveCrossed())
+        throw error;
+    });
+    if (head === undefined) return;
+    this.#isNew = false;
+    if (!head.startsWith('HTTP/1.1 200')) throw new Error(head);
+    await connection.read(Number(/content-length: (\d+)/i.exec(head)![1]));
+    const closes = /\r\nconnection: close\r\n/i.test(head);
+    if (closes) {
+      const { closed, text } = await connection.readToEnd();
+      if (closed !== 'end' || text !== '') throw new Error(`${closed} after '${text}'`);
+      connection.destroy();
+      this.#connection = undefined;
+    }
+    this.closing.push(closes);
+  }
+}

@@ -1,0 +1,115 @@
+// Connections that no response can end: through the TCP proxy they end with the drain's time, in order; upgraded ones stay.
+
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import {
+  bootstrap,
+  connectRaw,
+  httpListener,
+  routeAllTo,
+  startBaton,
+  startTcpUpstream,
+  staticCluster,
+  tcpListener,
+} from '../harness/index.js';
+import { openStream, type Stream, startPeers } from '../tcp/stream.js';
+
+const peers = await startPeers(t);
+
+const BLOCK = Uint8Array.from({ length: 65_521 }, (_, index) => (index ^ (index >> 8)) & 0xff);
+
+t.test(
+  'both ends of a proxied connection have an unbroken beginning of what was sent, and an orderly end',
+  async (t) => {
+    const baton = await startBaton(t, {
+      config: bootstrap({
+        listeners: [tcpListener('wire', 0, { cluster: 'peers' })],
+        clusters: [staticCluster('peers', peers.port)],
+      }),
+      args: ['--concurrency', '2', '--drain-time-s', '2', '--drain-strategy', 'immediate'],
+    });
+    const port = await baton.listenerPort('wire');
+    const open = async (): Promise<[Stream, Stream]> => [await openStream(t, port), await peers.next()];
+    const quiet = await open();
+    await quiet[0].write('a question');
+    await quiet[1].receives(10);
+    await quiet[1].write('an answer');
+    const busy = await Promise.all([open(), open(), open(), open()]);
+    for (const stream of busy.flat()) pump(stream);
+    const early = busy.flat().map(({ length }) => length);
+    await baton.admin('/drain_listeners?graceful', { method: 'POST' });
+    await Promise.all(busy.flat().map((stream, index) => stream.receives(early[index]! + 1_000_000)));
+    t.equal(quiet[0].closed, 'open');
+    const late = await open();
+    for (const stream of [...busy.flat(), ...quiet, ...late]) t.equal(await stream.isClosed(), 'end');
+    for (const stream of busy.flat()) t.equal(stream.fingerprint(), beginning(stream.length));
+    t.equal(quiet[0].head, 'an answer');
+    t.equal(quiet[1].head, 'a question');
+    await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
+    await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);
+  },
+);
+
+t.test('after skip_exit connections end too, and later ones are taken', async (t) => {
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [tcpListener('wire', 0, { cluster: 'peers' })],
+      clusters: [staticCluster('peers', peers.port)],
+    }),
+    args: ['--drain-time-s', '1'],
+  });
+  const port = await baton.listenerPort('wire');
+  const [client, server] = [await openStream(t, port), await peers.next()];
+  await baton.admin('/drain_listeners?graceful&skip_exit', { method: 'POST' });
+  for (const stream of [client, server]) t.equal(await stream.isClosed(), 'end');
+  const [later, laterServer] = [await openStream(t, port), await peers.next()];
+  await laterServer.write('welcome');
+  await later.receives(7);
+});
+
+t.test('an upgraded connection outlives the drain', async (t) => {
+  const upstream = await startTcpUpstream(t, (socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n');
+      socket.pipe(socket);
+    });
+  });
+  const manager = { route_config: routeAllTo('echo'), upgrade_configs: [{ upgrade_type: 'websocket' }] };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('web', 0, manager), tcpListener('wire', 0, { cluster: 'peers' })],
+      clusters: [staticCluster('echo', upstream.port), staticCluster('peers', peers.port)],
+    }),
+    args: ['--drain-time-s', '1', '--drain-strategy', 'immediate'],
+  });
+  const socket = await connectRaw(t, await baton.listenerPort('web'));
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  await socket.readUntil('\r\n\r\n');
+  const witness = await openStream(t, await baton.listenerPort('wire'));
+  await peers.next();
+  await baton.admin('/drain_listeners?graceful', { method: 'POST' });
+  await witness.isClosed();
+  socket.write('still here');
+  t.equal(await socket.read(10), 'still here');
+  t.equal(socket.closed, 'open');
+});
+
+/** Sends block after block, 100 a second, until the other side has left. */
+function pump(stream: Stream): void {
+  const next = (): void => {
+    if (stream.closed !== 'open') stream.end();
+    else
+      stream.write(BLOCK).then(
+        () => setTimeout(next, 10),
+        () => undefined,
+      );
+  };
+  next();
+}
+
+/** The fingerprint of the first bytes that pump() sends. */
+function beginning(length: number): string {
+  const hash = createHash('sha256');
+  for (let left = length; left > 0; left -= BLOCK.length) hash.update(BLOCK.subarray(0, left));
+  return hash.digest('hex');
+}

@@ -1,0 +1,70 @@
+// What a bootstrap says of the process log, and what its deprecated fields leave there and in the stats.
+
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { bootstrap, type Config, fileAccessLog, httpListener, startBaton, tempDir, waitFor } from '../harness/index.js';
+import { runBaton } from './run.js';
+
+const ANSWER: Config = {
+  name: 'all',
+  virtual_hosts: [
+    { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, direct_response: { status: 204 } }] },
+  ],
+};
+
+function withLog(logFormat: Config, accessLog: readonly Config[] = []): Config {
+  const manager = { route_config: ANSWER, access_log: accessLog };
+  const config = bootstrap({ listeners: [httpListener('web', 0, manager)], clusters: [] });
+  return { ...config, application_log_config: { log_format: logFormat } };
+}
+
+t.test('application_log_config.json_format makes every line of every thread JSON', async (t) => {
+  const directory = join(tempDir(t), 'logs');
+  mkdirSync(directory);
+  const config = withLog({ json_format: { thread: '%t', level: '%l', where: { component: '%n' }, message: '%j' } }, [
+    fileAccessLog(join(directory, 'access.log'), '%REQ(:PATH)%\n'),
+  ]);
+  const baton = await startBaton(t, { config });
+  // What a worker has to tell: its access log cannot be opened anew.
+  rmSync(directory, { recursive: true });
+  baton.child.kill('SIGUSR1');
+  await waitFor(() => baton.stderr.includes(`${directory}/access.log`), { what: 'the line of a worker' });
+  await baton.stop();
+  const lines = baton.stderr.trimEnd().split('\n');
+  const entries = lines.map((line) => JSON.parse(line) as { thread: string; message: string });
+  t.ok(entries.some(({ message }) => message === 'starting main dispatch loop'));
+  t.ok(new Set(entries.map(({ thread }) => thread)).size > 1, 'lines of a worker too');
+});
+
+t.test('application_log_config.text_format is the layout of --log-format', async (t) => {
+  const baton = await startBaton(t, { config: withLog({ text_format: '<%L> %v' }) });
+  await baton.stop();
+  for (const line of baton.stderr.trimEnd().split('\n')) t.match(line, /^<[IW]> ./);
+});
+
+t.test('a layout that contradicts the command line or would not be JSON is refused', async (t) => {
+  const cases: readonly (readonly [Config, readonly string[], string])[] = [
+    [{ text_format: '%v' }, ['--log-format', '%v'], 'application_log_config.log_format: only one of'],
+    [{ json_format: { m: '%v' } }, [], 'application_log_config.log_format.json_format: usage of %v is unavailable'],
+    [{ json_format: { m: '%j' } }, ['--log-format-escaped'], 'would escape the quotes of JSON'],
+  ];
+  for (const [format, args, expected] of cases) {
+    const { code, stderr } = await runBaton(t, { config: withLog(format), args: ['--mode', 'validate', ...args] });
+    t.equal(code, 1);
+    t.ok(stderr.includes(expected), stderr);
+  }
+});
+
+t.test('deprecated fields are counted; --skip-deprecated-logs silences their warnings', async (t) => {
+  const web = { ...httpListener('web', 0, { route_config: ANSWER }), reuse_port: true };
+  const config = bootstrap({ listeners: [web], clusters: [] });
+  for (const args of [[], ['--skip-deprecated-logs']]) {
+    const baton = await startBaton(t, { config, args });
+    await baton.waitForStat('runtime.deprecated_feature_use', 1);
+    await baton.waitForStat('runtime.deprecated_feature_seen_since_process_start', 1);
+    await baton.waitForStat('server.wip_protos', 0);
+    await baton.stop();
+    t.equal(baton.stderr.includes("field 'reuse_port' of"), args.length === 0);
+  }
+});

@@ -1,0 +1,62 @@
+// Epochs of Baton with one configuration, each started when the one before serves.
+
+import {
+  type BatonProcess,
+  type Config,
+  DEFAULT_DEADLINE_MS,
+  EpochLine,
+  type Teardown,
+  waitFor,
+  withDeadline,
+} from '../harness/index.js';
+
+export interface EpochsOptions {
+  config: Config;
+  /** For all epochs, such as `--drain-time-s`. */
+  args?: readonly string[];
+  deadlineMs?: number;
+}
+
+export class Epochs {
+  readonly #line: EpochLine;
+  readonly #options: EpochsOptions;
+  /** All that were started, by epoch. */
+  readonly all: BatonProcess[] = [];
+
+  constructor(t: Teardown, options: EpochsOptions) {
+    this.#line = new EpochLine(t);
+    this.#options = options;
+  }
+
+  /** The newest one. */
+  get current(): BatonProcess {
+    return this.all.at(-1)!;
+  }
+
+  /** Starts the next epoch and waits until it is live; gives the milliseconds from its start to then. */
+  async next(concurrency: number): Promise<number> {
+    const { config, args = [], deadlineMs = DEFAULT_DEADLINE_MS } = this.#options;
+    const begun = performance.now();
+    const all = ['--concurrency', String(concurrency), ...args];
+    const old = this.all.at(-1);
+    // Until it is live the old one answers for admin: only that one can tell.
+    const wait = old === undefined ? 'live' : 'spawned';
+    const baton = await this.#line.start(this.all.length, { config, args: all, wait, deadlineMs });
+    this.all.push(baton);
+    if (old !== undefined) {
+      const isOver = () => old.stderr.includes(TAKEN_OVER) || baton.exit !== undefined || old.exit !== undefined;
+      await waitFor(isOver, { what: `epoch ${this.all.length - 1} to take over`, deadlineMs });
+      if (!old.stderr.includes(TAKEN_OVER)) throw new Error(`it has not taken over:\n${baton.stderr}\n${old.stderr}`);
+    }
+    return performance.now() - begun;
+  }
+
+  /** Waits until the epoch before the newest has ended, cleanly. */
+  async previousHasGone(): Promise<void> {
+    const previous = this.all.at(-2)!;
+    const exit = await withDeadline(previous.exited, 'the end of the previous epoch', this.#options.deadlineMs);
+    if (exit.code !== 0) throw new Error(`it ended with ${exit.code}, ${exit.signal}:\n${previous.stderr}`);
+  }
+}
+
+const TAKEN_OVER = 'closing and draining listeners';

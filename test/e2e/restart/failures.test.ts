@@ -1,0 +1,408 @@
+// What goes wrong at a restart harms nobody else: the parent serves on, and the next child succeeds.
+
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
+import { decodeToChild, encodeHello } from '../../../src/restart/messages.js';
+import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  EpochLine,
+  type Exit,
+  httpListener,
+  httpRequest,
+  startBaton,
+  tempDir,
+  waitFor,
+  waitForLog,
+  withDeadline,
+} from '../harness/index.js';
+
+const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
+/** So many workers that a child is not live at once. */
+const SLOW_START = ['--concurrency', '24'];
+const shim = loadShim();
+
+function config(more: Config = {}): Config {
+  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
+  const manager = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } };
+  return bootstrap({ listeners: [httpListener('web', 0, manager)], clusters: [], extra: more });
+}
+
+type Asserts = Pick<typeof t, 'equal' | 'same'>;
+
+/** How a process ends that has no reason to go on. */
+function ends(baton: BatonProcess): Promise<Exit> {
+  return withDeadline(baton.exited, 'the end of the process', 30_000);
+}
+
+/** It answers requests, and for admin. */
+async function serves(t: Asserts, baton: BatonProcess, port: number): Promise<void> {
+  t.equal((await httpRequest(port)).body, 'hi');
+  t.equal((await baton.admin('/ready')).body, 'LIVE\n');
+}
+
+/** A restart from `old` works. */
+async function restarts(
+  t: Asserts,
+  line: EpochLine,
+  old: BatonProcess,
+  port: number,
+  epoch = 1,
+): Promise<BatonProcess> {
+  const next = await line.start(epoch, { config: config(), args: QUICK });
+  t.equal(await next.listenerPort('web'), port);
+  await waitFor(() => old.exit !== undefined, { what: 'the end of the parent' });
+  t.same(old.exit, { code: 0, signal: null });
+  return next;
+}
+
+t.test('a child that is killed at any stage of its start leaves the parent as it was', async (t) => {
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  for (const stage of ['initializing epoch 1', 'starting main dispatch loop', 'starting workers']) {
+    const child = await line.start(1, { config: config(), args: SLOW_START, wait: 'spawned' });
+    await waitForLog(child, stage);
+    await child.kill();
+    await serves(t, parent, port);
+  }
+  t.notMatch(parent.stderr, 'shutting down admin');
+  await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a child whose configuration is invalid, or that is told to end, disturbs nobody', async (t) => {
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  const invalid = await line.start(1, { config: { static_resources: { listeners: [{}] } }, wait: 'spawned' });
+  t.match(await ends(invalid), { code: 1 });
+  const missing = { admin: { address: { socket_address: { address: '192.0.2.1', port_value: 1 } } } };
+  const unable = await line.start(1, { config: config(missing), wait: 'spawned' });
+  t.match(await ends(unable), { code: 1 });
+  t.match(unable.stderr, 'cannot listen on 192.0.2.1:1');
+  const stopped = await line.start(1, { config: config(), wait: 'spawned' });
+  await waitForLog(stopped, 'initializing epoch 1');
+  stopped.child.kill('SIGTERM');
+  t.match(await ends(stopped), { code: 0 });
+  await serves(t, parent, port);
+  t.equal(parent.exit, undefined);
+  await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('without a parent a child gives up after ten tries, or starts normally if it may', async (t) => {
+  const [alone, may] = await Promise.all([
+    new EpochLine(t).start(1, { config: config(), wait: 'spawned' }),
+    new EpochLine(t).start(5, { config: config(), args: ['--skip-hot-restart-on-no-parent'] }),
+  ]);
+  t.match(may.stderr, 'hot restart sendmsg() connection refused, falling back to regular restart');
+  t.equal(await may.stat('server.hot_restart_epoch'), 5, 'the epoch stays');
+  t.equal(await may.stat('server.hot_restart_generation'), 1);
+  await may.stop();
+  await waitFor(() => alone.exit !== undefined, { what: 'the end of the child', deadlineMs: 30_000 });
+  t.match(alone.exit, { code: 1 });
+  t.equal(alone.stderr.split('hot restart sendmsg() connection refused, retrying').length, 12);
+  t.match(alone.stderr, 'cannot be reached: nobody listens at its socket');
+});
+
+t.test(
+  'a parent that stands still is given up; with --skip-hot-restart-on-no-parent the child starts normally',
+  async (t) => {
+    const line = new EpochLine(t);
+    const parent = await line.start(0, { config: config(), args: QUICK });
+    const port = await parent.listenerPort('web');
+    parent.child.kill('SIGSTOP');
+    const first = await line.start(1, { config: config(), wait: 'spawned' });
+    await waitFor(() => first.exit !== undefined, { what: 'the end of the child', deadlineMs: 30_000 });
+    t.match(first.exit, { code: 1 });
+    t.match(first.stderr, 'the parent process has not answered in 10 s');
+    const second = await line.start(1, {
+      config: config(),
+      args: ['--skip-hot-restart-on-no-parent'],
+      deadlineMs: 30_000,
+    });
+    t.match(second.stderr, 'falling back to regular restart');
+    t.not(await second.listenerPort('web'), port);
+    await second.stop();
+    parent.child.kill('SIGCONT');
+    await serves(t, parent, port);
+    await (await restarts(t, line, parent, port)).stop();
+  },
+);
+
+t.test('a child that stands still does not keep its parent from serving', async (t) => {
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  const child = await line.start(1, { config: config(), args: SLOW_START, wait: 'spawned' });
+  await waitForLog(parent, 'a child process of epoch 1 initializes');
+  child.child.kill('SIGSTOP');
+  await serves(t, parent, port);
+  const other = await line.start(1, { config: config(), wait: 'spawned' });
+  t.match(await ends(other), { code: 1 });
+  t.match(other.stderr, 'unable to bind domain socket with base_id=0, id=1, errno=98 (see --base-id option)');
+  await child.kill();
+  await waitForLog(parent, 'the child process has gone before it was live');
+  await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a parent that dies before its child is live takes it along; afterwards the child lives on', async (t) => {
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  const early = await line.start(1, { config: config(), args: SLOW_START, wait: 'spawned' });
+  await waitForLog(parent, 'a child process of epoch 1 initializes');
+  parent.child.kill('SIGKILL');
+  await waitFor(() => early.exit !== undefined, { what: 'the end of the child' });
+  t.match(early.exit, { code: 1 });
+  t.match(early.stderr, 'the parent process has gone');
+
+  const again = await line.start(0, { config: config(), args: QUICK });
+  const child = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
+  await waitForLog(again, 'closing and draining listeners');
+  await again.kill();
+  await waitForLog(child, 'the parent process has gone');
+  await serves(t, child, await child.listenerPort('web'));
+  t.not(await child.listenerPort('web'), port);
+  await child.stop();
+});
+
+t.test('a child that dies after it took over leaves a parent that another child may follow', async (t) => {
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
+  const child = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
+  await waitForLog(parent, 'closing and draining listeners');
+  await child.kill();
+  await waitForLog(parent, 'the child process that took over has gone');
+  const next = await line.start(1, { config: config(), args: QUICK });
+  t.equal((await httpRequest(await next.listenerPort('web'))).body, 'hi');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await next.stop();
+});
+
+t.test('the end of a child is the end of its parent; three processes may overlap, a fourth may not', async (t) => {
+  const line = new EpochLine(t);
+  const slow = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
+  const first = await line.start(0, { config: config(), args: slow });
+  const second = await line.start(1, { config: config(), args: slow });
+  const third = await line.start(2, { config: config(), args: slow });
+  await waitFor(() => first.exit !== undefined, { what: 'the end of the first, which the third asks for' });
+  t.same(first.exit, { code: 0, signal: null });
+  t.match(second.stderr, 'terminating parent process');
+  await third.stop();
+  await waitFor(() => second.exit !== undefined, { what: 'the end of the parent' });
+  t.same(second.exit, { code: 0, signal: null });
+
+  const holder = await line.start(0, { config: config(), args: slow });
+  const fourth = await line.start(3, { config: config(), wait: 'spawned' });
+  t.match(await ends(fourth), { code: 1 });
+  t.match(fourth.stderr, 'unable to bind domain socket with base_id=0, id=0, errno=98 (see --base-id option)');
+  await holder.stop();
+});
+
+t.test('two servers of one base ID: the second one is refused; dynamic IDs are free ones', async (t) => {
+  const line = new EpochLine(t);
+  const first = await line.start(0, { config: config() });
+  const second = await line.start(0, { config: config(), wait: 'spawned' });
+  t.match(await ends(second), { code: 1 });
+  t.match(second.stderr, 'unable to bind domain socket with base_id=0, id=0, errno=98 (see --base-id option)');
+  const path = join(first.directory, 'id');
+  const dynamic = await startBaton(t, { config: config(), args: ['--use-dynamic-base-id', '--base-id-path', path] });
+  const { command_line_options: shown } = JSON.parse((await dynamic.admin('/server_info')).body);
+  t.equal(readFileSync(path, 'utf8'), shown.base_id);
+  t.ok(Number(shown.base_id) < 2 ** 28);
+  t.match(
+    dynamic.stderr,
+    `initializing epoch 0 (base id=${shown.base_id}, hot restart version=${HOT_RESTART_VERSION})`,
+  );
+  t.equal((await dynamic.admin('/hot_restart_version')).body, HOT_RESTART_VERSION);
+  await Promise.all([dynamic.stop(), first.stop()]);
+});
+
+t.test(
+  'sockets that are files: permissions, files left behind, a directory that is missing, a path too long',
+  async (t) => {
+    const directory = tempDir(t);
+    const path = join(directory, 'restart');
+    const line = new EpochLine(t, path);
+    const killed = await line.start(0, { config: config(), args: ['--socket-mode', '640'] });
+    t.equal(statSync(`${path}_parent_0`).mode & 0o777, 0o640);
+    t.equal(statSync(`${path}_child_0`).mode & 0o777, 0o640);
+    await killed.kill();
+    t.ok(existsSync(`${path}_parent_0`));
+    const parent = await line.start(0, { config: config(), args: QUICK });
+    const second = await line.start(0, { config: config(), wait: 'spawned' });
+    t.match(await ends(second), { code: 1 }, 'a file that somebody uses is not taken away');
+    const child = await restarts(t, line, parent, await parent.listenerPort('web'));
+    t.notOk(existsSync(`${path}_parent_0`));
+    await child.stop();
+    t.notOk(existsSync(`${path}_parent_1`));
+
+    const cases: [path: string, text: string][] = [
+      [join(directory, 'missing', 'restart'), 'errno=2 (see --socket-path option'],
+      [join(directory, 'x'.repeat(120)), 'is longer than 107 bytes'],
+    ];
+    for (const [socketPath, text] of cases) {
+      const refused = await new EpochLine(t, socketPath).start(0, { config: config(), wait: 'spawned' });
+      t.match(await ends(refused), { code: 1 });
+      t.match(refused.stderr, text);
+    }
+  },
+);
+
+t.test('strangers at the socket are not heard: garbage, another version, another user', async (t) => {
+  const directory = tempDir(t);
+  chmodSync(directory, 0o711);
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  const stranger = new Stranger();
+  for (const bytes of [Buffer.from('garbage'), randomBytes(4096), Buffer.alloc(60_000, 0xff), Buffer.alloc(0)]) {
+    stranger.send(line.socketPath, bytes, []);
+    stranger.send(line.socketPath, bytes, [0, 1, 2]);
+  }
+  await waitForLog(parent, 'a message to the hot restart socket is dropped');
+  await serves(t, parent, port);
+
+  const impostor = new Stranger(`${line.socketPath}_child_1`);
+  t.match(
+    await impostor.hello(line.socketPath, encodeHello({ version: '0.0', epoch: 1 })),
+    /Hot restart version mismatch! It has version 0\.0/,
+  );
+  t.match(
+    await impostor.hello(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 4 })),
+    /its parent has epoch 0/,
+  );
+  impostor.close();
+
+  if (process.getuid!() === 0) {
+    const code = `
+      process.setgid(65534); process.setuid(65533);
+      const { loadShim } = await import(${JSON.stringify(SHIM)});
+      const { encodeAddress } = await import(${JSON.stringify(ADDRESS)});
+      const shim = loadShim();
+      const at = (path) => encodeAddress({ kind: ${AddressKind.Unix}, ip: '', port: 0, path });
+      const socket = shim.watchMessages(shim.openMeetingSocket(at('@baton-test-' + process.pid)), {});
+      const [here, there] = shim.socketPair();
+      socket.sendTo(at(${JSON.stringify(`${line.socketPath}_parent_0`)}), Buffer.from(${JSON.stringify([
+        ...encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }),
+      ])}), [there]);
+      shim.closeDescriptor(there);
+      shim.watchMessages(here, { onMessage() { console.log('answered'); }, onEnd() { console.log('dropped'); process.exit(0); } });
+    `;
+    // What the test runner adds to the process complains on standard error: it would write where that user may not.
+    const other = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'ignore'] });
+    let output = '';
+    other.stdout.on('data', (chunk) => (output += String(chunk)));
+    await once(other, 'close');
+    t.equal(output, 'dropped\n', 'a process of another user gets no socket');
+  }
+  stranger.close();
+  await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a wrapper that dies takes the server along, unless hot restart is disabled', async (t) => {
+  const start = async (args: string[]) => {
+    const path = join(tempDir(t), 'pid');
+    // The server is a grandchild of the test, whose own parent writes down its pid and waits.
+    const wrapper = ['sh', '-c', '"$@" & echo $! > "$0"; wait', path];
+    const baton = await startBaton(t, { config: config(), args, wrapper });
+    const pid = Number(readFileSync(path, 'utf8'));
+    t.teardown(() => {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It is gone, as it should be.
+      }
+    });
+    baton.child.kill('SIGKILL');
+    return { baton, pid };
+  };
+  const bound = await start(['--use-dynamic-base-id']);
+  await waitForLog(bound.baton, 'caught SIGTERM');
+  await waitFor(() => !isAlive(bound.pid), { what: 'the end of the server' });
+  const free = await start(['--disable-hot-restart']);
+  t.equal((await free.baton.admin('/ready')).status, 200);
+});
+
+t.test('NOTIFY_SOCKET is told by each epoch: live, shutting down, and signs of life', async (t) => {
+  for (const name of [join(tempDir(t), 'notify'), `@baton-test-${process.pid}-notify`]) {
+    const manager = new Stranger(name);
+    const count = (start: string) => manager.heard.filter((each) => each.startsWith(start)).length;
+    const env = { NOTIFY_SOCKET: name, WATCHDOG_USEC: '200000' };
+    const line = new EpochLine(t);
+    const parent = await line.start(0, { config: config(), env, args: QUICK });
+    await waitFor(() => count('READY=1') === 1 && count('WATCHDOG=1') > 0, { what: 'READY=1 and WATCHDOG=1' });
+    const child = await line.start(1, { config: config(), env, args: QUICK });
+    await waitFor(() => count('READY=1') === 2, { what: 'READY=1 of the child' });
+    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+    await child.stop();
+    await waitFor(() => count('STOPPING=1') === 2, { what: 'STOPPING=1 of both' });
+    manager.close();
+  }
+});
+
+const SHIM = new URL('../../../src/io/shim.js', import.meta.url).href;
+const ADDRESS = new URL('../../../src/io/address.js', import.meta.url).href;
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Somebody with a datagram socket. */
+class Stranger implements MessageSocketEvents {
+  readonly heard: string[] = [];
+  readonly #socket;
+
+  constructor(name = `@baton-test-${process.pid}-${randomBytes(4).toString('hex')}`) {
+    this.#socket = shim.watchMessages(shim.openMeetingSocket(at(name)), this);
+  }
+
+  send(socketPath: string, bytes: Uint8Array, fds: readonly number[]): void {
+    this.#socket.sendTo(at(`${socketPath}_parent_0`), bytes, fds);
+  }
+
+  /** Says hello; resolves with why it is refused. */
+  async hello(socketPath: string, bytes: Uint8Array): Promise<string> {
+    const [here, there] = shim.socketPair();
+    const answer = new Promise<string>((resolve) => {
+      shim.watchMessages(here, {
+        onMessage: (message) => {
+          const content = decodeToChild(message);
+          resolve(content.kind === 'refusal' ? content.reason : content.kind);
+        },
+        onWritable() {},
+        onEnd: () => resolve('nothing'),
+      });
+    });
+    this.send(socketPath, bytes, [there]);
+    shim.closeDescriptor(there);
+    return answer;
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  onMessage(bytes: Uint8Array): void {
+    this.heard.push(Buffer.from(bytes).toString());
+  }
+  onWritable(): void {}
+  onEnd(): void {}
+}
+
+function at(path: string): Uint8Array {
+  return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+}

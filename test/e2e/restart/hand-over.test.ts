@@ -1,0 +1,347 @@
+// --hand-over-connections: established connections go on in the next process, and nobody at either end notices.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  connectRaw,
+  EpochLine,
+  fileAccessLog,
+  httpListener,
+  type RawConnection,
+  routeAllTo,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  tempDir,
+  waitFor,
+  waitForLog,
+} from '../harness/index.js';
+import { fingerprint, openStream, randomBytes, startPeers } from '../tcp/stream.js';
+
+/** What a process would wait for if connections did not leave it. */
+const LONG = ['--parent-shutdown-time-s', '600', '--drain-time-s', '600', '--hand-over-connections'];
+
+function proxy(name: string, cluster: string, more: Config = {}): Config {
+  return tcpListener(name, 0, { cluster, ...more });
+}
+
+/** Starts the next epoch; resolves when the one before it has gone, because it had no connections any more. */
+async function restart(line: EpochLine, current: BatonProcess, config: Config, concurrency = '2', args = LONG) {
+  const epoch = (await current.stat('server.hot_restart_epoch'))! + 1;
+  const next = await line.start(epoch, { config, args: ['--concurrency', concurrency, ...args] });
+  await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
+  return next;
+}
+
+t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 workers', async (t) => {
+  const upstream = await startPeers(t);
+  const log = join(tempDir(t), 'access.log');
+  const format = '%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESPONSE_FLAGS% %UPSTREAM_HOST%\n';
+  const config = bootstrap({
+    listeners: [proxy('tcp', 'db', { access_log: [fileAccessLog(log, format)] })],
+    clusters: [staticCluster('db', upstream.port)],
+  });
+  const line = new EpochLine(t);
+  let current = await line.start(0, { config, args: ['--concurrency', '2', ...LONG] });
+  const port = await current.listenerPort('tcp');
+  const begun = performance.now();
+  const pairs = await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const client = await openStream(t, port);
+      const server = await upstream.next();
+      return { client, server };
+    }),
+  );
+  // Who talks to whom is found out by what they say.
+  for (const [index, { client }] of pairs.entries()) await client.write(Buffer.from([index]));
+  for (const { server } of pairs) await server.receives(1);
+  const order = pairs.map(({ server }) => server.head.charCodeAt(0));
+  const servers = pairs.map((_, index) => pairs[order.indexOf(index)]!.server);
+  const streams = pairs.map(({ client }, index) => ({
+    client,
+    server: servers[index]!,
+    up: randomBytes(10 << 20),
+    down: randomBytes(10 << 20),
+  }));
+  let isOver = false;
+  /** Sends pieces until all restarts are over; gives what was sent. */
+  const send = async (stream: { write(bytes: Uint8Array): Promise<void> }, bytes: Buffer) => {
+    let at = 0;
+    while (!isOver && at < bytes.length) {
+      const end = Math.min(bytes.length, at + 50_000);
+      await stream.write(bytes.subarray(at, end));
+      at = end;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return bytes.subarray(0, at);
+  };
+  // Some read nothing until the restarts are over: bytes for them wait in the proxy.
+  for (const { client } of streams.slice(0, 3)) client.socket.pause();
+  for (const { server } of streams.slice(3, 6)) server.socket.pause();
+  const flood = [...streams.slice(0, 3)].map(({ server, down }) => server.write(down));
+  flood.push(...streams.slice(3, 6).map(({ client, up }) => client.write(up)));
+  const busy = streams.slice(6).flatMap(({ client, server, up, down }) => [send(client, up), send(server, down)]);
+  const pauses = async () => (await current.stat('tcp.tcp.downstream_flow_control_paused_reading_total'))! >= 3;
+  await waitFor(pauses, { what: 'streams whose readers are slow' });
+  for (const concurrency of ['1', '3']) {
+    current = await restart(line, current, config, concurrency);
+    t.equal(await current.stat('listener_manager.total_listeners_active'), 1);
+    t.equal(await current.stat(`listener.127.0.0.1_${port}.downstream_cx_active`), 12);
+    t.equal(await current.stat('cluster.db.upstream_cx_active'), 12);
+  }
+  isOver = true;
+  const sent = await Promise.all(busy);
+  for (const { client, server } of streams) {
+    client.socket.resume();
+    server.socket.resume();
+  }
+  await Promise.all(flood);
+  for (const [index, { client, server, up, down }] of streams.entries()) {
+    const first = Buffer.from([index]);
+    const [fromClient, fromServer] =
+      index < 3
+        ? [first, down]
+        : index < 6
+          ? [Buffer.concat([first, up]), Buffer.alloc(0)]
+          : [Buffer.concat([first, sent[2 * (index - 6)]!]), sent[2 * (index - 6) + 1]!];
+    client.end();
+    server.end();
+    await server.receives(fromClient.length);
+    await client.receives(fromServer.length);
+    t.equal(await server.isClosed(), 'end');
+    t.equal(await client.isClosed(), 'end');
+    t.equal(server.fingerprint(), fingerprint(fromClient), `to the host on stream ${index}`);
+    t.equal(client.fingerprint(), fingerprint(fromServer), `to the client on stream ${index}`);
+  }
+  await current.waitForStat('cluster.db.upstream_cx_active', 0);
+  t.equal(await current.stat(`listener.127.0.0.1_${port}.downstream_cx_total`), 12, 'counted once');
+  t.equal(await current.stat(`listener.127.0.0.1_${port}.downstream_cx_destroy`), 12);
+  t.equal(await current.stat('cluster.db.upstream_cx_total'), 12);
+  t.equal(await current.stat('tcp.tcp.downstream_cx_total'), 12);
+  const elapsed = performance.now() - begun;
+  await current.stop();
+  const lines = readFileSync(log, 'utf8').trim().split('\n');
+  t.equal(lines.length, 12, 'each connection is logged once');
+  const sizes = lines.map((text) => text.split(' ').map(Number));
+  const sum = (column: number) => sizes.reduce((total, row) => total + row[column]!, 0);
+  const received = servers.reduce((total, { length }) => total + length, 0);
+  t.equal(sum(0), received, 'bytes of the whole connections');
+  t.equal(
+    sum(1),
+    streams.reduce((total, { client }) => total + client.length, 0),
+  );
+  for (const [, , duration] of sizes) t.ok(duration! > elapsed / 4 && duration! <= elapsed + 1, 'and their whole time');
+});
+
+t.test('half-closed TCP streams go on half-closed', async (t) => {
+  const upstream = await startPeers(t);
+  const config = bootstrap({ listeners: [proxy('tcp', 'db')], clusters: [staticCluster('db', upstream.port)] });
+  const line = new EpochLine(t);
+  let current = await line.start(0, { config, args: ['--concurrency', '1', ...LONG] });
+  const port = await current.listenerPort('tcp');
+  const asking = await openStream(t, port);
+  const answering = await upstream.next();
+  await asking.write('question');
+  asking.end();
+  t.equal(await answering.isClosed(), 'end');
+  const listening = await openStream(t, port);
+  const speaking = await upstream.next();
+  speaking.end();
+  t.equal(await listening.isClosed(), 'end');
+  for (const text of ['one', 'two']) {
+    current = await restart(line, current, config, '1');
+    await answering.write(text);
+    await listening.write(text);
+  }
+  answering.end();
+  listening.end();
+  t.equal(await asking.isClosed(), 'end');
+  await speaking.receives(6);
+  t.equal(asking.head, 'onetwo');
+  t.equal(speaking.head, 'onetwo');
+  await current.waitForStat('cluster.db.upstream_cx_active', 0);
+  await current.stop();
+});
+
+t.test('HTTP connections are used again in the next process, with what had come of a request', async (t) => {
+  const upstream = await startUpstream(t, (request, response) => response.end(`${request.url} of ${request.method}`));
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('web') })],
+    clusters: [staticCluster('web', upstream.port)],
+  });
+  const line = new EpochLine(t);
+  let current = await line.start(0, { config, args: ['--concurrency', '2', ...LONG] });
+  const port = await current.listenerPort('web');
+  const clients = await Promise.all(Array.from({ length: 40 }, () => connectRaw(t, port)));
+  const ports = clients.map(({ socket }) => socket.localPort);
+  for (const client of clients) await ask(t, client, '/before');
+  const cut = await connectRaw(t, port);
+  await ask(t, cut, '/first');
+  for (const [index, concurrency] of ['3', '1'].entries()) {
+    // Half a head, which the proxy has read.
+    cut.write(`GET /cut${index} HTTP/1.1\r\nHo`);
+    const isRead = async () => (await current.stat('http.web.downstream_cx_rx_bytes_buffered'))! > 0;
+    await waitFor(isRead, { what: 'half a head in the proxy' });
+    current = await restart(line, current, config, concurrency);
+    t.equal(await current.stat('http.web.downstream_cx_active'), 41);
+    for (const client of clients) await ask(t, client, `/after${index}`);
+    cut.write('st: a\r\n\r\n');
+    const answer = await response(cut);
+    t.equal(answer.body, `/cut${index} of GET`);
+  }
+  t.same(
+    clients.map(({ socket }) => socket.localPort),
+    ports,
+    'the same connections',
+  );
+  t.equal(await current.stat('http.web.downstream_cx_total'), 41, 'counted once');
+  t.equal(await current.stat('http.web.downstream_cx_drain_close'), 0);
+  await current.stop();
+});
+
+t.test('under load no HTTP connection ends, busy and pipelining ones included', async (t) => {
+  const upstream = await startUpstream(t, (request, response) => response.end(request.url));
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('web') })],
+    clusters: [staticCluster('web', upstream.port)],
+  });
+  const line = new EpochLine(t);
+  let current = await line.start(0, { config, args: ['--concurrency', '2', ...LONG] });
+  const port = await current.listenerPort('web');
+  let isOver = false;
+  let answers = 0;
+  const loops = Array.from({ length: 24 }, async (_, index) => {
+    const client = await connectRaw(t, port);
+    const depth = index % 2 === 0 ? 1 : 4;
+    for (let round = 0; !isOver; round++) {
+      const paths = Array.from({ length: depth }, (_, at) => `/${index}/${round}/${at}`);
+      client.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+      for (const path of paths) {
+        const { body } = await response(client);
+        if (body !== path) throw new Error(`${body} in answer to ${path}`);
+        answers++;
+      }
+    }
+  });
+  for (const concurrency of ['1', '3']) {
+    current = await restart(line, current, config, concurrency);
+    const before = answers;
+    await waitFor(() => answers > before + 200, { what: 'traffic' });
+  }
+  isOver = true;
+  await Promise.all(loops);
+  t.equal(await current.stat('http.web.downstream_cx_total'), 24);
+  await current.stop();
+});
+
+t.test('what the new configuration has no place for stays and drains', async (t) => {
+  const upstream = await startPeers(t);
+  const clusters = [staticCluster('db', upstream.port), staticCluster('other', upstream.port)];
+  const config = bootstrap({ listeners: [proxy('kept', 'db'), proxy('gone', 'db'), proxy('moved', 'db')], clusters });
+  const changed = bootstrap({ listeners: [proxy('kept', 'db'), proxy('moved', 'other')], clusters });
+  const args = [
+    '--parent-shutdown-time-s',
+    '600',
+    '--drain-time-s',
+    '2',
+    '--hand-over-connections',
+    '--concurrency',
+    '1',
+  ];
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config, args });
+  const pairs = [];
+  for (const name of ['kept', 'gone', 'moved']) {
+    const client = await openStream(t, await parent.listenerPort(name));
+    pairs.push({ name, client, server: await upstream.next() });
+  }
+  const child = await line.start(1, { config: changed, args });
+  await waitForLog(parent, "connections of listener 'gone' stay in this process: there is no listener 'gone'");
+  await waitForLog(
+    parent,
+    "connections of listener 'moved' stay in this process: cluster 'db' is not one that connections go to",
+  );
+  for (const { client, server, name } of pairs) {
+    await client.write(name);
+    await server.receives(name.length);
+    await server.write(name);
+    await client.receives(name.length);
+  }
+  // The time to drain is over, and with its last connections the process ends.
+  for (const { client } of pairs.slice(1)) t.equal(await client.isClosed(), 'end');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the old process' });
+  t.same(parent.exit, { code: 0, signal: null });
+  t.match(child.stderr, 'the parent process has no connections any more');
+  const [kept] = pairs;
+  await kept!.client.write('again');
+  await kept!.server.receives('keptagain'.length);
+  t.equal(await child.stat('server.hand_over.connections_sent'), 1);
+  t.equal(await child.stat('server.hand_over.connections_received'), 1);
+  t.equal(await child.stat('server.hand_over.connections_kept'), 2);
+  t.equal(await child.stat('server.hand_over.connections_refused'), 2);
+  await child.stop();
+});
+
+t.test('when the new process is killed, what is still in the old one is served there, and drains', async (t) => {
+  let release = () => {};
+  const upstream = await startUpstream(t, (_request, response) => {
+    release = () => response.end('at last');
+  });
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('web') })],
+    clusters: [staticCluster('web', upstream.port)],
+  });
+  const line = new EpochLine(t);
+  const args = ['--drain-strategy', 'immediate', '--parent-shutdown-time-s', '600', '--hand-over-connections'];
+  const parent = await line.start(0, { config, args: [...args, '--concurrency', '1'] });
+  const client = await connectRaw(t, await parent.listenerPort('web'));
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await parent.waitForStat('http.web.downstream_rq_active', 1);
+  const child = await line.start(1, { config, args: [...args, '--concurrency', '1'] });
+  await waitForLog(parent, 'handing established connections over to the child process');
+  child.child.kill('SIGKILL');
+  await waitForLog(parent, 'the child process that took over has gone');
+  release();
+  const { head, body } = await response(client);
+  t.equal(body, 'at last');
+  t.match(head, /connection: close/i);
+  await parent.stop();
+});
+
+t.test('without the option at both processes, nothing is handed over', async (t) => {
+  const upstream = await startPeers(t);
+  const config = bootstrap({ listeners: [proxy('tcp', 'db')], clusters: [staticCluster('db', upstream.port)] });
+  const line = new EpochLine(t);
+  const args = ['--parent-shutdown-time-s', '2', '--drain-time-s', '1', '--concurrency', '1'];
+  const parent = await line.start(0, { config, args: [...args, '--hand-over-connections'] });
+  const client = await openStream(t, await parent.listenerPort('tcp'));
+  await upstream.next();
+  const child = await line.start(1, { config, args });
+  t.equal(await client.isClosed(), 'end');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the old process' });
+  t.notMatch(parent.stderr, 'handing established connections over');
+  await child.stop();
+});
+
+async function ask(
+  t: Teardown & { equal(a: unknown, b: unknown): unknown; notMatch(text: string, pattern: RegExp): unknown },
+  client: RawConnection,
+  path: string,
+) {
+  client.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const { body, head } = await response(client);
+  t.equal(body, `${path} of GET`);
+  t.notMatch(head, /connection: close/i);
+}
+
+/** The next answer; the host gives all of them a length or sends them in chunks of their own. */
+async function response(client: RawConnection): Promise<{ head: string; body: string }> {
+  const head = await client.readUntil('\r\n\r\n');
+  const length = /content-length: (\d+)/i.exec(head)?.[1];
+  return { head, body: await client.read(Number(length)) };
+}

@@ -1,0 +1,167 @@
+// Stats go on across a restart: nothing is counted twice, nothing is lost.
+
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  EpochLine,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startUpstream,
+  staticCluster,
+  waitFor,
+} from '../harness/index.js';
+
+const LONG = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
+
+async function requests(port: number, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) await httpRequest(port);
+}
+
+t.test('counters go on where the parent stood, with its last requests; gauges are shared while it lives', async (t) => {
+  let answer = () => {};
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/slow') answer = () => response.end('slow');
+    else response.writeHead(request.url === '/teapot' ? 418 : 200).end();
+  });
+  const configure = (cluster: string): Config =>
+    bootstrap({
+      listeners: [httpListener('web', 0, { route_config: routeAllTo(cluster) })],
+      clusters: [staticCluster(cluster, upstream.port)],
+      extra: { stats_flush_interval: '0.1s' },
+    });
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: configure('old'), args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 5);
+  await httpRequest(port, '/teapot');
+  const slow = httpRequest(port, '/slow');
+  await parent.waitForStat('http.web.downstream_rq_active', 1);
+
+  const child = await line.start(1, { config: configure('new'), args: LONG });
+  await child.waitForStat('http.web.downstream_rq_total', 7);
+  await child.waitForStat('http.web.downstream_rq_active', 1);
+  await child.waitForStat('server.parent_connections', 1);
+  await child.waitForStat('server.total_connections', 1);
+  t.equal(await child.stat('http.web.downstream_rq_4xx'), 1);
+  t.equal(
+    await child.stat('cluster.old.upstream_rq_418'),
+    1,
+    'names that only the parent has are shown while it lives',
+  );
+  await requests(port, 3);
+  await child.waitForStat('http.web.downstream_rq_total', 10);
+
+  answer();
+  t.equal((await slow).body, 'slow');
+  await child.waitForStat('http.web.downstream_rq_active', 0);
+  await child.waitForStat('http.web.downstream_rq_2xx', 9);
+  t.equal(await child.stat('http.web.downstream_rq_completed'), 10);
+  const info = JSON.parse((await child.admin('/server_info')).body);
+  t.ok(seconds(info.uptime_all_epochs) >= seconds(info.uptime_current_epoch));
+  t.equal(info.command_line_options.restart_epoch, 1);
+
+  parent.child.kill('SIGTERM');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await child.waitForStat('server.parent_connections', 0);
+  await waitFor(async () => (await child.stat('cluster.old.upstream_rq_418')) === undefined);
+  t.equal(await child.stat('http.web.downstream_rq_total'), 10);
+  await child.stop();
+});
+
+t.test('the last requests of a parent are counted by its child, though nobody asks in between', async (t) => {
+  const line = new EpochLine(t);
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
+    clusters: [staticCluster('up', upstream.port)],
+    extra: { stats_flush_interval: '299s' },
+  });
+  const parent = await line.start(0, { config, args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 4);
+  const child = await line.start(1, { config, args: LONG });
+  await requests(port, 2);
+  parent.child.kill('SIGTERM');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await child.waitForStat('http.web.downstream_rq_total', 6);
+  t.equal(await child.stat('cluster.up.upstream_rq_200'), 6, 'a name born in traffic');
+  await child.stop();
+});
+
+t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => {
+  const line = new EpochLine(t);
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
+    clusters: [staticCluster('up', upstream.port)],
+    extra: { stats_flush_interval: '0.1s' },
+  });
+  const parent = await line.start(0, { config, args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 4);
+  const child = await line.start(1, { config, args: [...LONG, '--skip-hot-restart-parent-stats'] });
+  await waitFor(async () => {
+    await httpRequest(port);
+    return ((await child.stat('http.web.downstream_rq_total')) ?? 0) > 0;
+  });
+  parent.child.kill('SIGTERM');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  t.ok((await child.stat('http.web.downstream_rq_total'))! < 4);
+  t.equal(await child.stat('server.hot_restart_generation'), 2);
+  await child.stop();
+});
+
+t.test('stats sinks of parent and child together are given each count once', async (t) => {
+  const sums = new Map<string, number>();
+  const socket = createSocket('udp4', (message) => {
+    for (const text of message.toString().split('\n')) {
+      const match = /^(\S+):(\d+)\|c/.exec(text);
+      if (match) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + Number(match[2]));
+    }
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  t.teardown(() => void socket.close());
+  const sink = {
+    name: 'statsd',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink',
+      address: { socket_address: { address: '127.0.0.1', port_value: (socket.address() as AddressInfo).port } },
+      prefix: 'p',
+    },
+  };
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
+    clusters: [staticCluster('up', upstream.port)],
+    extra: { stats_flush_interval: '0.1s', stats_sinks: [sink] },
+  });
+  const sum = () => sums.get('p.http.web.downstream_rq_total') ?? 0;
+  const line = new EpochLine(t);
+  let current: BatonProcess = await line.start(0, { config, args: LONG });
+  const port = await current.listenerPort('web');
+  await requests(port, 5);
+  await waitFor(() => sum() === 5, { what: 'what the parent gives' });
+  for (const epoch of [1, 2]) {
+    await requests(port, 3);
+    const next = await line.start(epoch, { config, args: LONG });
+    await requests(port, 2);
+    current.child.kill('SIGTERM');
+    await waitFor(() => current.exit !== undefined, { what: 'the end of the parent' });
+    await waitFor(() => sum() === 5 + 5 * epoch, { what: `${5 + 5 * epoch} requests, not ${sum()}` });
+    current = next;
+  }
+  t.equal(await current.stat('http.web.downstream_rq_total'), 15);
+  await current.stop();
+  t.equal(sum(), 15);
+});
+
+function seconds(text: string): number {
+  return Number(/^(\d+)s$/.exec(text)![1]);
+}

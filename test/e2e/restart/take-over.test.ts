@@ -1,0 +1,215 @@
+// A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
+
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  EpochLine,
+  type HttpAnswer,
+  httpListener,
+  httpRequest,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  tempDir,
+  waitFor,
+  waitForLog,
+} from '../harness/index.js';
+
+const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
+
+/** A listener that answers by itself, with the name of the one who configured it. */
+function web(name: string, body: string, more: Config = {}): Config {
+  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: body } } };
+  const manager = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } };
+  return { ...httpListener(name, 0, manager), ...more };
+}
+
+function config(...listeners: Config[]): Config {
+  return bootstrap({ listeners, clusters: [] });
+}
+
+/** Requests on connections of their own, one after the other, until stopped; resolves with how many were answered, and what failed. */
+function askAgainAndAgain(ask: () => Promise<unknown>) {
+  let isOver = false;
+  let answered = 0;
+  const failures: string[] = [];
+  const loop = async () => {
+    while (!isOver) {
+      await ask().then(
+        () => answered++,
+        (error: Error) => failures.push(error.message),
+      );
+    }
+  };
+  const done = Promise.all([loop(), loop()]);
+  return {
+    get answered() {
+      return answered;
+    },
+    async stop() {
+      isOver = true;
+      await done;
+      return { answered, failures };
+    },
+  };
+}
+
+async function hasEnded(parent: BatonProcess): Promise<void> {
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+}
+
+t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to a listener nor to admin', async (t) => {
+  const line = new EpochLine(t);
+  let current = await line.start(0, { config: config(web('web', 'hi')), args: ['--concurrency', '2', ...QUICK] });
+  const [port, adminPort] = [await current.listenerPort('web'), current.adminPort];
+  const traffic = askAgainAndAgain(() => expect('hi', httpRequest(port)));
+  const scrapes = askAgainAndAgain(() => expect('LIVE\n', httpRequest(adminPort, '/ready')));
+  for (const [index, concurrency] of ['1', '3', '2'].entries()) {
+    const epoch = index + 1;
+    const args = ['--concurrency', concurrency, ...QUICK];
+    const next = await line.start(epoch, { config: config(web('web', 'hi')), args });
+    t.equal(await next.listenerPort('web'), port, 'the port that was free for epoch 0');
+    t.equal(next.adminPort, adminPort);
+    await hasEnded(current);
+    t.same(current.exit, { code: 0, signal: null });
+    t.match(current.stderr, 'shutting down admin due to child startup');
+    t.match(current.stderr, 'closing and draining listeners');
+    t.match(current.stderr, 'shutting down due to child request');
+    t.match(next.stderr, `initializing epoch ${epoch} (base id=0, hot restart version=`);
+    t.match(next.stderr, 'shutting down parent after drain');
+    const before = traffic.answered;
+    await waitFor(() => traffic.answered > before + 10, { what: 'traffic' });
+    current = next;
+  }
+  for (const { answered, failures } of [await traffic.stop(), await scrapes.stop()]) {
+    t.same(failures, []);
+    t.ok(answered > 100);
+  }
+  t.equal(await current.stat('server.hot_restart_epoch'), 3);
+  t.equal(await current.stat('server.hot_restart_generation'), 4);
+  await current.stop();
+});
+
+t.test('IPv6, Unix sockets and sockets that workers share are taken over too', async (t) => {
+  const directory = tempDir(t);
+  const [path, adminPath] = [join(directory, 'web'), join(directory, 'admin')];
+  const listeners = [
+    web('six', 'hi', { address: { socket_address: { address: '::1', port_value: 0 } } }),
+    web('shared', 'hi', { enable_reuse_port: false }),
+    web('unix', 'hi', { address: { pipe: { path } } }),
+  ];
+  const unixAdmin = { ...config(...listeners), admin: { address: { pipe: { path: adminPath } } } };
+  const line = new EpochLine(t);
+  const start = async (epoch: number, concurrency: string) => {
+    const args = ['--concurrency', concurrency, ...QUICK];
+    const baton = await line.start(epoch, { config: unixAdmin, args, wait: 'spawned' });
+    await waitForLog(baton, 'admin address: ');
+    await waitFor(async () => (await httpRequest(0, '/ready', { socketPath: adminPath })).status === 200);
+    return baton;
+  };
+  let current = await start(0, '1');
+  const [six, shared] = [await current.loggedPort('six'), await current.loggedPort('shared')];
+  const traffic = askAgainAndAgain(async () => {
+    await expect('hi', httpRequest(six, '/', { host: '::1' }));
+    await expect('hi', httpRequest(shared));
+    await expect('hi', httpRequest(0, '/', { socketPath: path }));
+    await expect('LIVE\n', httpRequest(0, '/ready', { socketPath: adminPath }));
+  });
+  for (const [epoch, concurrency] of [
+    [1, '2'],
+    [2, '1'],
+  ] as const) {
+    const next = await start(epoch, concurrency);
+    t.same([await next.loggedPort('six'), await next.loggedPort('shared')], [six, shared]);
+    await hasEnded(current);
+    current = next;
+  }
+  const { answered, failures } = await traffic.stop();
+  t.same(failures, []);
+  t.ok(answered > 10);
+  await current.stop();
+});
+
+t.test('a listener that the new configuration drops is closed, and what waits there is served', async (t) => {
+  const upstream = await startUpstream(t, (_request, answer) => answer.end('from upstream'));
+  const clusters = [staticCluster('up', upstream.port)];
+  const line = new EpochLine(t);
+  const dropped = tcpListener('dropped', 0, { cluster: 'up' });
+  const old = await line.start(0, {
+    config: bootstrap({ listeners: [web('web', 'old'), dropped], clusters }),
+    args: QUICK,
+  });
+  const [port, droppedPort] = [await old.listenerPort('web'), await old.listenerPort('dropped')];
+  const next = await line.start(1, {
+    config: bootstrap({ listeners: [web('web', 'new'), web('added', 'new')], clusters }),
+    args: ['--parent-shutdown-time-s', '60'],
+  });
+  await waitFor(async () => (await httpRequest(port)).body === 'new', { what: 'an answer of the new process' });
+  t.equal((await httpRequest(await next.listenerPort('added'))).body, 'new');
+  await waitFor(() => refuses(droppedPort), { what: 'the end of the dropped listener' });
+  await next.stop();
+  await hasEnded(old);
+});
+
+t.test('an admin interface that moves answers at its new address, and the old one is closed', async (t) => {
+  const line = new EpochLine(t);
+  const old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
+  const moved = {
+    ...config(web('web', 'hi')),
+    admin: { address: { socket_address: { address: '::1', port_value: 0 } } },
+  };
+  const next = await line.start(1, { config: moved, args: ['--parent-shutdown-time-s', '60'], wait: 'spawned' });
+  await waitFor(async () => (await httpRequest(next.adminPort, '/ready', { host: '::1' })).status === 200);
+  await waitFor(() => refuses(old.adminPort), { what: 'the end of the old admin interface' });
+  await next.stop();
+  await hasEnded(old);
+});
+
+t.test('what was asked on a kept connection of the old admin interface is answered, and closes it', async (t) => {
+  const line = new EpochLine(t);
+  const old = await line.start(0, { config: config(), args: QUICK });
+  const kept = await keptConnection(t, old.adminPort);
+  t.match(await kept.ask(), /^HTTP\/1\.1 200 OK\r\n(?!.*connection: close)/is);
+  const next = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
+  await waitFor(() => old.stderr.includes('closing and draining listeners'), { what: 'the end of the old admin' });
+  t.match(await kept.ask(), /^HTTP\/1\.1 200 OK\r\n.*connection: close/is);
+  await next.stop();
+  await hasEnded(old);
+});
+
+async function expect(body: string, asked: Promise<HttpAnswer>): Promise<void> {
+  const answer = await asked;
+  if (answer.body !== body) throw new Error(`answered ${answer.status} ${JSON.stringify(answer.body)}`);
+}
+
+/** Whether nobody accepts there any more. */
+async function refuses(port: number): Promise<boolean> {
+  return httpRequest(port).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
+  );
+}
+
+/** A connection on which one can ask /ready again and again. */
+async function keptConnection(t: Teardown, port: number) {
+  const socket = createConnection(port, '127.0.0.1').setEncoding('latin1');
+  t.teardown(() => void socket.destroy());
+  return {
+    async ask(): Promise<string> {
+      let text = '';
+      const read = (chunk: string) => {
+        text += chunk;
+      };
+      socket.on('data', read);
+      socket.write('GET /ready HTTP/1.1\r\nhost: admin\r\n\r\n');
+      await waitFor(() => text.includes('LIVE\n'), { what: 'an answer' });
+      socket.off('data', read);
+      return text;
+    },
+  };
+}

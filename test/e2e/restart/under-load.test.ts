@@ -1,0 +1,99 @@
+// Clients under load notice nothing of restarts: no connection is refused or reset, no request fails, no byte is lost.
+
+import t from 'tap';
+import {
+  bootstrap,
+  freePort,
+  httpListener,
+  routeAllTo,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  waitFor,
+} from '../harness/index.js';
+import { type ClientsSettings, type Ports, startClients, startOrigin, type Tally } from './clients.js';
+import { Epochs } from './epochs.js';
+
+const DEADLINE_MS = 60_000;
+
+/** Old processes live seconds longer than their connections are asked to end: time for requests where a machine is slow. */
+const TIMES = ['--drain-time-s', '1', '--parent-shutdown-time-s', '8'];
+
+/** Few enough requests for a machine that does other things too; streams may end as old as the drain time. */
+const SETTINGS: ClientsSettings = { rate: 1500, cut: 0.9, deadline: 60 };
+
+t.test('restarts with as many, fewer and more workers', async (t) => {
+  const { ports, epochs } = await startEpochs(t, TIMES);
+  await epochs.next(2);
+  const clients = startClients(t, ports, SETTINGS);
+  for (const workers of [2, 1, 3]) {
+    await answersOfEachKind(() => clients.mark());
+    await epochs.next(workers);
+    await epochs.previousHasGone();
+  }
+  await answersOfEachKind(() => clients.mark());
+  const tally = await clients.finish();
+  t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
+  t.ok(tally.announced > 0, 'old processes have asked connections to end');
+  t.ok(tally.ended > 0, 'and ended the streams that were left');
+  for (const { stderr } of epochs.all) t.notMatch(stderr, /\]\[(error|critical)\]/);
+  await epochs.current.stop();
+});
+
+t.test('new connections only, as many as come, while workers come and go', async (t) => {
+  const { ports, epochs } = await startEpochs(t, TIMES);
+  await epochs.next(3);
+  const only = { keepalive: 0, idle: 0, post: 0, pipelined: 0, stream: 0, short: 0 };
+  const clients = startClients(t, ports, { ...SETTINGS, ...only, fresh: 64, rate: 0 });
+  for (const workers of [1, 2]) {
+    await waitFor(async () => (await clients.mark()).requests > 0, { what: 'answers', deadlineMs: DEADLINE_MS });
+    await epochs.next(workers);
+    await epochs.previousHasGone();
+  }
+  const tally = await clients.finish();
+  t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
+  t.ok(tally.connections > 1000, `${tally.connections} connections`);
+  await epochs.current.stop();
+});
+
+t.test('with connections that are handed over no TCP stream ends either', async (t) => {
+  const { ports, epochs } = await startEpochs(t, [...TIMES, '--hand-over-connections']);
+  await epochs.next(2);
+  const clients = startClients(t, ports, { rate: 1500, deadline: 60 });
+  for (const workers of [1, 3]) {
+    await answersOfEachKind(() => clients.mark());
+    await epochs.next(workers);
+    await epochs.previousHasGone();
+  }
+  await answersOfEachKind(() => clients.mark());
+  const tally = await clients.finish();
+  t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
+  t.equal(tally.ended, 0);
+  await epochs.current.stop();
+});
+
+/** An origin, and epochs of a proxy in front of it that are yet to be started. */
+async function startEpochs(t: Teardown, args: readonly string[]): Promise<{ ports: Ports; epochs: Epochs }> {
+  const origin = await startOrigin(t);
+  const ports = { http: await freePort(), tcp: await freePort() };
+  const config = bootstrap({
+    listeners: [
+      httpListener('http', ports.http, { route_config: routeAllTo('origin', { timeout: '60s' }) }),
+      tcpListener('tcp', ports.tcp, { cluster: 'origin_tcp' }),
+    ],
+    clusters: [staticCluster('origin', origin.http), staticCluster('origin_tcp', origin.tcp)],
+  });
+  return { ports, epochs: new Epochs(t, { config, args, deadlineMs: DEADLINE_MS }) };
+}
+
+/** Waits until every kind of client has been answered since the last look. */
+async function answersOfEachKind(mark: () => Promise<Tally>): Promise<void> {
+  const left = new Set(Object.keys((await mark()).done));
+  await waitFor(
+    async () => {
+      for (const [kind, count] of Object.entries((await mark()).done)) if (count > 0) left.delete(kind);
+      return left.size === 0;
+    },
+    { what: 'an answer to each kind of client', deadlineMs: DEADLINE_MS },
+  );
+}

@@ -1,0 +1,140 @@
+// Baton under baton-restarter, and what Baton says on NOTIFY_SOCKET.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import {
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  loopback,
+  startBaton,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { Manager, startWrapper, type Wrapper } from './wrapper.js';
+
+const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+
+interface Wrapped {
+  readonly wrapper: Wrapper;
+  readonly manager: Manager;
+  readonly port: number;
+  readonly configPath: string;
+}
+
+t.test('SIGHUP again and again: no request fails', async (t) => {
+  const { wrapper, manager, port } = await serve(t);
+  let isDone = false;
+  let answers = 0;
+  const failures: unknown[] = [];
+  const client = async (): Promise<void> => {
+    while (!isDone) {
+      try {
+        const { status } = await httpRequest(port, '/');
+        if (status === 204) answers++;
+        else failures.push(status);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+  };
+  const clients = [client(), client()];
+  for (let epoch = 1; epoch <= 3; epoch++) {
+    const before = answers;
+    wrapper.kill('SIGHUP');
+    await manager.hears('RELOADING=1');
+    await manager.hears('READY=1', `STATUS=epoch ${epoch} live, epoch ${epoch - 1} draining`);
+    await waitFor(() => answers > before + 20, { what: 'answers of the new epoch' });
+    await manager.hears(`STATUS=epoch ${epoch} live`);
+  }
+  isDone = true;
+  await Promise.all(clients);
+  t.same(failures, []);
+  t.comment(`${answers} answers`);
+  t.equal(await wrapper.end(), 0);
+  t.equal(wrapper.stdout.split('left: status 0').length - 1, 4, 'every epoch left in order');
+  t.notMatch(wrapper.stderr, /\[(error|critical)\]/);
+});
+
+t.test('a reload with a broken configuration changes nothing, and one with a good one works again', async (t) => {
+  const { wrapper, manager, port, configPath } = await serve(t);
+  writeFileSync(configPath, 'static_resources: [');
+  wrapper.kill('SIGHUP');
+  await manager.hears('READY=1', 'STATUS=epoch 0 live, epoch 1 failed to start');
+  t.equal((await httpRequest(port, '/')).status, 204);
+  writeFileSync(configPath, JSON.stringify(config(port, 202)));
+  wrapper.kill('SIGHUP');
+  await manager.hears('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
+  t.equal((await httpRequest(port, '/')).status, 202);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('a server that is killed is replaced', async (t) => {
+  const { wrapper, manager, port } = await serve(t);
+  process.kill(Number(/epoch 0 started \(pid (\d+)\)/.exec(wrapper.stdout)![1]), 'SIGKILL');
+  await manager.hears('READY=1', 'STATUS=epoch 0 live');
+  t.equal((await httpRequest(port, '/')).status, 204);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('when the wrapper is killed, the server gets SIGTERM and leaves', async (t) => {
+  const { wrapper } = await serve(t);
+  wrapper.kill('SIGKILL');
+  // The end of its output, too: the server has inherited that.
+  t.equal(await wrapper.status(), null);
+  t.match(wrapper.stderr, /caught \w*SIGTERM/);
+  t.match(wrapper.stderr, /exiting\n$/);
+});
+
+t.test('without the wrapper Baton tells the service manager itself', async (t) => {
+  const manager = Manager.inDirectory(t);
+  const env = { ...manager.env, WATCHDOG_USEC: '200000' };
+  const baton = await startBaton(t, { config: config(0, 204), env });
+  await manager.hears('STATUS=initializing');
+  await manager.hears('READY=1', 'STATUS=live');
+  await manager.hears('WATCHDOG=1');
+  await manager.hears('WATCHDOG=1');
+  await baton.stop();
+  await manager.hears('STOPPING=1', 'STATUS=shutting down');
+  t.same([...new Set(manager.pids)], [baton.pid]);
+  const alone = await startBaton(t, { config: config(0, 204), env: { NOTIFY_SOCKET: '/nonexistent/manager' } });
+  t.match(alone.stderr, /\[warning\].*NOTIFY_SOCKET/);
+  await alone.stop();
+});
+
+/** One listener that answers with a status. */
+function config(port: number, status: number): Config {
+  const virtualHost = {
+    name: 'all',
+    domains: ['*'],
+    routes: [{ match: { prefix: '/' }, direct_response: { status } }],
+  };
+  const manager = { route_config: { name: 'all', virtual_hosts: [virtualHost] } };
+  return {
+    ...bootstrap({ listeners: [httpListener('web', port, manager)], clusters: [] }),
+    admin: { address: loopback(0) },
+  };
+}
+
+/** Baton under the wrapper, when it is live. */
+async function serve(t: Parameters<typeof startWrapper>[0]): Promise<Wrapped> {
+  const manager = Manager.inDirectory(t);
+  const port = await freePort();
+  const configPath = join(tempDir(t), 'config.yaml');
+  writeFileSync(configPath, JSON.stringify(config(port, 204)));
+  const socket = `@baton-test-${process.pid}-${lines++}`;
+  const times = '--drain-time-s 1 --parent-shutdown-time-s 1';
+  const script = `exec "$@" --restart-epoch "$RESTART_EPOCH" --socket-path ${socket} --concurrency 1 ${times}`;
+  const wrapper = await startWrapper(t, {
+    env: manager.env,
+    command: ['sh', '-c', script, 'sh', process.execPath, MAIN, '-c', configPath],
+  });
+  await manager.hears('READY=1', 'STATUS=epoch 0 live');
+  return { wrapper, manager, port, configPath };
+}
+
+let lines = 0;

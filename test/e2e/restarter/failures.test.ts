@@ -1,0 +1,229 @@
+// baton-restarter: children that never become live, that die, and strangers that claim to be live.
+
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import t from 'tap';
+import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { loadShim } from '../../../src/io/shim.js';
+import { withDeadline } from '../harness/index.js';
+import { type Child, startWrapper, type Wrapper, type WrapperOptions } from './wrapper.js';
+
+type Test = Parameters<typeof startWrapper>[0];
+
+t.test('a child that never becomes live is killed, the old one serves on, and its number is used again', async (t) => {
+  const { wrapper, first } = await startLive(t, { args: ['--live-timeout-s', '4'] });
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.tell('ignore-sigterm');
+  await second.tell('say STATUS=waiting');
+  await second.leaves();
+  t.notOk(second.received.includes('SIGTERM'), 'at SIGTERM it would end its parent as well');
+  await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
+  t.notOk(first.isGone);
+  wrapper.kill('SIGHUP');
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 1);
+  await third.ready();
+  await first.exit(0);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('a child that dies before it is live changes nothing, and what was asked for meanwhile is tried', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  for (const [nth, status] of [1, 0, 139].entries()) {
+    if (nth < 2) wrapper.kill('SIGHUP');
+    const child = await wrapper.child(nth + 1);
+    t.equal(child.hello.epoch, 1);
+    if (nth === 1) {
+      wrapper.kill('SIGHUP');
+      await wrapper.logs('epoch 1 is starting: the next one waits for it');
+    }
+    await child.exit(status);
+    await wrapper.logs(`(pid ${child.pid}) left: status ${status}`);
+  }
+  t.notOk(first.isGone);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('what a launch script has started is killed with it', async (t) => {
+  const wrapper = await startWrapper(t, {
+    around: ['sh', '-c', 'trap "" TERM; "$@" & wait', 'sh'],
+    args: ['--end-timeout-s', '0.3'],
+  });
+  const child = await wrapper.child(0);
+  wrapper.kill('SIGTERM');
+  await child.leaves();
+  t.equal(await wrapper.status(), 1);
+});
+
+t.test('the first child of all: when it does not become live, the status is 1', async (t) => {
+  const late = await startWrapper(t, { args: ['--live-timeout-s', '4'] });
+  await (await late.child(0)).tell('say STATUS=waiting');
+  t.equal(await late.status(), 1);
+  t.match(late.stdout, 'epoch 0 is not live after 4 s');
+  const dead = await startWrapper(t);
+  const child = await dead.child(0);
+  await child.tell('say STATUS=starting');
+  await child.exit(3);
+  t.equal(await dead.status(), 1);
+});
+
+t.test('a live child that dies is started again, without a parent, at once and then after a while', async (t) => {
+  const { wrapper } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  process.kill(second.pid, 'SIGKILL');
+  // Epoch 0 still drains; it has the names that a new epoch 0 needs.
+  await wrapper.children[0]!.hears('SIGTERM');
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 0);
+  await wrapper.logs('starts again in 0 s');
+  await third.ready();
+  await wrapper.logs('epoch 0 is live', 2);
+  await third.exit(7);
+  const fourth = await wrapper.child(3);
+  t.equal(fourth.hello.epoch, 0);
+  await wrapper.logs('starts again in 1 s');
+  await fourth.exit(1);
+  await wrapper.logs('starts again in 2 s');
+  wrapper.kill('SIGHUP');
+  const fifth = await wrapper.child(4);
+  await fifth.ready();
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('when the live child dies while the next one starts, that one decides', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  process.kill(first.pid, 'SIGKILL');
+  await wrapper.logs('epoch 0 was the one that served');
+  await second.exit(1);
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 0);
+  await third.ready();
+  wrapper.kill('SIGHUP');
+  const fourth = await wrapper.child(3);
+  process.kill(third.pid, 'SIGKILL');
+  await third.leaves();
+  await fourth.ready();
+  await wrapper.logs('epoch 1 is live');
+  wrapper.kill('SIGHUP');
+  t.equal((await wrapper.child(4)).hello.epoch, 2);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('a draining child that dies is only logged', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  process.kill(first.pid, 'SIGKILL');
+  await wrapper.logs('left: signal SIGKILL');
+  wrapper.kill('SIGUSR1');
+  await second.hears('SIGUSR1');
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('--strict: any status but 0 and any signal kill everything, and the status is 1', async (t) => {
+  for (const death of ['status', 'signal', 'never live'] as const) {
+    const args = ['--strict', ...(death === 'never live' ? ['--live-timeout-s', '4'] : [])];
+    const { wrapper, first } = await startLive(t, { args });
+    wrapper.kill('SIGHUP');
+    const second = await wrapper.child(1);
+    if (death === 'status') await second.exit(2);
+    if (death === 'signal') process.kill(first.pid, 'SIGKILL');
+    t.equal(await wrapper.status(), 1, death);
+    for (const child of [first, second]) {
+      await child.leaves();
+      t.notOk(child.received.includes('SIGTERM'), 'by SIGKILL');
+    }
+  }
+});
+
+t.test('--strict: a child that leaves with 0 is fine', async (t) => {
+  const { wrapper, first } = await startLive(t, { args: ['--strict'] });
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await first.exit(0);
+  await wrapper.logs(`(pid ${first.pid}) left: status 0`);
+  await second.exit(0);
+  t.equal(await wrapper.status(), 0);
+});
+
+t.test('a program that never says anything counts as live, and is treated as by hot-restarter.py', async (t) => {
+  const wrapper = await startWrapper(t, { args: ['--silence-s', '0.2'] });
+  const first = await wrapper.child(0);
+  wrapper.kill('SIGUSR1');
+  await first.hears('SIGUSR1');
+  await wrapper.logs('epoch 0 says nothing on NOTIFY_SOCKET, and counts as live');
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  t.equal(second.hello.epoch, 1);
+  await wrapper.logs('epoch 1 says nothing on NOTIFY_SOCKET, and counts as live');
+  await first.exit(0);
+  await wrapper.logs('left: status 0');
+  wrapper.kill('SIGHUP');
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 2);
+  await third.exit(1);
+  t.equal(await wrapper.status(), 1, 'nobody can tell whether it was live');
+  await second.leaves();
+  t.notOk(second.received.includes('SIGTERM'));
+});
+
+t.test('nobody but the child itself can say that it is live', async (t) => {
+  const wrapper = await startWrapper(t);
+  const child = await wrapper.child(0);
+  const { notify } = child.hello;
+  t.equal(statSync(dirname(notify)).mode & 0o777, 0o700, 'other users cannot reach the socket');
+  const shim = loadShim();
+  const unix = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+  const own = shim.watchMessages(shim.openMeetingSocket(unix(`@baton-test-${process.pid}-stranger`)), {
+    onMessage() {},
+    onWritable() {},
+    onEnd() {},
+  });
+  for (const text of ['READY=1', '', '\n=\n', '\0\xff'.repeat(1000), 'x'.repeat(60_000)]) {
+    own.sendTo(unix(notify), Buffer.from(text), []);
+  }
+  // A descriptor that comes along is given back: its other end hears of that.
+  const [here, there] = shim.socketPair();
+  const returned = new Promise((resolve) => {
+    shim.watchMessages(here, { onMessage() {}, onWritable() {}, onEnd: resolve });
+  });
+  own.sendTo(unix(notify), Buffer.from('BARRIER=1'), [there]);
+  shim.closeDescriptor(there);
+  await withDeadline(returned, 'the descriptor to be closed');
+  own.close();
+  await wrapper.logs(`process ${process.pid}, which is no epoch's, said READY`);
+  t.notMatch(wrapper.stdout, 'is live');
+  await child.ready();
+  await wrapper.logs('epoch 0 is live');
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('where nobody reads its log the wrapper works on', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.process.stdout!.destroy();
+  wrapper.kill('SIGUSR1');
+  await first.hears('SIGUSR1');
+  wrapper.kill('SIGHUP');
+  await (await wrapper.child(1)).ready();
+  const exit = once(wrapper.process, 'exit');
+  wrapper.kill('SIGTERM');
+  t.equal((await withDeadline(exit, 'the end'))[0], 0);
+});
+
+async function startLive(t: Test, options?: WrapperOptions): Promise<{ wrapper: Wrapper; first: Child }> {
+  const wrapper = await startWrapper(t, options);
+  const first = await wrapper.child(0);
+  await first.ready();
+  await wrapper.logs('epoch 0 is live');
+  return { wrapper, first };
+}

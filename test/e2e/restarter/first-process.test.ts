@@ -1,0 +1,57 @@
+// baton-restarter as process 1 of a container: signals arrive, orphans leave no zombie.
+
+import { spawnSync } from 'node:child_process';
+import t from 'tap';
+import { waitFor } from '../harness/index.js';
+import { childrenOf, startWrapper } from './wrapper.js';
+
+/** A PID namespace of its own, as a container has one. */
+const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
+const refusal = spawnSync(CONTAINER[0]!, [...CONTAINER.slice(1), 'true'], { encoding: 'utf8' });
+const skip = refusal.status === 0 ? false : `no PID namespace can be made here: ${refusal.stderr ?? refusal.error}`;
+
+t.test('as process 1 it reaps orphans, forwards signals and ends in order', { skip }, async (t) => {
+  const wrapper = await startWrapper(t, { wrapper: CONTAINER });
+  const child = await wrapper.child(0);
+  const first = childrenOf(wrapper.process.pid!)[0]!.pid;
+  t.match(wrapper.stdout, /\]\[1\]\[info\]\[restarter\]/, 'it is process 1');
+  await child.ready();
+  await wrapper.logs('epoch 0 is live');
+  await reapsOrphan(first, () => child.tell('leave-orphan 1000'));
+
+  process.kill(first, 'SIGUSR1');
+  await child.hears('SIGUSR1');
+  process.kill(first, 'SIGHUP');
+  await (await wrapper.child(1)).ready();
+  await wrapper.logs('epoch 1 is live');
+  // The status of its own children is not lost to the reaping.
+  await child.exit(0);
+  await wrapper.logs(/epoch 0 \(pid \d+\) left: status 0/);
+  t.same(
+    childrenOf(first).map(({ isZombie }) => isZombie),
+    [false],
+  );
+  process.kill(first, 'SIGTERM');
+  t.equal(await wrapper.status(), 0);
+});
+
+t.test('jobs of a shell that has executed it are reaped as well, also those that have ended before', async (t) => {
+  // Both are the wrapper's children from its first moment; the second lives on.
+  const shell = ['sh', '-c', 'sleep 0 & sleep 1000 & exec "$@"', 'sh'];
+  const wrapper = await startWrapper(t, { wrapper: shell });
+  const child = await wrapper.child(0);
+  await child.ready();
+  await reapsOrphan(wrapper.process.pid!, () => undefined);
+  t.equal(await wrapper.end(), 0);
+});
+
+/** `make` gives a `sleep` to the process, which waits for it when it is killed. */
+async function reapsOrphan(pid: number, make: () => unknown): Promise<void> {
+  await make();
+  const isSleep = ({ name, isZombie }: ReturnType<typeof childrenOf>[number]) => name === 'sleep' && !isZombie;
+  const orphan = await waitFor(() => childrenOf(pid).find(isSleep), { what: 'an orphan' });
+  process.kill(orphan.pid, 'SIGKILL');
+  await waitFor(() => !childrenOf(pid).some((each) => each.pid === orphan.pid || each.isZombie), {
+    what: `the end of the orphan, in ${JSON.stringify(childrenOf(pid))}`,
+  });
+}

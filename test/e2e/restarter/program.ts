@@ -1,0 +1,49 @@
+// What the wrapper runs in its tests: a program that does what the test tells it over a TCP connection.
+
+import { spawnSync } from 'node:child_process';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { loadShim } from '../../../src/io/shim.js';
+
+const { RESTART_EPOCH: epoch, NOTIFY_SOCKET: notify, WATCHDOG_USEC: usec, WATCHDOG_PID: watchdogPid } = process.env;
+const control = connect(Number(process.argv[2]), '127.0.0.1');
+const unix = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+let isDeaf = false;
+
+for (const signal of ['SIGTERM', 'SIGUSR1', 'SIGHUP', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    report(signal);
+    if (signal === 'SIGTERM' && !isDeaf) control.end(() => process.exit(0));
+  });
+}
+// The test has ended.
+control.on('close', () => process.exit(1));
+report(
+  JSON.stringify({ epoch: Number(epoch), pid: process.pid, args: process.argv.slice(3), notify, usec, watchdogPid }),
+);
+
+createInterface({ input: control }).on('line', (line) => {
+  const [command, ...rest] = line.split(' ');
+  const argument = rest.join(' ');
+  if (command === 'say') say(argument);
+  else if (command === 'exit') process.exit(Number(argument));
+  else if (command === 'ignore-sigterm') isDeaf = true;
+  else if (command === 'leave-orphan') spawnSync('sh', ['-c', `sleep ${argument} &`], { stdio: 'ignore' });
+  report(`done: ${line}`);
+});
+
+function report(line: string): void {
+  control.write(`${line}\n`);
+}
+
+function say(assignments: string): void {
+  const shim = loadShim();
+  const own = shim.watchMessages(shim.openMeetingSocket(unix(`@baton-test-program-${process.pid}`)), {
+    onMessage() {},
+    onWritable() {},
+    onEnd() {},
+  });
+  own.sendTo(unix(notify!), Buffer.from(assignments.replaceAll(' ', '\n')), []);
+  own.close();
+}

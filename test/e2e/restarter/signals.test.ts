@@ -1,0 +1,180 @@
+// baton-restarter: what its signals do, and how it ends.
+
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { tempDir, waitFor } from '../harness/index.js';
+import { startWrapper } from './wrapper.js';
+
+t.test('SIGHUP starts the next epoch, and the program is told its number', async (t) => {
+  const wrapper = await startWrapper(t, { programArgs: ['-c', 'my.yaml'] });
+  for (const epoch of [0, 1, 2, 3]) {
+    const child = await wrapper.child(epoch);
+    t.equal(child.hello.epoch, epoch);
+    t.same(child.hello.args, ['-c', 'my.yaml'], 'with the arguments that were given');
+    await child.ready();
+    await wrapper.logs(`epoch ${epoch} is live`);
+    // As a server that takes over lets its parent go.
+    if (epoch > 0) await wrapper.children[epoch - 1]!.exit(0);
+    if (epoch < 3) wrapper.kill('SIGHUP');
+  }
+  t.equal(wrapper.children.length, 4);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('SIGHUP while an epoch starts is remembered once', async (t) => {
+  const wrapper = await startWrapper(t);
+  const first = await wrapper.child(0);
+  for (let times = 1; times <= 3; times++) {
+    wrapper.kill('SIGHUP');
+    await wrapper.logs('received SIGHUP', times);
+  }
+  t.equal(wrapper.children.length, 1);
+  await first.ready();
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  wrapper.kill('SIGUSR1');
+  await second.hears('SIGUSR1');
+  t.notMatch(wrapper.stdout, 'epoch 2 started', 'three signals made one epoch');
+  t.equal(await wrapper.end(), 0);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  t.test(`${signal} ends all children with SIGTERM, and the status is 0`, async (t) => {
+    const wrapper = await startWrapper(t);
+    await (await wrapper.child(0)).ready();
+    wrapper.kill('SIGHUP');
+    await (await wrapper.child(1)).ready();
+    wrapper.kill('SIGHUP');
+    await wrapper.child(2);
+    wrapper.kill(signal);
+    t.equal(await wrapper.status(), 0);
+    for (const child of wrapper.children) t.same(child.received.at(-1), 'SIGTERM');
+    t.same(readdirSync(wrapper.directory), [], 'the notify socket and its directory are gone');
+    t.equal(wrapper.stderr, '');
+  });
+}
+
+t.test('children that do not leave are killed when the time is up, and the status is 1', async (t) => {
+  const wrapper = await startWrapper(t, { args: ['--end-timeout-s', '0.3'] });
+  const child = await wrapper.child(0);
+  await child.ready();
+  await child.tell('ignore-sigterm');
+  wrapper.kill('SIGTERM');
+  t.equal(await wrapper.status(), 1);
+  await child.leaves();
+  t.match(wrapper.stdout, 'not all have left within 0.3 s');
+});
+
+t.test('a second SIGTERM is passed on', async (t) => {
+  const wrapper = await startWrapper(t);
+  const child = await wrapper.child(0);
+  await child.ready();
+  await child.tell('ignore-sigterm');
+  wrapper.kill('SIGTERM');
+  await child.hears('SIGTERM');
+  wrapper.kill('SIGHUP');
+  wrapper.kill('SIGTERM');
+  await child.hears('SIGTERM', 2);
+  await child.exit(0);
+  t.equal(await wrapper.status(), 0);
+  t.equal(wrapper.children.length, 1, 'no epoch starts at the end');
+});
+
+t.test('SIGUSR1 goes to all children, to one that is starting as soon as it is live', async (t) => {
+  const wrapper = await startWrapper(t);
+  const first = await wrapper.child(0);
+  wrapper.kill('SIGUSR1');
+  await wrapper.logs('received SIGUSR1');
+  await first.tell('say STATUS=starting');
+  t.notOk(first.received.includes('SIGUSR1'), 'held back');
+  await first.ready();
+  await first.hears('SIGUSR1');
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  wrapper.kill('SIGUSR1');
+  await first.hears('SIGUSR1', 2);
+  t.notOk(second.received.includes('SIGUSR1'));
+  await second.ready();
+  await second.hears('SIGUSR1');
+  wrapper.kill('SIGUSR1');
+  await second.hears('SIGUSR1', 2);
+  await first.hears('SIGUSR1', 3);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('SIGUSR1 while the wrapper loads does not open the debugger', async (t) => {
+  const wrapper = await startWrapper(t);
+  await waitFor(() => handlesUsr1(wrapper.process.pid!), { what: 'SIGUSR1 to be handled' });
+  await waitFor(() => wrapper.kill('SIGUSR1') ?? wrapper.stdout !== '', { what: 'the first line of the log' });
+  const child = await wrapper.child(0);
+  await child.ready();
+  await child.hears('SIGUSR1');
+  t.equal(await wrapper.end(), 0);
+  t.equal(wrapper.stderr.replace(/^Debugger.*\n|^For help.*\n/gm, ''), '');
+});
+
+t.test('the wrapper leaves with status 0 when its last child has left with 0', async (t) => {
+  const wrapper = await startWrapper(t);
+  const first = await wrapper.child(0);
+  await first.ready();
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await first.exit(0);
+  await wrapper.logs('epoch 0 (pid');
+  t.equal(wrapper.process.exitCode, null, 'one is left');
+  await second.exit(0);
+  t.equal(await wrapper.status(), 0);
+});
+
+t.test('a script of the working directory is found, as hot-restarter.py finds it', async (t) => {
+  const wrapper = await startWrapper(t, { command: ['./hello.sh'] });
+  t.equal(await wrapper.status(), 1, 'what is not there cannot be started');
+  t.match(wrapper.stdout, /epoch 0 .* left: spawn .*hello.sh ENOENT/);
+  const write = 'printf "#!/bin/sh\\necho epoch \\$RESTART_EPOCH\\n" >hello.sh; chmod +x hello.sh; exec "$@"';
+  const second = await startWrapper(t, { wrapper: ['sh', '-c', write, 'sh'], command: ['hello.sh'] });
+  t.equal(await second.status(), 0);
+  t.match(second.stdout, 'epoch 0\n');
+});
+
+t.test('without a program, or with options that do not exist, it says how it is used and leaves with 1', async (t) => {
+  for (const [args, text] of [
+    [[], 'there is no program to run'],
+    [['--strick', 'true'], 'unknown option --strick'],
+    [['--live-timeout-s', 'soon', 'true'], 'option --live-timeout-s takes one number of seconds'],
+    [['--silence-s', '1', '--silence-s', '2', 'true'], 'option --silence-s takes one number of seconds'],
+  ] as const) {
+    const wrapper = await startWrapper(t, { args, command: [] });
+    t.equal(await wrapper.status(), 1);
+    t.match(wrapper.stderr, text);
+    t.match(wrapper.stderr, 'usage: baton-restarter');
+  }
+  const help = await startWrapper(t, { args: ['--help'], command: [] });
+  t.equal(await help.status(), 0);
+  t.match(help.stdout, 'usage: baton-restarter');
+});
+
+t.test('where no notify socket can be made it says so and leaves with 1', async (t) => {
+  for (const directory of ['/nonexistent', longDirectory(t)]) {
+    const wrapper = await startWrapper(t, { env: { RUNTIME_DIRECTORY: directory } });
+    t.equal(await wrapper.status(), 1);
+    t.match(wrapper.stdout, `[error][restarter] no notify socket can be made in ${directory}`);
+    t.equal(wrapper.stderr, '');
+  }
+});
+
+/** One that exists, and whose name does not fit in the address of a socket. */
+function longDirectory(t: Parameters<typeof tempDir>[0]): string {
+  const directory = join(tempDir(t), 'x'.repeat(100));
+  mkdirSync(directory);
+  return directory;
+}
+
+/** Whether the process no longer leaves SIGUSR1 to the kernel, which would end it. */
+function handlesUsr1(pid: number): boolean {
+  const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
+  return (BigInt(`0x${caught}`) & (1n << BigInt(constants.signals.SIGUSR1 - 1))) !== 0n;
+}

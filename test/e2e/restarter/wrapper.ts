@@ -1,0 +1,239 @@
+// Starts the wrapper with a program that obeys the test, and a service manager that notes what it is told.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { loadShim } from '../../../src/io/shim.js';
+import { type Exit, type Teardown, tempDir, waitFor, withDeadline } from '../harness/index.js';
+
+const MAIN = fileURLToPath(new URL('../../../src/restarter/main.js', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('./program.js', import.meta.url));
+
+/** What a child tells first. */
+interface Hello {
+  readonly epoch: number;
+  /** As the child sees itself: in a PID namespace of its own this is not what the test sees. */
+  readonly pid: number;
+  readonly args: readonly string[];
+  readonly notify: string;
+  readonly usec?: string;
+  readonly watchdogPid?: string;
+}
+
+/** One process of the program. */
+export class Child {
+  readonly hello: Hello;
+  /** Names of signals, and commands that were carried out, in their order. */
+  readonly received: string[] = [];
+  isGone = false;
+  readonly #socket: Socket;
+
+  constructor(hello: Hello, socket: Socket) {
+    this.hello = hello;
+    this.#socket = socket;
+  }
+
+  get pid(): number {
+    return this.hello.pid;
+  }
+
+  /** Carries out 'say A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits until it is done. */
+  async tell(command: string): Promise<void> {
+    this.#socket.write(`${command}\n`);
+    await this.hears(`done: ${command}`);
+  }
+
+  /** It is live. */
+  ready(): Promise<void> {
+    return this.tell('say READY=1');
+  }
+
+  async exit(status: number): Promise<void> {
+    this.#socket.write(`exit ${status}\n`);
+    await this.leaves();
+  }
+
+  async hears(what: string, times = 1): Promise<void> {
+    await waitFor(() => this.received.filter((line) => line === what).length >= times, {
+      what: `${what} at epoch ${this.hello.epoch}`,
+    });
+  }
+
+  async leaves(): Promise<void> {
+    await waitFor(() => this.isGone, { what: `the end of epoch ${this.hello.epoch}` });
+  }
+}
+
+export interface WrapperOptions {
+  /** Of the wrapper. */
+  readonly args?: readonly string[];
+  /** Of the program. */
+  readonly programArgs?: readonly string[];
+  readonly env?: Record<string, string>;
+  /** A command that executes the wrapper, which is given behind it. */
+  readonly wrapper?: readonly string[];
+  /** A command that runs the program, which is given behind it. */
+  readonly around?: readonly string[];
+  /** Instead of the program that obeys the test. */
+  readonly command?: readonly string[];
+}
+
+export class Wrapper {
+  readonly process: ChildProcess;
+  /** Of its own; TMPDIR of the wrapper. */
+  readonly directory: string;
+  readonly exited: Promise<Exit>;
+  /** All that have come, in their order. */
+  readonly children: Child[] = [];
+  stdout = '';
+  stderr = '';
+
+  constructor(process: ChildProcess, directory: string) {
+    this.process = process;
+    this.directory = directory;
+    process.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    process.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.exited = new Promise((resolve) => {
+      process.once('close', (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  /** The `nth` child that has come, from 0. */
+  async child(nth: number): Promise<Child> {
+    await waitFor(() => this.children.length > nth || this.process.exitCode !== null, { what: `child ${nth}` });
+    const child = this.children[nth];
+    if (child === undefined) throw new Error(`the wrapper ended:\n${this.stdout}${this.stderr}`);
+    return child;
+  }
+
+  async logs(text: string | RegExp, times = 1): Promise<void> {
+    await waitFor(() => this.stdout.split(text).length > times, { what: `${text} in the log:\n${this.stdout}` });
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.process.kill(signal);
+  }
+
+  /** Its exit status, when it ends by itself. */
+  async status(): Promise<number | null> {
+    return (await withDeadline(this.exited, 'the end of the wrapper')).code;
+  }
+
+  /** Ends it in order. */
+  async end(): Promise<number | null> {
+    this.kill('SIGTERM');
+    return this.status();
+  }
+}
+
+/** The test's end kills what still runs. */
+export async function startWrapper(t: Teardown, options: WrapperOptions = {}): Promise<Wrapper> {
+  const { args = [], programArgs = [], env = {} } = options;
+  const directory = tempDir(t);
+  const sockets = new Set<Socket>();
+  let wrapper: Wrapper | undefined;
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let child: Child | undefined;
+    createInterface({ input: socket }).on('line', (line) => {
+      if (child !== undefined) child.received.push(line);
+      else wrapper!.children.push((child = new Child(JSON.parse(line) as Hello, socket)));
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => child !== undefined && (child.isGone = true));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const command = options.command ?? [
+    ...(options.around ?? []),
+    process.execPath,
+    PROGRAM,
+    String(port),
+    ...programArgs,
+  ];
+  const [first, ...rest] = [...(options.wrapper ?? []), process.execPath, MAIN, ...args, ...command];
+  const { NODE_OPTIONS: _, NOTIFY_SOCKET: __, ...inherited } = process.env;
+  wrapper = new Wrapper(
+    spawn(first!, rest, {
+      cwd: directory,
+      env: { ...inherited, TMPDIR: directory, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }),
+    directory,
+  );
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    wrapper.kill('SIGKILL');
+    await wrapper.exited;
+  });
+  return wrapper;
+}
+
+/** A service manager: one that has made a socket, and notes what is said on it. */
+export class Manager {
+  readonly env: Record<string, string>;
+  /** Each message as its lines. */
+  readonly messages: string[][] = [];
+  /** The senders of the messages. */
+  readonly pids: number[] = [];
+
+  /** `path` may be '@name'. */
+  constructor(t: Teardown, path: string) {
+    const shim = loadShim();
+    const address = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+    const socket = shim.watchMessages(shim.openMeetingSocket(address), {
+      onMessage: (bytes, _fds, credentials) => {
+        this.messages.push(Buffer.from(bytes).toString().split('\n'));
+        this.pids.push(credentials!.pid);
+      },
+      onWritable() {},
+      onEnd() {},
+    });
+    t.teardown(() => socket.close());
+    this.env = { NOTIFY_SOCKET: path };
+  }
+
+  static inDirectory(t: Teardown): Manager {
+    return new Manager(t, join(tempDir(t), 'manager'));
+  }
+
+  /** Waits for a message that has all these lines, behind the ones that were found before. */
+  async hears(...lines: string[]): Promise<void> {
+    this.#from = await waitFor(
+      () => {
+        const at = this.messages.findIndex(
+          (each, index) => index >= this.#from && lines.every((l) => each.includes(l)),
+        );
+        return at < 0 ? undefined : at + 1;
+      },
+      { what: `${lines.join(' ')} in ${JSON.stringify(this.messages)}` },
+    );
+  }
+  #from = 0;
+}
+
+/** Children of a process, zombies among them. */
+export function childrenOf(pid: number): { readonly pid: number; readonly name: string; readonly isZombie: boolean }[] {
+  const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+  return pids.flatMap((child) => {
+    const stat = statOf(child);
+    const end = stat.lastIndexOf(')');
+    return end < 0
+      ? []
+      : [{ pid: child, name: stat.slice(stat.indexOf('(') + 1, end), isZombie: stat[end + 2] === 'Z' }];
+  });
+}
+
+/** '' when the process has gone meanwhile. */
+function statOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'latin1');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,88 @@
+// Limits on connections that runtime sets: of one listener, and of all of them, over all workers.
+
+import t from 'tap';
+import {
+  bootstrap,
+  connectRaw,
+  httpListener,
+  loopback,
+  type RawConnection,
+  startBaton,
+  waitFor,
+} from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+
+const manager = managerOf([answering({ prefix: '/' }, 'served')]);
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      httpListener('main', 0, manager),
+      httpListener('other', 0, manager),
+      { ...httpListener('exempt', 0, manager), ignore_global_conn_limit: true },
+    ],
+    clusters: [],
+    extra: { layered_runtime: {}, admin: { address: loopback(0), ignore_global_conn_limit: true } },
+  }),
+  args: ['-l', 'warning', '--concurrency', '2'],
+});
+const main = await baton.listenerPort('main');
+const other = await baton.listenerPort('other');
+const exempt = await baton.listenerPort('exempt');
+const LISTENER = 'envoy.resource_limits.listener.main.connection_limit';
+const GLOBAL = 'overload.global_downstream_max_connections';
+
+async function modify(key: string, value: string): Promise<void> {
+  await baton.admin(`/runtime_modify?${key}=${value}`, { method: 'POST' });
+}
+
+/** A connection that has been served and stays; undefined when it was closed without an answer. */
+async function connect(port: number): Promise<RawConnection | undefined> {
+  const connection = await connectRaw(t, port);
+  connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor(() => connection.received.includes('served') || connection.closed !== 'open', {
+    what: 'an answer or the end',
+  });
+  return connection.received.includes('served') ? connection : undefined;
+}
+
+/** How many of ten connections more are served; they are closed again. */
+async function served(port: number): Promise<number> {
+  const before = await baton.stat('server.total_connections');
+  const connections = await Promise.all(Array.from({ length: 10 }, () => connect(port)));
+  for (const connection of connections) connection?.destroy();
+  await waitFor(async () => (await baton.stat('server.total_connections')) === before, { what: 'their end' });
+  return connections.filter((connection) => connection !== undefined).length;
+}
+
+const countTo = (port: number, expected: number) =>
+  waitFor(async () => (await served(port)) === expected, { what: `${expected} of ten connections served` });
+
+t.test('a limit of a listener counts the connections that there are, on all workers', async (t) => {
+  const early = await Promise.all([connect(main), connect(main), connect(main)]);
+  t.equal(await served(main), 10);
+  await modify(LISTENER, '5');
+  await countTo(main, 2);
+  t.equal(await served(other), 10);
+  t.ok((await baton.stat(`listener.127.0.0.1_${main}.downstream_cx_overflow`))! >= 8);
+  early[0]!.destroy();
+  await countTo(main, 3);
+  await modify(LISTENER, '');
+  await countTo(main, 10);
+  await modify(LISTENER, '2');
+  await countTo(main, 0);
+  await modify(LISTENER, '');
+  await countTo(main, 10);
+  for (const connection of early) connection!.destroy();
+  await baton.waitForStat('server.total_connections', 0);
+});
+
+t.test('a limit of all listeners concerns those that do not ignore it', async (t) => {
+  await modify(GLOBAL, '4');
+  await countTo(main, 4);
+  const held = await Promise.all([connect(main), connect(other)]);
+  t.ok(held.every((connection) => connection !== undefined));
+  await countTo(other, 2);
+  t.equal(await served(exempt), 10);
+  t.ok((await baton.stat(`listener.127.0.0.1_${other}.downstream_global_cx_overflow`))! >= 8);
+  for (const connection of held) connection!.destroy();
+});

@@ -1,0 +1,173 @@
+// OpenTelemetry collectors get every count exactly once by HTTP, by way of their cluster, whatever happens to them.
+
+import t from 'tap';
+import { type Config, staticCluster, type Teardown, waitFor } from '../harness/index.js';
+import { type HttpCollector, startHttpCollector } from './http-collector.js';
+import { type SinkProxy, startSinkProxy } from './sink-proxy.js';
+
+const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
+const REQUESTS = 'cluster.upstream_rq_total';
+const TAKES_NONE = 'the OpenTelemetry collector takes no stats: ';
+const TAKES_AGAIN = 'the OpenTelemetry collector takes stats again';
+
+interface Options {
+  readonly sink?: Config;
+  readonly service?: Config;
+  readonly cluster?: Config;
+  readonly extra?: Config;
+  readonly timeout?: string;
+}
+
+function startExporter(t: Teardown, port: number, options: Options = {}): Promise<SinkProxy> {
+  const uri = `http://collector.test:4318/v1/metrics?key=a`;
+  const service = { http_uri: { uri, cluster: 'collector', timeout: options.timeout ?? '5s' }, ...options.service };
+  const sink = { '@type': OPEN_TELEMETRY, report_counters_as_deltas: true, http_service: service, ...options.sink };
+  const clusters = [staticCluster('collector', port, options.cluster)];
+  return startSinkProxy(t, [sink], { clusters, ...(options.extra && { extra: options.extra }) });
+}
+
+/** Requests that the clients of the proxy have made, by what the collector was told: its own calls count too, elsewhere. */
+function clientRequests(collector: HttpCollector): number {
+  const all = collector.exports.flatMap((each) => each.metrics).filter((metric) => metric.name === REQUESTS);
+  const points = all.flatMap((metric) => metric.sum!.data_points as readonly Point[]);
+  return points
+    .filter(({ attributes }) => attributes.some(({ value }) => value.string_value === 'host'))
+    .reduce((sum, point) => sum + point.as_int, 0);
+}
+
+interface Point {
+  readonly as_int: number;
+  readonly attributes: readonly { readonly key: string; readonly value: { readonly string_value: string } }[];
+}
+
+t.test('each flush is a POST of the same message, on connections of the cluster', async (t) => {
+  const collector = await startHttpCollector(t);
+  const { baton, request } = await startExporter(t, collector.port, {
+    service: {
+      request_headers_to_add: [
+        { header: { key: 'X-Token', value: '100%secret%' } },
+        { header: { key: 'user-agent', value: 'edge' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' },
+      ],
+    },
+    extra: { node: { id: 'edge-1', cluster: 'edge' } },
+  });
+  await request(5);
+  await waitFor(() => clientRequests(collector) === 5, { what: '5 requests' });
+  const [first] = collector.exports;
+  t.match(first, {
+    method: 'POST',
+    path: '/v1/metrics?key=a',
+    headers: {
+      host: 'collector.test:4318',
+      'content-type': 'application/x-protobuf',
+      'x-token': '100%secret%',
+      'user-agent': 'edge',
+    },
+    resource: { attributes: [{ key: 'service.name', value: { string_value: 'edge' } }, {}] },
+  });
+  t.ok(first!.metrics.some(({ name, gauge }) => name === 'server.live' && gauge !== undefined));
+  await waitFor(async () => (await baton.stat('cluster.collector.internal.upstream_rq_2xx'))! > 10, {
+    what: 'the cluster counts answers',
+  });
+  t.ok((await baton.stat('cluster.collector.upstream_cx_total'))! <= 4, 'connections are used again');
+  await baton.stop();
+  t.notMatch(baton.stderr, 'takes no stats');
+});
+
+t.test('a flush is split into requests of the size that is asked for, and nothing is lost or sent twice', async (t) => {
+  const collector = await startHttpCollector(t);
+  const { baton, request } = await startExporter(t, collector.port, { sink: { max_data_points_per_request: 40 } });
+  await request(4);
+  await waitFor(() => clientRequests(collector) === 4, { what: '4 requests' });
+  t.ok(collector.exports.every(({ metrics }) => metrics.length <= 40));
+  t.ok(collector.exports.some(({ metrics }) => metrics.length === 40));
+  await request(3);
+  await waitFor(() => clientRequests(collector) === 7, { what: '7 requests' });
+  await baton.stop();
+});
+
+t.test(
+  'a collector that answers with errors, dies and comes back: each change is one line, traffic goes on',
+  async (t) => {
+    const first = await startHttpCollector(t);
+    first.answer = (response) => response.writeHead(500).end('no');
+    const { baton, request } = await startExporter(t, first.port);
+    await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it answers with status 500`), { what: 'the log says it' });
+    const before = first.exports.length;
+    await waitFor(() => first.exports.length > before + 3, { what: 'it is asked again and again' });
+    t.equal(count(baton.stderr, TAKES_NONE), 1, 'said once');
+    first.answer = (response) => response.writeHead(204).end();
+    await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'it takes stats again' });
+    first.close();
+    await waitFor(() => count(baton.stderr, TAKES_NONE) === 2, { what: 'it is gone' });
+    await waitFor(async () => (await baton.stat('cluster.collector.upstream_cx_connect_fail'))! > 0, {
+      what: 'its cluster counts failed connects',
+    });
+    t.equal((await baton.admin('/ready')).status, 200);
+    const second = await startHttpCollector(t, first.port);
+    await waitFor(() => count(baton.stderr, TAKES_AGAIN) === 2, { what: 'it is back' });
+    await request(2);
+    await waitFor(() => clientRequests(second) === 2, { what: '2 requests' });
+    await baton.stop();
+  },
+);
+
+t.test('a collector that never answers costs a bounded number of exports, and recovers', async (t) => {
+  const collector = await startHttpCollector(t);
+  collector.answer = () => {};
+  const { baton, request } = await startExporter(t, collector.port, { timeout: '0.3s' });
+  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
+  t.ok((await baton.stat('cluster.collector.upstream_rq_active'))! <= 4, 'few calls at once');
+  t.ok((await baton.stat('cluster.collector.upstream_rq_timeout'))! > 0);
+  await request(2);
+  collector.answer = (response) => response.writeHead(200).end();
+  await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'it takes stats again' });
+  await waitFor(async () => (await baton.stat('cluster.host.upstream_rq_total')) === 2, { what: 'traffic goes on' });
+  await baton.stop();
+});
+
+t.test('a collector that reads nothing holds up nothing, and large exports arrive when it reads', async (t) => {
+  const collector = await startHttpCollector(t);
+  collector.isDeaf = true;
+  // Enough stats that an export does not fit into the buffers of a socket.
+  const many = Array.from({ length: 500 }, (_, i) => staticCluster(`a-cluster-with-a-long-name-${i}`, 1));
+  const service = { http_uri: { uri: 'http://collector/', cluster: 'collector', timeout: '2s' } };
+  const { baton, request } = await startSinkProxy(t, [{ '@type': OPEN_TELEMETRY, http_service: service }], {
+    clusters: [staticCluster('collector', collector.port), ...many],
+    extra: { stats_flush_interval: '0.3s' },
+  });
+  await waitFor(() => collector.begun > 0, { what: 'an export begins' });
+  await request(2);
+  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
+  t.equal((await baton.admin('/ready')).status, 200);
+  collector.isDeaf = false;
+  const isWhole = () => collector.exports.some(({ metrics }) => metrics.length > 1500);
+  await waitFor(isWhole, { what: 'a whole export', deadlineMs: 30_000 });
+  await baton.stop();
+});
+
+t.test('what the answer says of rejected metrics is in the log', async (t) => {
+  const collector = await startHttpCollector(t);
+  // partial_success { rejected_data_points: 3 error_message: "full" }
+  const body = Buffer.from([10, 8, 8, 3, 18, 4, ...Buffer.from('full')]);
+  collector.answer = (response) => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(body);
+  const { baton } = await startExporter(t, collector.port);
+  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it rejects metrics: full`), { what: 'the log says it' });
+  await baton.stop();
+});
+
+t.test('the circuit breakers of the cluster hold for exports', async (t) => {
+  const collector = await startHttpCollector(t);
+  const { baton } = await startExporter(t, collector.port, {
+    cluster: { circuit_breakers: { thresholds: [{ max_requests: 0 }] } },
+  });
+  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}the cluster's circuit breaker is open`), {
+    what: 'the log says it',
+  });
+  t.equal(collector.begun, 0);
+  await baton.stop();
+});
+
+function count(text: string, part: string): number {
+  return text.split(part).length - 1;
+}

@@ -1,0 +1,154 @@
+// Statsd servers get every count exactly once, whatever happens to them.
+
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { loopback, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import { startTcpPeer, startUdpPeer, startUnixPeer } from './line-peers.js';
+import { startSinkProxy } from './sink-proxy.js';
+
+const STATSD = 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink';
+const DOG = 'type.googleapis.com/envoy.config.metrics.v3.DogStatsdSink';
+const REQUESTS = 'cluster.host.upstream_rq_total';
+
+t.test('UDP: deltas add up to what happened, also after a reset', async (t) => {
+  const peer = await startUdpPeer(t);
+  const { baton, request } = await startSinkProxy(t, [{ '@type': STATSD, address: loopback(peer.port) }]);
+  await request(7);
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 7, { what: '7 requests' });
+  await waitFor(() => peer.lines.sum('envoy.cluster.host.upstream_rq_200') === 7, { what: 'a name born in traffic' });
+  t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
+  await request(3);
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 10, { what: '10 requests in all' });
+  const sent = peer.lines.values(`envoy.${REQUESTS}`, '|c').length;
+  await waitFor(() => peer.lines.values(`envoy.${REQUESTS}`, '|c').length > sent + 3, { what: 'further flushes' });
+  t.equal(peer.lines.sum(`envoy.${REQUESTS}`), 10, 'nothing is counted twice');
+  t.same(peer.lines.values('envoy.server.live', '|g').at(-1), 1, 'gauges are sent as they are');
+  t.equal(
+    peer.lines.values('envoy.cluster.host.upstream_cx_length_ms', '|ms').length +
+      peer.lines.values('envoy.cluster.host.upstream_cx_connect_ms', '|ms').length >
+      0,
+    true,
+    'histograms are sent as samples',
+  );
+  t.equal(peer.lines.values('envoy.cluster.host.upstream_rq_time', '|ms').length, 10, 'one line a sample');
+  t.same(
+    peer.lines.all.filter((line) => line.includes('.host.127.')),
+    [],
+    'hidden stats stay',
+  );
+  t.notOk(
+    peer.lines.all.some((line) => line.startsWith('envoy.cluster.host.upstream_rq_timeout:')),
+    'unused ones too',
+  );
+  await baton.stop();
+});
+
+t.test('UDP: a server that goes and comes back costs only what it missed', async (t) => {
+  const first = await startUdpPeer(t);
+  const { baton, request } = await startSinkProxy(t, [
+    { '@type': STATSD, address: loopback(first.port), prefix: 'edge' },
+  ]);
+  await request(2);
+  await waitFor(() => first.lines.sum(`edge.${REQUESTS}`) === 2, { what: '2 requests' });
+  await first.close();
+  await waitFor(() => baton.stderr.includes('takes no stats: nobody listens there'), { what: 'the log says it' });
+  const second = await startUdpPeer(t, first.port);
+  await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
+  await request(4);
+  await waitFor(() => second.lines.sum(`edge.${REQUESTS}`) === 4, { what: '4 requests' });
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
+  t.equal(baton.stderr.split('takes no stats').length - 1, 1, 'once');
+});
+
+t.test('Unix datagrams: packed up to the limit; the agent may be restarted', async (t) => {
+  const path = join(tempDir(t), 'agent');
+  const first = startUnixPeer(t, path);
+  const { baton, request } = await startSinkProxy(t, [
+    { '@type': DOG, address: { pipe: { path } }, prefix: 'dog', max_bytes_per_datagram: '1000' },
+  ]);
+  await request(2);
+  await waitFor(() => first.lines.all.some((line) => line.includes('upstream_rq_total')), { what: 'lines' });
+  t.ok(
+    first.datagrams.every((datagram) => datagram.length <= 1000),
+    'no datagram is larger',
+  );
+  t.ok(
+    first.datagrams.some((datagram) => datagram.includes('\n')),
+    'several lines share one',
+  );
+  first.close();
+  rmSync(path);
+  await waitFor(() => baton.stderr.includes('takes no stats'), { what: 'the log says it' });
+  t.equal((await baton.admin('/ready')).status, 200);
+  const second = startUnixPeer(t, path);
+  await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
+  await baton.stop();
+});
+
+t.test('tags stand where DogStatsD and Graphite look for them', async (t) => {
+  const dog = await startUdpPeer(t);
+  const graphite = await startUdpPeer(t);
+  const { baton, request } = await startSinkProxy(t, [
+    { '@type': DOG, address: loopback(dog.port) },
+    {
+      '@type': 'type.googleapis.com/envoy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink',
+      address: loopback(graphite.port),
+      max_bytes_per_datagram: '1400',
+    },
+  ]);
+  await request(3);
+  const name = 'envoy.cluster.upstream_rq_total';
+  await waitFor(() => dog.lines.sum(name, '|c|#envoy.cluster_name:host') === 3, { what: '3 requests' });
+  await waitFor(() => graphite.lines.sum(`${name};envoy.cluster_name=host`) === 3, { what: '3 requests' });
+  t.ok(
+    dog.datagrams.every((datagram) => !datagram.includes('\n')),
+    'one metric a datagram unless configured otherwise',
+  );
+  t.ok(
+    graphite.datagrams.some((datagram) => datagram.includes('\n')),
+    'several share one where configured',
+  );
+  await baton.stop();
+});
+
+t.test('TCP over a cluster: counted there, and made anew when it breaks', async (t) => {
+  const first = await startTcpPeer(t);
+  const { baton, request } = await startSinkProxy(t, [{ '@type': STATSD, tcp_cluster_name: 'metrics' }], {
+    clusters: [staticCluster('metrics', first.port)],
+  });
+  await request(5);
+  await waitFor(() => first.lines.sum(`envoy.${REQUESTS}`) === 5, { what: '5 requests' });
+  t.equal(await baton.stat('cluster.metrics.upstream_cx_active'), 1);
+  t.ok((await baton.stat('cluster.metrics.upstream_cx_tx_bytes_total'))! > 0);
+  await first.close();
+  await waitFor(async () => (await baton.stat('cluster.metrics.upstream_cx_connect_fail'))! > 0, { what: 'failures' });
+  t.equal((await baton.admin('/ready')).status, 200);
+  const second = await startTcpPeer(t, first.port);
+  await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
+  await request(2);
+  await waitFor(() => second.lines.sum(`envoy.${REQUESTS}`) === 2, { what: '2 requests' });
+  t.ok(
+    second.lines.all.every((line) => /^envoy\.[^:]+:[0-9.]+\|(c|g|ms|h)(\|@[0-9.e-]+)?$/.test(line)),
+    'every line is whole',
+  );
+  await baton.stop();
+});
+
+t.test('a server that accepts and never reads holds up nothing', async (t) => {
+  const deaf = await startTcpPeer(t, 0, true);
+  const peer = await startUdpPeer(t);
+  const { baton, request } = await startSinkProxy(
+    t,
+    [
+      { '@type': STATSD, tcp_cluster_name: 'deaf' },
+      { '@type': STATSD, address: loopback(peer.port) },
+    ],
+    { clusters: [staticCluster('deaf', deaf.port)] },
+  );
+  await waitFor(() => deaf.sockets.length > 0, { what: 'a connection' });
+  await request(3);
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 3, { what: 'the other sink has all' });
+  t.equal((await baton.admin('/ready')).status, 200);
+  await baton.stop();
+});

@@ -1,0 +1,165 @@
+// Header blocks: fields are found, changed and kept beyond the turn without being copied before somebody asks.
+
+import t from 'tap';
+import { headerKey, knownHeader } from '../../../src/common/header-names.js';
+import { HeadKind } from '../../../src/http/h1/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head-reader.js';
+import { HeaderBlock, HeaderBlockPool, Method } from '../../../src/http/headers/header-block.js';
+import { Memory } from '../../../src/io/memory.js';
+
+const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
+const LAYOUT = { receiveBytes: 65536, scratchBytes: 65536, arenaBytesPerSize: 1024 * 1024 };
+
+const HEAD = [
+  'GET /a?b HTTP/1.1',
+  'Host: example.com',
+  'Accept: text/html',
+  'X-Custom: one',
+  'Cookie: a=1',
+  'x-custom: two',
+  'Cookie: b=2',
+];
+
+function parsed(memory: Memory, lines = HEAD): HeaderBlock {
+  const text = `${lines.join('\r\n')}\r\n\r\n`;
+  for (let i = 0; i < text.length; i++) memory.bytes[100 + i] = text.charCodeAt(i);
+  const block = new HeaderBlock(memory);
+  const end = new HeadReader(memory).read(HeadKind.Request, block, 100, 100 + text.length, LIMITS);
+  if (end !== 100 + text.length) throw new Error(`not parsed: ${end}`);
+  return block;
+}
+
+function lines(block: HeaderBlock): string[] {
+  const found = [];
+  for (let i = 0; i < block.size; i++) if (!block.isRemoved(i)) found.push(`${block.name(i)}: ${block.value(i)}`);
+  return found;
+}
+
+/** Ends the turn as the transport does, and makes sure that nobody reads what is void. */
+function endTurn(memory: Memory): void {
+  memory.bytes.fill(0xee, 0, memory.scratch(0));
+  memory.endTurn();
+}
+
+t.test('known and other names are found without regard to case, in order', (t) => {
+  const block = parsed(new Memory(LAYOUT));
+  t.equal(block.methodText(), 'GET');
+  t.equal(block.method, Method.Get);
+  t.equal(block.pathText(), '/a?b');
+  t.equal(block.get(headerKey('HOST')), 'example.com');
+  t.equal(block.get(headerKey('x-CUSTOM')), 'one');
+  const first = block.find(headerKey('x-custom'));
+  t.equal(block.value(block.find(headerKey('x-custom'), first + 1)), 'two');
+  t.equal(block.find(headerKey('x-custo')), -1);
+  t.equal(block.findId(knownHeader('te')), -1);
+  const cookie = block.findId(knownHeader('cookie'));
+  t.equal(block.value(block.findId(knownHeader('cookie'), cookie + 1)), 'b=2');
+  t.equal(block.findId(knownHeader('cookie'), block.size), -1);
+  t.end();
+});
+
+t.test('fields are added, replaced and removed', (t) => {
+  const block = parsed(new Memory(LAYOUT));
+  block.set(headerKey('Cookie'), 'c=3');
+  block.add(headerKey('x-new'), 'caf\xe9');
+  t.equal(block.remove(headerKey('x-custom')), true);
+  t.equal(block.remove(headerKey('x-custom')), false);
+  t.same(lines(block), ['host: example.com', 'accept: text/html', 'cookie: c=3', 'x-new: caf\xe9']);
+  block.setPath('/longer/than/before?x');
+  block.setMethod(Method.Post, 'POST');
+  t.equal(`${block.methodText()} ${block.pathText()}`, 'POST /longer/than/before?x');
+  t.equal(block.startLineEnd, block.startLineStart, 'the start line is not sent on as it was');
+  t.end();
+});
+
+for (const [name, change] of [
+  ['as it was received', () => {}],
+  ['after a new path', (block: HeaderBlock) => block.setPath('/new')],
+  [
+    'after removals and additions',
+    (block: HeaderBlock) => {
+      block.removeId(knownHeader('accept'));
+      block.add(headerKey('x-added'), '1');
+      block.removeAt(0);
+      block.add(headerKey('x-more'), '2');
+    },
+  ],
+  [
+    'after everything was removed',
+    (block: HeaderBlock) => {
+      for (let i = 0; i < block.size; i++) block.removeAt(i);
+    },
+  ],
+] as const) {
+  t.test(`a retained head is the same in later turns: ${name}`, (t) => {
+    const memory = new Memory(LAYOUT);
+    const block = parsed(memory);
+    change(block);
+    const before = [block.methodText(), block.pathText(), ...lines(block)];
+    t.equal(block.isRetained, false);
+    t.equal(block.retain(), true);
+    t.equal(block.isRetained, true);
+    endTurn(memory);
+    t.same([block.methodText(), block.pathText(), ...lines(block)], before);
+
+    block.add(headerKey('x-later'), 'a'.repeat(3000));
+    block.setPath('/later');
+    block.add(headerKey('x-last'), 'z');
+    endTurn(memory);
+    t.same(lines(block), [...before.slice(2), `x-later: ${'a'.repeat(3000)}`, 'x-last: z']);
+    t.equal(block.pathText(), '/later');
+    block.clear();
+    t.equal(memory.retainedBytes(), 0);
+    t.end();
+  });
+}
+
+t.test('without room in the arena retain() says so and changes nothing', (t) => {
+  const memory = new Memory({ ...LAYOUT, arenaBytesPerSize: 65536 });
+  const block = parsed(memory);
+  while (memory.retain(1) !== 0);
+  t.equal(block.retain(), false);
+  t.equal(block.hold(), false);
+  t.equal(block.get(headerKey('host')), 'example.com');
+  t.end();
+});
+
+t.test('a pool gives a block out again in a later turn only, and empty', (t) => {
+  const memory = new Memory(LAYOUT);
+  const pool = new HeaderBlockPool(memory);
+  const block = pool.take();
+  block.add(headerKey('a'), 'b');
+  block.drop();
+  t.not(pool.take(), block);
+  t.same(lines(block), ['a: b'], 'it can be read until the turn ends');
+  endTurn(memory);
+  const again = pool.take();
+  t.equal(again, block);
+  t.equal(again.size, 0);
+  t.equal(again.get(headerKey('a')), undefined);
+  t.end();
+});
+
+t.test('a block that is held stays until its holder drops it', (t) => {
+  const memory = new Memory(LAYOUT);
+  const pool = new HeaderBlockPool(memory);
+  const block = pool.take();
+  block.add(headerKey('a'), 'b');
+  t.equal(block.hold(), true);
+  block.drop();
+  endTurn(memory);
+  t.not(pool.take(), block);
+  t.same(lines(block), ['a: b']);
+  block.drop();
+  endTurn(memory);
+  t.equal(pool.take(), block);
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('more fields than a block begins with', (t) => {
+  const block = new HeaderBlock(new Memory(LAYOUT));
+  for (let i = 0; i < 300; i++) block.add(headerKey(`x-${i}`), String(i));
+  t.equal(block.get(headerKey('x-299')), '299');
+  t.end();
+});

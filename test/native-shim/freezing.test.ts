@@ -1,0 +1,320 @@
+// A connection goes from one transport to another, or stays, and its peer does not notice.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { loopback, pattern, Rig, shim, until } from './harness.js';
+
+const ECONNRESET = 104;
+const LIMITS = { highWatermark: 64 * 1024, hardLimit: 0 };
+const NOTHING = { pending: new Uint8Array(0), ended: false, finAsked: false, paused: false, frozen: false, ...LIMITS };
+
+/** A client of node's own, and the connection that a rig has accepted from it. */
+async function accepted(rig: Rig, halfOpen = false) {
+  const { port } = rig.listen(loopback);
+  const before = rig.of(Event.Accept).length;
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: halfOpen });
+  const chunks: Buffer[] = [];
+  const got = { length: 0, bytes: () => Buffer.concat(chunks), ended: false, error: '' };
+  peer.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    got.length += chunk.length;
+  });
+  peer.on('end', () => (got.ended = true));
+  peer.on('error', (error) => (got.error = error.message));
+  const { id } = await rig.next(Event.Accept, undefined, before + 1);
+  return { peer, id, got };
+}
+
+/** Takes a connection out of one rig and into another. */
+function move(from: Rig, id: number, to: Rig, paused = false): number {
+  from.flush();
+  if (!from.transport.freeze(id)) throw new Error('it cannot be frozen');
+  const { fd, ...progress } = from.transport.copyFrozen(id);
+  const moved = to.transport.adopt(fd, { ...progress, ...LIMITS, paused, frozen: false });
+  if (!from.transport.letGo(id)) throw new Error('it was not frozen');
+  return moved;
+}
+
+t.test('while frozen nothing is delivered; thawed, everything that came', async (t) => {
+  const rig = new Rig();
+  const { peer, id, got } = await accepted(rig);
+  t.equal(rig.transport.freeze(id), true);
+  t.equal(rig.transport.freeze(id), false, 'once');
+  const seen = rig.seen.length;
+  peer.write('first');
+  peer.end('second');
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.sendNow(client, 'others go on');
+  await rig.next(Event.Data, server);
+  t.same(
+    rig.seen.slice(seen).filter((event) => event.id === id),
+    [],
+  );
+  rig.sendNow(id, 'queued meanwhile');
+  t.equal(rig.transport.pendingBytes(id), 16);
+  t.equal(rig.transport.thaw(id), true);
+  t.equal(rig.transport.thaw(id), false, 'once');
+  await rig.next(Event.End, id);
+  t.equal(rig.received(id).toString(), 'firstsecond');
+  await until(() => got.length === 16, 'what was queued');
+  rig.now(Op.Close, id, 1000);
+  await until(() => got.ended, 'the end');
+  rig.close();
+});
+
+t.test('thawed, a paused connection stays paused, and one that has ended is told so once', async (t) => {
+  const rig = new Rig();
+  const { peer, id } = await accepted(rig, true);
+  peer.end('early');
+  await rig.next(Event.End, id);
+  rig.now(Op.Pause, id);
+  rig.transport.freeze(id);
+  rig.transport.thaw(id);
+  const other = await accepted(rig);
+  rig.now(Op.Pause, other.id);
+  rig.transport.freeze(other.id);
+  other.peer.write('late');
+  rig.transport.thaw(other.id);
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.sendNow(client, 'x');
+  await rig.next(Event.Data, server);
+  t.equal(rig.of(Event.Data, other.id).length, 0);
+  rig.now(Op.Resume, other.id);
+  await rig.next(Event.Data, other.id);
+  t.equal(rig.of(Event.End, id).length, 1);
+  peer.destroy();
+  other.peer.destroy();
+  rig.close();
+});
+
+t.test('the other transport goes on with pending bytes in order, and reports pressure', async (t) => {
+  const here = new Rig({ scratchBytes: 16 << 20 });
+  const there = new Rig();
+  const { peer, id, got } = await accepted(here);
+  const sent = pattern(12 << 20);
+  peer.pause();
+  here.sendNow(id, sent);
+  const pending = here.transport.pendingBytes(id);
+  t.ok(pending > LIMITS.highWatermark, 'the kernel took only a part');
+  const moved = move(here, id, there);
+  t.equal(there.transport.pendingBytes(moved), pending);
+  t.same(here.transport.counts().connections, 0);
+  there.sendNow(moved, 'and more');
+  peer.resume();
+  await there.next(Event.Drained, moved);
+  t.equal(there.of(Event.Blocked, moved).length, 0, 'that it is blocked is known');
+  peer.write('answer');
+  await there.next(Event.Data, moved);
+  there.now(Op.Close, moved, 1000);
+  await until(() => got.ended, 'the end');
+  t.ok(got.bytes().equals(Buffer.concat([sent, Buffer.from('and more')])));
+  here.close();
+  there.close();
+});
+
+t.test('half-closed connections go on half-closed, in either direction', async (t) => {
+  const here = new Rig({ scratchBytes: 16 << 20 });
+  const there = new Rig();
+  // The peer has ended: it still gets an answer.
+  const one = await accepted(here, true);
+  one.peer.end('question');
+  await here.next(Event.End, one.id);
+  const first = move(here, one.id, there);
+  there.sendNow(first, 'answer');
+  there.now(Op.Close, first, 1000);
+  await until(() => one.got.ended, 'the end of the answer');
+  t.equal(one.got.bytes().toString(), 'answer');
+  t.equal(there.of(Event.End, first).length, 0, 'its end had been delivered');
+  // This side has ended behind bytes that are pending: the end follows them.
+  const other = await accepted(here, true);
+  other.peer.pause();
+  const sent = pattern(12 << 20);
+  here.send(other.id, sent);
+  here.now(Op.Shutdown, other.id);
+  t.ok(here.transport.pendingBytes(other.id) > 0);
+  const second = move(here, other.id, there);
+  other.peer.resume();
+  await until(() => other.got.ended, 'the end');
+  t.ok(other.got.bytes().equals(sent));
+  other.peer.write('still heard');
+  await there.next(Event.Data, second);
+  there.sendNow(second, 'too late');
+  t.equal((await there.next(Event.Reset, second)).value, 32);
+  other.peer.destroy();
+  here.close();
+  there.close();
+});
+
+t.test('whatever is done to a frozen connection here, whoever has the copy does not notice', async (t) => {
+  for (const end of [Op.Close, Op.Reset, undefined]) {
+    const here = new Rig({ scratchBytes: 16 << 20 });
+    const there = new Rig();
+    const { peer, id, got } = await accepted(here);
+    peer.pause();
+    const sent = pattern(12 << 20);
+    here.sendNow(id, sent);
+    here.transport.freeze(id);
+    const { fd, ...progress } = here.transport.copyFrozen(id);
+    if (end !== undefined) here.now(end, id, 0, 0);
+    here.close();
+    const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen: false });
+    peer.resume();
+    await until(() => got.length === sent.length || got.error !== '', 'all bytes');
+    t.ok(got.bytes().equals(sent), got.error);
+    t.equal(got.ended, false);
+    there.now(Op.Close, moved, 1000);
+    there.close();
+    peer.destroy();
+  }
+});
+
+t.test('what is taken over frozen touches nothing before it is thawed', async (t) => {
+  const here = new Rig({ scratchBytes: 16 << 20 });
+  const there = new Rig();
+  const { peer, id, got } = await accepted(here);
+  peer.pause();
+  const sent = pattern(12 << 20);
+  here.send(id, sent);
+  here.now(Op.Shutdown, id);
+  here.transport.freeze(id);
+  const { fd, ...progress } = here.transport.copyFrozen(id);
+  const prepared = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen: true });
+  const pending = there.transport.pendingBytes(prepared);
+  peer.write('not for it');
+  peer.resume();
+  // It is given up: the first holder goes on.
+  there.transport.letGo(prepared);
+  here.transport.thaw(id);
+  t.equal(here.transport.pendingBytes(id) <= pending, true);
+  await here.next(Event.Data, id);
+  await until(() => got.ended, 'the end');
+  t.ok(got.bytes().equals(sent));
+  t.equal(there.seen.length, 0);
+  peer.destroy();
+  here.close();
+  there.close();
+});
+
+t.test('what cannot travel is refused', async (t) => {
+  const rig = new Rig();
+  const { address, id: listener } = rig.listen(loopback);
+  const client = rig.connect(address);
+  t.equal(rig.transport.freeze(client), false, 'it is not connected yet');
+  await rig.next(Event.Connected, client);
+  t.equal(rig.transport.freeze(listener), false, 'a listener');
+  t.equal(rig.transport.freeze(12345), false, 'a stale id');
+  t.throws(() => rig.transport.copyFrozen(client), { code: 'ENOENT' }, 'it is not frozen');
+  t.equal(rig.transport.letGo(client), false);
+  const { id } = await rig.next(Event.Accept);
+  rig.now(Op.Reset, client);
+  await rig.next(Event.Reset, id);
+  t.equal(rig.transport.freeze(id), false, 'it is broken');
+  t.throws(() => rig.transport.adopt(99_999, { ...NOTHING }), { code: 'EBADF' });
+  t.throws(() => rig.transport.adopt(0, { ...NOTHING, pending: 'x' as never }), TypeError);
+  rig.close();
+});
+
+t.test('a connection that breaks while it is frozen is reported when it goes on, here or there', async (t) => {
+  const here = new Rig();
+  const there = new Rig();
+  for (const stays of [true, false]) {
+    const { client, server } = await here.pair(here.listen(loopback).address);
+    here.transport.freeze(server);
+    here.now(Op.Reset, client);
+    if (stays) {
+      here.transport.thaw(server);
+      t.equal((await here.next(Event.Reset, server)).value, ECONNRESET);
+    } else {
+      const { fd, ...progress } = here.transport.copyFrozen(server);
+      here.transport.letGo(server);
+      const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen: false });
+      t.equal((await there.next(Event.Reset, moved)).value, ECONNRESET);
+    }
+  }
+  here.close();
+  there.close();
+});
+
+t.test('a stream in both directions goes back and forth between transports, byte for byte', async (t) => {
+  const rigs = [new Rig({ scratchBytes: 8 << 20 }), new Rig({ scratchBytes: 8 << 20 })] as const;
+  let at = 0;
+  const { peer, id, got } = await accepted(rigs[0]);
+  const down = pattern(16 << 20, 3);
+  const up = pattern(16 << 20, 5);
+  peer.write(up);
+  const received: Buffer[] = [];
+  let receivedBytes = 0;
+  let sentBytes = 0;
+  let current = id;
+  for (const rig of rigs)
+    rig.onEvent = (event) => {
+      if (event.kind !== Event.Data) return;
+      received.push(event.bytes);
+      receivedBytes += event.bytes.length;
+    };
+  let moves = 0;
+  while (receivedBytes < up.length || got.length < down.length) {
+    const rig = rigs[at]!;
+    if (sentBytes < down.length && rig.transport.pendingBytes(current) < 1 << 20) {
+      rig.sendNow(current, down.subarray(sentBytes, sentBytes + 300_000));
+      sentBytes = Math.min(down.length, sentBytes + 300_000);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    const next = rigs[1 - at]!;
+    current = move(rig, current, next);
+    at = 1 - at;
+    moves++;
+  }
+  t.ok(moves > 20, `${moves} moves`);
+  t.ok(Buffer.concat(received).equals(up));
+  t.ok(got.bytes().equals(down));
+  peer.destroy();
+  for (const rig of rigs) rig.close();
+});
+
+t.test('another process goes on, also when this one is killed', async (t) => {
+  const parent = fork(fileURLToPath(new URL('./frozen-holder.js', import.meta.url)), { stdio: 'inherit' });
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  parent.send({ port: (server.address() as AddressInfo).port });
+  await until(() => sockets.length === 1, 'the connection');
+  const peer = sockets[0]!;
+  let text = '';
+  let ended = false;
+  peer.on('data', (chunk) => (text += chunk));
+  peer.on('end', () => (ended = true));
+  peer.on('error', () => (ended = true));
+  // The holder gives a copy to a process of its own, and dies without a word.
+  const heir = (await message(parent)) as { pid: number };
+  parent.kill('SIGKILL');
+  await new Promise((resolve) => parent.once('exit', resolve));
+  peer.write('to the heir');
+  await until(() => text === 'heard: to the heir', `an answer of process ${heir.pid}`);
+  t.equal(ended, false);
+  peer.end();
+  await until(() => ended, 'the end');
+  server.close();
+});
+
+function message(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve) => child.once('message', resolve));
+}
+
+t.test('descriptors are given back', async (t) => {
+  const rig = new Rig();
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.transport.freeze(server);
+  const before = shim.duplicate(0);
+  shim.closeDescriptor(before);
+  const { fd } = rig.transport.copyFrozen(server);
+  t.equal(fd, before, 'the copy is the lowest free number');
+  shim.closeDescriptor(fd);
+  rig.transport.letGo(server);
+  await rig.next(Event.End, client);
+  t.equal(rig.transport.counts().connections, 1);
+  rig.close();
+});

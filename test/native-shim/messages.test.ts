@@ -1,0 +1,243 @@
+// Messages between processes: whole, in order, with descriptors and the sender's identity, and an end that is noticed.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import { AddressKind, encodeAddress } from '../../src/io/address.js';
+import { type Credentials, loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../src/io/shim.js';
+
+const SHIM = new URL('../../src/io/shim.js', import.meta.url).href;
+const ADDRESS = new URL('../../src/io/address.js', import.meta.url).href;
+const shim = loadShim();
+
+interface Received {
+  readonly text: string;
+  readonly fds: readonly number[];
+  readonly credentials: Credentials | undefined;
+}
+
+/** One end of a conversation, and what has come to it. */
+class End implements MessageSocketEvents {
+  readonly socket: NativeMessageSocket;
+  readonly received: Received[] = [];
+  ended: number | undefined;
+  writable = 0;
+  #changed: (() => void) | undefined;
+
+  constructor(fd: number) {
+    this.socket = shim.watchMessages(fd, this);
+  }
+
+  onMessage(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void {
+    this.received.push({ text: Buffer.from(bytes).toString(), fds, credentials });
+    this.#changed?.();
+  }
+  onWritable(): void {
+    this.writable++;
+    this.#changed?.();
+  }
+  onEnd(errno: number): void {
+    this.ended = errno;
+    this.#changed?.();
+  }
+
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise<void>((resolve) => (this.#changed = resolve));
+  }
+}
+
+function pair(): [End, End] {
+  const [a, b] = shim.socketPair();
+  return [new End(a), new End(b)];
+}
+
+t.test('what was said last arrives, though the other end was closed with messages unread', async (t) => {
+  for (let run = 0; run < 20; run++) {
+    const [fd, other] = shim.socketPair();
+    const b = new End(other);
+    const a = shim.watchMessages(fd, { onMessage() {}, onWritable() {}, onEnd() {} });
+    for (let unread = 0; unread < 3; unread++) b.socket.send(Buffer.from('unread'), []);
+    for (let index = 0; index < 40; index++) a.send(Buffer.from(`last words ${index}`), []);
+    a.close();
+    await b.until(() => b.ended !== undefined);
+    t.equal(b.ended, 0);
+    t.equal(b.received.length, 40);
+  }
+});
+
+t.test('messages arrive whole and in order, whatever their size', async (t) => {
+  const [a, b] = pair();
+  const sizes = [1, 4096, 65536, 3];
+  for (const size of sizes) t.ok(a.socket.send(Buffer.alloc(size, 'x'), []));
+  await b.until(() => b.received.length === sizes.length);
+  t.same(
+    b.received.map(({ text }) => text.length),
+    sizes,
+  );
+  a.socket.close();
+  b.socket.close();
+});
+
+t.test('a descriptor that is sent is the same file for its receiver, and the sender keeps its own', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'baton-test-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  writeFileSync(join(directory, 'file'), 'content');
+  const own = openSync(join(directory, 'file'), 'r');
+  const [a, b] = pair();
+  a.socket.send(Buffer.from('take it'), [own, own]);
+  await b.until(() => b.received.length === 1);
+  const { fds } = b.received[0]!;
+  t.equal(fds.length, 2);
+  for (const fd of fds) {
+    t.not(fd, own);
+    t.equal(fstatSync(fd).ino, fstatSync(own).ino);
+    const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
+    t.ok(Number.parseInt(flags, 8) & 0o2000000, 'a program that is started does not inherit it');
+  }
+  const buffer = Buffer.alloc(7);
+  readSync(fds[0]!, buffer, 0, 7, 0);
+  t.equal(`${buffer}`, 'content');
+  for (const fd of [...fds, own]) closeSync(fd);
+  a.socket.close();
+  b.socket.close();
+});
+
+t.test('64 descriptors travel with one message, more are refused', async (t) => {
+  const own = openSync('/dev/null', 'r');
+  const [a, b] = pair();
+  t.ok(a.socket.send(Buffer.from('many'), new Array(64).fill(own)));
+  await b.until(() => b.received.length === 1);
+  t.equal(b.received[0]!.fds.length, 64);
+  t.throws(() => a.socket.send(Buffer.from('too many'), new Array(65).fill(own)), TypeError);
+  for (const fd of [...b.received[0]!.fds, own]) closeSync(fd);
+  a.socket.close();
+  b.socket.close();
+});
+
+t.test('the end of the peer is noticed, after what it said last', async (t) => {
+  const [a, b] = pair();
+  a.socket.send(Buffer.from('last words'), []);
+  a.socket.close();
+  await b.until(() => b.ended !== undefined);
+  t.equal(b.received[0]?.text, 'last words');
+  t.equal(b.ended, 0);
+  t.throws(() => b.socket.send(Buffer.from('too late'), []), { code: 'EBADF' });
+});
+
+t.test('a peer that does not read is told apart, and can be sent to again when it does', async (t) => {
+  const [a, b] = shim.socketPair();
+  const sender = new End(a);
+  const message = Buffer.alloc(32768);
+  let sent = 0;
+  while (sender.socket.send(message, [])) sent++;
+  const receiver = new End(b);
+  await sender.until(() => sender.writable > 0);
+  t.ok(sender.socket.send(message, []));
+  await receiver.until(() => receiver.received.length === sent + 1);
+  sender.socket.close();
+  receiver.socket.close();
+});
+
+t.test('a meeting socket tells who sent a message', async (t) => {
+  const name = { kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-meeting` };
+  const address = encodeAddress(name);
+  const meeting = new End(shim.openMeetingSocket(address));
+  const code = `
+    const { loadShim } = await import('${SHIM}');
+    const { encodeAddress } = await import('${ADDRESS}');
+    const shim = loadShim();
+    const own = encodeAddress({ kind: ${AddressKind.Unix}, ip: '', port: 0, path: '@baton-test-' + process.pid });
+    const socket = shim.watchMessages(shim.openMeetingSocket(own), {});
+    const [here, there] = shim.socketPair();
+    socket.sendTo(encodeAddress(${JSON.stringify(name)}), Buffer.from('hello'), [there]);
+    socket.close();
+    shim.watchMessages(here, {
+      onMessage(bytes) { console.log('heard ' + Buffer.from(bytes)); process.exit(0); },
+    });
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const output = once(child.stdout!, 'data');
+  const exited = once(child, 'exit');
+  await meeting.until(() => meeting.received.length === 1);
+  const { text, fds, credentials } = meeting.received[0]!;
+  t.equal(text, 'hello');
+  t.same(credentials, { pid: child.pid, uid: process.getuid!(), gid: process.getgid!() });
+  const link = new End(fds[0]!);
+  link.socket.send(Buffer.from('welcome'), []);
+  t.equal(`${(await output)[0]}`, 'heard welcome\n');
+  await link.until(() => link.ended !== undefined);
+  t.equal(link.ended, 0, 'the death of the process is noticed');
+  await exited;
+  meeting.socket.close();
+});
+
+t.test('nobody at an address, and an address that is taken, are errors with a code', async (t) => {
+  const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+  const taken = at(`@baton-test-${process.pid}-taken`);
+  const socket = new End(shim.openMeetingSocket(taken)).socket;
+  t.throws(() => shim.openMeetingSocket(taken), { code: 'EADDRINUSE' });
+  t.throws(() => socket.sendTo(at(`@baton-test-${process.pid}-nobody`), Buffer.from('x'), []), {
+    code: 'ECONNREFUSED',
+  });
+  t.throws(() => socket.sendTo(at('/nonexistent/baton'), Buffer.from('x'), []), { code: 'ENOENT' });
+  socket.close();
+});
+
+t.test('a thread can end with its sockets open', async (t) => {
+  const code = `
+    const { loadShim } = await import('${SHIM}');
+    const { parentPort } = await import('node:worker_threads');
+    const shim = loadShim();
+    const [a, b] = shim.socketPair();
+    shim.watchMessages(a, { onMessage() { parentPort.postMessage('heard'); } });
+    shim.watchMessages(b, {}).send(Buffer.from('x'), []);
+  `;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+  t.same(await once(worker, 'message'), ['heard']);
+  await worker.terminate();
+});
+
+t.test('what a callback throws is reported, and the socket goes on', async (t) => {
+  const code = `
+    const { loadShim } = await import('${SHIM}');
+    const shim = loadShim();
+    process.on('uncaughtException', (error) => console.log('caught ' + error.message));
+    const [a, b] = shim.socketPair();
+    let count = 0;
+    shim.watchMessages(b, {
+      onMessage() { if (++count === 2) { console.log('second'); process.exit(0); } throw new Error('first'); },
+    });
+    const sender = shim.watchMessages(a, {});
+    sender.send(Buffer.from('1'), []);
+    sender.send(Buffer.from('2'), []);
+  `;
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  t.equal(stdout, 'caught first\nsecond\n');
+});
+
+t.test('an orphan that has ended is taken away', async (t) => {
+  t.equal(shim.reap(1), false, 'a process that is no child of ours');
+  const code = `
+    const { loadShim } = await import('${SHIM}');
+    const { spawn } = await import('node:child_process');
+    const shim = loadShim();
+    shim.endWithParent(9);
+    const child = spawn('/bin/sh', ['-c', 'kill -STOP $$'], { stdio: 'ignore' });
+    console.log(shim.reap(child.pid));
+    child.on('exit', () => process.exit(0));
+    child.kill('SIGKILL');
+  `;
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  t.equal(stdout, 'false\n', 'a child that still runs is left alone');
+  t.equal(status, 0);
+});

@@ -1,0 +1,316 @@
+// Both ends of a hot restart as state machines, without sockets and processes: who says what, and what every wait ends with.
+
+import t from 'tap';
+import { ChildEnd, type ChildHost } from '../../src/restart/child-end.js';
+import { type Joined, joinParent, type ParentDoor } from '../../src/restart/join-parent.js';
+import type { Link, LinkEvents } from '../../src/restart/link.js';
+import {
+  decodeHello,
+  decodeToChild,
+  decodeToParent,
+  encodeToChild,
+  encodeToParent,
+  type StatsPiece,
+  type ToChild,
+  type ToParent,
+} from '../../src/restart/messages.js';
+import { type Offer, ParentEnd, type ParentHost } from '../../src/restart/parent-end.js';
+import { distrust } from '../../src/restart/trust.js';
+import { HOT_RESTART_VERSION } from '../../src/restart/version.js';
+
+const PIECE: StatsPiece = { sections: [], memoryAllocated: 1, connections: 2, isLast: true };
+
+/** A link whose other end is the test: messages go through their bytes. */
+class TestLink<Out> implements Link<Out> {
+  readonly sent: { readonly message: Out; readonly fds: readonly number[] }[] = [];
+  isClosed = false;
+
+  constructor(readonly copy: (message: Out) => Out) {}
+
+  send(message: Out, fds: readonly number[] = []): void {
+    if (!this.isClosed) this.sent.push({ message: this.copy(message), fds });
+  }
+  async drained(): Promise<void> {}
+  close(): void {
+    this.isClosed = true;
+  }
+}
+
+t.test('a parent welcomes one child at a time, and says why it refuses others', async (t) => {
+  const { end, host } = parent();
+  const cases: [change: Partial<ParentHost>, version: string, epoch: number, reason: RegExp][] = [
+    [{}, '0.1', 4, /^Hot restart version mismatch! It has version 0\.1, its parent /],
+    [{}, HOT_RESTART_VERSION, 7, /^its parent has epoch 3$/],
+    [{ stage: 'ending' }, HOT_RESTART_VERSION, 4, /^its parent is shutting down$/],
+    [{ stage: 'initializing' }, HOT_RESTART_VERSION, 4, /^previous baton process is still initializing$/],
+  ];
+  for (const [change, version, epoch, reason] of cases) {
+    const before = host.stage;
+    Object.assign(host, change);
+    const { link } = greet(end, version, epoch);
+    t.match(link.sent, [{ message: { kind: 'refusal', reason } }]);
+    t.ok(link.isClosed);
+    host.stage = before;
+  }
+  const first = greet(end);
+  t.match(first.link.sent, [
+    { message: { kind: 'welcome', welcome: { firstStartedMs: 17.5, generation: 4, sockets: [], isLast: true } } },
+  ]);
+  const second = greet(end);
+  t.match(second.link.sent, [{ message: { reason: 'previous baton process is still initializing' } }]);
+  first.events.ended('it has ended');
+  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'the next one succeeds');
+  t.same(host.log, [], 'and nothing has happened to the parent');
+  await end.finish();
+});
+
+t.test('sockets travel in messages of at most 64 descriptors, and come out as they went in', async (t) => {
+  const { end, host } = parent();
+  const offers = [100, 1, 64, 0, 27].map((count, id) => ({
+    ...{ id, isAdmin: id === 1, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: true },
+    fds: Array.from({ length: count }, (_, fd) => 1000 * id + fd),
+  }));
+  host.offers = offers;
+  const { link } = greet(end);
+  t.ok(link.sent.every(({ fds }) => fds.length <= 64));
+  const joined = await join((door) => {
+    for (const { message, fds } of link.sent) door.events.message(message, fds);
+    door.prove();
+  });
+  t.same(
+    joined!.sockets,
+    offers.filter(({ fds }) => fds.length > 0),
+  );
+  await end.finish();
+});
+
+t.test('a child that is not live in time is given up, and what it says then is not heard', async (t) => {
+  const { end, host } = parent();
+  const { link, events } = greet(end);
+  await until(() => link.isClosed);
+  events.message(live([1], 1), []);
+  events.message({ kind: 'terminate' }, []);
+  t.same(host.log, []);
+  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }]);
+  await end.finish();
+});
+
+t.test('what a child may not say yet changes nothing; a child that is live is obeyed', async (t) => {
+  const { end, host } = parent();
+  const { link, events } = greet(end);
+  events.message({ kind: 'terminate' }, []);
+  events.message({ kind: 'stats-request' }, []);
+  t.same(host.log, []);
+  events.message(live([1, 2], 60), []);
+  events.message(live([], 60), []);
+  t.same(host.log, ['replaced 1,2'], 'once');
+  events.message({ kind: 'stats-request' }, []);
+  await until(() => link.sent.some(({ message }) => message.kind === 'stats'));
+  events.message({ kind: 'terminate' }, []);
+  t.same(host.log, ['replaced 1,2', 'end']);
+  await end.finish();
+  t.equal(link.sent.filter(({ message }) => message.kind === 'stats').length, 2, 'the last stats come at the end');
+  t.ok(link.isClosed);
+});
+
+t.test('a parent that nobody tells to end does it by itself', async (t) => {
+  for (const what of ['a child that is silent', 'a child that is gone']) {
+    const { end, host } = parent();
+    const { events } = greet(end);
+    events.message(live([], 0), []);
+    if (what === 'a child that is gone') events.ended('it has ended');
+    await until(() => host.log.includes('end'));
+    t.pass(what);
+    await end.finish();
+  }
+});
+
+t.test('a child believes nobody who does not prove his uid', async (t) => {
+  const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: true };
+  await t.rejects(
+    join((door) => {
+      door.events.message({ kind: 'welcome', welcome }, []);
+      door.prove('somebody else');
+    }),
+    { message: 'the parent process has not answered in 0.02 s (somebody else)' },
+  );
+  const rules = { uid: 1000, overflowUid: 65534, hasPrivatePath: false };
+  const from = (uid: number) => ({ pid: 5, uid, gid: 5 });
+  t.equal(distrust(from(1000), rules), undefined);
+  t.equal(distrust(from(0), rules), undefined);
+  t.match(distrust(from(1001), rules), 'process 5 runs as uid 1001, this one as 1000');
+  t.match(distrust(from(65534), rules), 'give all processes of the restart a --socket-path in the file system');
+  t.equal(distrust(from(65534), { ...rules, hasPrivatePath: true }), undefined);
+  t.ok(distrust(undefined, rules));
+});
+
+t.test('what keeps a child from its parent: refusal, silence, death, a socket that is full', async (t) => {
+  const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: false };
+  const cases: [act: (door: Door) => void, message: RegExp, isFatalWithSkip: boolean][] = [
+    [(door) => door.refuse('because'), /^because$/, true],
+    [() => {}, /has not answered in 0\.02 s$/, false],
+    [(door) => door.events.ended('it has ended'), /^the parent process has gone: it has ended/, false],
+    [
+      (door) => {
+        door.prove();
+        door.events.message({ kind: 'welcome', welcome }, [7]);
+        door.events.ended('it has ended');
+      },
+      /^the parent process has gone/,
+      true,
+    ],
+    [(door) => (door.isFull = true), /cannot be reached: its socket is full/, false],
+  ];
+  for (const [act, message, isFatalWithSkip] of cases) {
+    await t.rejects(join(act), { message });
+    if (isFatalWithSkip) await t.rejects(join(act, true), { message });
+    else t.equal(await join(act, true), undefined, `${message}: starts normally if it may`);
+  }
+});
+
+t.test('a child gathers stats, is not held up by a slow parent, and ends it when its time is over', async (t) => {
+  const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
+  const log: string[] = [];
+  const host: ChildHost = {
+    parentLost: (why) => log.push(`lost ${why}`),
+    importStats: ({ connections }) => log.push(`stats ${connections}`),
+    parentEnded: () => log.push('ended'),
+    connectionWorkers: 0,
+    takeConnections() {},
+    closeDescriptor() {},
+  };
+  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000 });
+  child.terminate();
+  t.same(link.sent, [], 'before it is live it does not end its parent');
+  child.takeOver([3], 0.05);
+  const refreshed = child.refreshStats();
+  child.message({ kind: 'stats', stats: PIECE }, []);
+  await refreshed;
+  t.same(log, ['stats 2']);
+  await child.refreshStats();
+  await child.refreshStats();
+  t.same(
+    link.sent.map(({ message }) => message.kind),
+    ['live', 'stats-request', 'stats-request'],
+    'nobody is asked again who owes an answer',
+  );
+  child.message({ kind: 'stats', stats: PIECE }, []);
+  await until(() => link.sent.at(-1)!.message.kind === 'terminate');
+  child.ended('it has ended');
+  child.ended('it has ended');
+  t.same(log, ['stats 2', 'stats 2', 'ended']);
+
+  const lost = new ChildEnd(joinedWith(link), host);
+  lost.ended('gone');
+  t.equal(log.at(-1), 'lost gone');
+  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10 });
+  deaf.takeOver([], 60);
+  deaf.terminate();
+  await until(() => link.isClosed);
+  t.equal(log.at(-1), 'ended', 'a parent that does not end is left alone');
+});
+
+t.test('bytes that are no message are refused, whatever they are', async (t) => {
+  for (let seed = 0; seed < 300; seed++) {
+    const bytes = Uint8Array.from({ length: seed % 40 }, (_, i) => (seed * 131 + i * i * 17 + 7) & 0xff);
+    for (const decode of [decodeHello, decodeToChild, decodeToParent]) {
+      try {
+        decode(bytes);
+      } catch (error) {
+        t.match(error, { code: 'ERR_GARBAGE' });
+      }
+    }
+  }
+  const section = { prefix: '', counters: ['a'], deltas: [], flushed: [], gauges: [], values: [] };
+  t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats: { ...PIECE, sections: [section] } })));
+  const negative = { ...section, deltas: [-1], flushed: [0] };
+  t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats: { ...PIECE, sections: [negative] } })));
+});
+
+function parent() {
+  const log: string[] = [];
+  const host = {
+    epoch: 3,
+    stage: 'live' as ParentHost['stage'],
+    firstStartedMs: 17.5,
+    generation: 4,
+    parentShutdownTimeS: 0,
+    offers: [] as Offer[],
+    log,
+    offer: () => host.offers,
+    replaced: (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
+    async *exportStats() {
+      yield PIECE;
+    },
+    end: () => void log.push('end'),
+    handOverConnections: () => [],
+    empty: () => new Promise<void>(() => {}),
+    closeDescriptor() {},
+  };
+  return { host, end: new ParentEnd(host, { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50 }) };
+}
+
+function live(taken: number[], parentShutdownTimeS: number): ToParent {
+  return { kind: 'live', taken, parentShutdownTimeS, connectionWorkers: 0 };
+}
+
+function greet(end: ParentEnd, version = HOT_RESTART_VERSION, epoch = 4) {
+  const link = new TestLink<ToChild>((message) => decodeToChild(encodeToChild(message)));
+  let events!: LinkEvents<ToParent>;
+  end.greet({ version, epoch }, (given) => {
+    events = given;
+    return link;
+  });
+  return { link, events };
+}
+
+/** The way to a parent that the test plays. */
+class Door implements ParentDoor {
+  events!: LinkEvents<ToChild>;
+  isFull = false;
+  readonly closed: number[] = [];
+  readonly link = new TestLink<ToParent>((message) => message);
+  #proof: Parameters<ParentDoor['onProof']>[0] = () => {};
+  #distrust: string | undefined;
+
+  constructor(readonly act: (door: Door) => void) {}
+
+  sayHello(): boolean {
+    this.act(this);
+    return !this.isFull;
+  }
+  openLink(events: LinkEvents<ToChild>): Link<ToParent> {
+    this.events = events;
+    return this.link;
+  }
+  onProof(listener: Parameters<ParentDoor['onProof']>[0]): void {
+    this.#proof = listener;
+  }
+  distrust(): string | undefined {
+    return this.#distrust;
+  }
+  closeDescriptor(fd: number): void {
+    this.closed.push(fd);
+  }
+  prove(reason?: string): void {
+    this.#distrust = reason;
+    this.#proof(undefined);
+  }
+  refuse(reason: string): void {
+    this.prove();
+    this.events.message({ kind: 'refusal', reason }, []);
+  }
+}
+
+function join(act: (door: Door) => void, isParentOptional = false): Promise<Joined | undefined> {
+  const deadlines = { retryMs: 1, welcomeMs: 20 };
+  return joinParent(new Door(act), { epoch: 3, isParentOptional, signal: new AbortController().signal, deadlines });
+}
+
+function joinedWith(link: Link<ToParent>): Joined {
+  return { link, firstStartedMs: 0, generation: 1, sockets: [], follow() {} };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
+}

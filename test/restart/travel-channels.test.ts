@@ -1,0 +1,171 @@
+// A connection that travels between processes has one owner at every step, whoever dies at it, and its peer loses no byte.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { decodeCargo, decodeMessage, encodeCargo, TravelKind } from '../../src/restart/travel/travel-wire.js';
+import { pattern, shim, until } from '../native-shim/harness.js';
+
+interface Steps {
+  parent?: string;
+  child?: string;
+}
+
+class Journey {
+  readonly said: string[] = [];
+  answer = '';
+  isOver = false;
+  parent!: ChildProcess;
+  child!: ChildProcess;
+  #peer: Socket | undefined;
+  readonly #server = createServer((socket) => this.#connected(socket));
+
+  /** Begins with the connection at the parent. */
+  static async begin(steps: Steps): Promise<Journey> {
+    const journey = new Journey();
+    await new Promise<void>((resolve) => journey.#server.listen(0, '127.0.0.1', resolve));
+    const { port } = journey.#server.address() as AddressInfo;
+    const [here, there] = shim.socketPair();
+    journey.parent = journey.#start('parent', here, port, steps.parent);
+    journey.child = journey.#start('child', there, port, steps.child);
+    for (const fd of [here, there]) shim.closeDescriptor(fd);
+    await until(() => journey.said.filter((text) => text === 'ready').length === 2, 'both processes');
+    return journey;
+  }
+
+  /** Lets it travel, and speaks to whoever has it; gives the answer, or undefined when the connection ends. */
+  async travel(): Promise<string | undefined> {
+    this.parent.send('go');
+    await until(() => this.said.includes('frozen'), 'the parent to let go');
+    this.#peer!.write('first');
+    await until(() => this.isOver || this.answer.endsWith('first'), `an answer (${this.said})`);
+    return this.isOver ? undefined : this.answer;
+  }
+
+  /** Whoever answered first goes on to. */
+  async isKept(): Promise<boolean> {
+    const owner = this.answer.split(':')[0];
+    this.#peer!.write(' and more');
+    const expected = `${this.answer}${owner}:  and more`;
+    await until(() => this.isOver || this.answer.length >= expected.length, 'another answer');
+    return this.answer === expected;
+  }
+
+  async end(): Promise<void> {
+    for (const process of [this.parent, this.child]) {
+      if (process.exitCode !== null || process.signalCode !== null) continue;
+      const gone = new Promise((resolve) => process.once('exit', resolve));
+      process.kill('SIGKILL');
+      await gone;
+    }
+    this.#peer?.destroy();
+    this.#server.close();
+  }
+
+  #connected(socket: Socket): void {
+    this.#peer = socket;
+    socket.on('data', (chunk) => (this.answer += chunk));
+    socket.on('close', () => (this.isOver = true));
+    socket.on('error', () => (this.isOver = true));
+  }
+
+  #start(role: string, fd: number, port: number, step = ''): ChildProcess {
+    const program = fileURLToPath(new URL('./travel-end.js', import.meta.url));
+    const child = fork(program, [role, String(port), step], { stdio: ['ignore', 'inherit', 'inherit', 'ipc', fd] });
+    child.on('message', (text) => this.said.push(String(text)));
+    return child;
+  }
+}
+
+const CASES: readonly (Steps & { owner: 'parent' | 'child' | undefined })[] = [
+  { owner: 'child' },
+  { child: 'refuses', owner: 'parent' },
+  { child: 'before-receive-Offer', owner: 'parent' },
+  { child: 'before-send-Accept', owner: 'parent' },
+  { child: 'after-send-Accept', owner: 'parent' },
+  { child: 'before-receive-Commit', owner: 'parent' },
+  { child: 'before-send-Begun', owner: 'parent' },
+  { child: 'after-send-Begun', owner: undefined },
+  { parent: 'before-send-Offer', owner: undefined },
+  { parent: 'after-send-Offer', owner: 'child' },
+  { parent: 'before-receive-Accept', owner: 'child' },
+  { parent: 'before-send-Commit', owner: 'child' },
+  { parent: 'after-send-Commit', owner: 'child' },
+  { parent: 'before-receive-Begun', owner: 'child' },
+];
+
+for (const { owner, ...steps } of CASES) {
+  const [who] = Object.keys(steps);
+  const what = who === undefined ? 'nobody dies' : `the ${who} ${steps[who as keyof Steps]}`;
+  t.test(`${what}: the connection is ${owner === undefined ? 'lost with it' : `the ${owner}'s`}`, async (t) => {
+    const journey = await Journey.begin(steps);
+    t.teardown(() => journey.end());
+    const answer = await journey.travel();
+    t.equal(answer, owner === undefined ? undefined : `${owner}: first`);
+    if (owner !== undefined) t.ok(await journey.isKept(), 'and stays so');
+  });
+}
+
+t.test('a child that hangs loses what it was offered, also when it wakes up', async (t) => {
+  const journey = await Journey.begin({ child: 'stops-before-receive-Offer' });
+  t.teardown(() => journey.end());
+  t.equal(await journey.travel(), 'parent: first');
+  t.ok(journey.said.includes('stays: the child process has not answered in time'));
+  journey.child.kill('SIGCONT');
+  t.ok(await journey.isKept());
+  // Nor does the parent's end make the child believe that the connection is its own.
+  journey.parent.kill('SIGKILL');
+  await until(() => journey.isOver, 'the end');
+});
+
+t.test('a child that hangs when it has accepted has the connection when it wakes up', async (t) => {
+  const journey = await Journey.begin({ child: 'stops-after-send-Accept' });
+  t.teardown(() => journey.end());
+  const answer = journey.travel();
+  await until(() => journey.said.includes('stopped'), 'the child to stop');
+  journey.child.kill('SIGCONT');
+  t.equal(await answer, 'child: first');
+  t.ok(await journey.isKept());
+});
+
+t.test('cargo of any size is the same at the other end; what is cut or made up is refused', (t) => {
+  const facts = {
+    listener: 'lïstener',
+    fingerprint: 'f',
+    remote: { kind: 0, ip: '::1', port: 1, path: '' },
+    local: '',
+    startMonotonicMs: 1.5,
+    progress: { a: 1, b: true, c: 'text' },
+  };
+  for (const size of [0, 1, 61_440, 300_000]) {
+    const sockets = [
+      { fd: 10, pending: pattern(size), ended: true, finAsked: false },
+      { fd: 11, pending: pattern(size >> 1), ended: false, finAsked: true },
+    ];
+    const input = pattern(size >> 2);
+    const messages = encodeCargo(7, { facts, sockets, input }).map((bytes) => decodeMessage(bytes));
+    const last = messages.at(-1)!;
+    t.same([last.kind, last.key], [TravelKind.Offer, 7]);
+    const bytes = Buffer.concat(messages.slice(0, -1).map(({ body }) => body));
+    const arrived = decodeCargo(last.body, bytes, [20, 21]);
+    t.same(arrived.facts, facts);
+    t.same(
+      arrived.sockets.map(({ fd, ended, finAsked }) => ({ fd, ended, finAsked })),
+      [
+        { fd: 20, ended: true, finAsked: false },
+        { fd: 21, ended: false, finAsked: true },
+      ],
+    );
+    t.ok(Buffer.from(arrived.sockets[0]!.pending).equals(sockets[0]!.pending));
+    t.ok(Buffer.from(arrived.sockets[1]!.pending).equals(sockets[1]!.pending));
+    t.ok(Buffer.from(arrived.input).equals(input));
+    t.throws(() => decodeCargo(last.body, bytes, [20]), { code: 'ERR_TRAVEL' });
+    t.throws(() => decodeCargo(last.body, Buffer.concat([bytes, Buffer.from('x')]), [20, 21]), { code: 'ERR_TRAVEL' });
+    t.throws(() => decodeCargo(last.body.subarray(1), bytes, [20, 21]), { code: 'ERR_TRAVEL' });
+    t.throws(() => decodeCargo(Buffer.from('{"sockets":[{}]}'), bytes, [20]), { code: 'ERR_TRAVEL' });
+  }
+  t.throws(() => decodeMessage(new Uint8Array([TravelKind.Commit, 0])), { code: 'ERR_TRAVEL' });
+  t.throws(() => decodeMessage(new Uint8Array([99, 0, 0, 0, 0])), { code: 'ERR_TRAVEL' });
+  t.end();
+});

@@ -1,0 +1,111 @@
+// One process of two between which a connection travels, on the channel that it inherits; it kills itself at the step it is told.
+//
+// Usage: travel-end parent|child <port to connect to> <step>, where a step is such as `before-send-Commit`.
+
+import type { FrozenConnection, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../src/io/shim.js';
+import { Event } from '../../src/io/shim.js';
+import type { Cargo } from '../../src/listener/travel.js';
+import { ArrivalChannel } from '../../src/restart/travel/arrival-channel.js';
+import { DepartureChannel } from '../../src/restart/travel/departure-channel.js';
+import { TravelKind } from '../../src/restart/travel/travel-wire.js';
+import { internet, Rig, shim } from '../native-shim/harness.js';
+
+const CHANNEL = 4;
+const ANSWER_MS = 500;
+const [role, port, step = ''] = process.argv.slice(2);
+
+const KINDS: Readonly<Record<number, string>> = {
+  [TravelKind.Offer]: 'Offer',
+  [TravelKind.Accept]: 'Accept',
+  [TravelKind.Refuse]: 'Refuse',
+  [TravelKind.Commit]: 'Commit',
+  [TravelKind.Abort]: 'Abort',
+  [TravelKind.Begun]: 'Begun',
+};
+
+/** Whoever owns the connection answers what the peer says. */
+const rig: Rig = new Rig({
+  onEvent: (event) => {
+    if (event.kind === Event.Data) rig.send(event.id, `${role}: ${event.bytes}`);
+  },
+});
+
+if (role === 'parent') {
+  const id = rig.connect(internet('127.0.0.1', Number(port)));
+  await rig.next(Event.Connected, id);
+  const channel = new DepartureChannel(watched(), CHANNEL, { descriptors: 64, answerMs: ANSWER_MS }, () => {});
+  process.once('message', () => {
+    rig.flush();
+    rig.transport.freeze(id);
+    const traveller = {
+      left: () => {
+        rig.transport.letGo(id);
+        process.send!('left');
+      },
+      stays: (why: string) => {
+        rig.transport.thaw(id);
+        process.send!(`stays: ${why}`);
+      },
+    };
+    const offer = () => {
+      const cargo = { facts: FACTS, sockets: [rig.transport.copyFrozen(id)], input: new Uint8Array(0) };
+      channel.offer(cargo, traveller);
+    };
+    process.send!('frozen', offer);
+  });
+} else {
+  new ArrivalChannel(watched(), CHANNEL, {
+    expect: ({ sockets: [socket] }) => (step === 'refuses' ? 'for a reason' : arrival(socket!)),
+    ended: () => {},
+  });
+}
+process.send!('ready');
+
+function arrival({ fd, ended, finAsked, pending }: FrozenConnection) {
+  const as = { ended, finAsked, pending, paused: false, frozen: true, highWatermark: 64 * 1024, hardLimit: 0 };
+  const id = rig.transport.adopt(shim.duplicate(fd), as);
+  return { begin: () => void rig.transport.thaw(id), drop: () => void rig.transport.letGo(id) };
+}
+
+/** The shim, on whose message sockets this process dies, or stops, at its step. */
+function watched(): NativeShim {
+  return {
+    ...shim,
+    watchMessages: (fd: number, events: MessageSocketEvents): NativeMessageSocket => {
+      const socket = shim.watchMessages(fd, {
+        onMessage: (bytes, fds, credentials) => {
+          reached(`before-receive-${KINDS[bytes[0]!]}`);
+          events.onMessage(bytes, fds, credentials);
+        },
+        onWritable: () => events.onWritable(),
+        onEnd: (errno) => events.onEnd(errno),
+      });
+      return {
+        send: (bytes, fds) => {
+          reached(`before-send-${KINDS[bytes[0]!]}`);
+          const sent = socket.send(bytes, fds);
+          reached(`after-send-${KINDS[bytes[0]!]}`);
+          return sent;
+        },
+        sendTo: (address, bytes, fds) => socket.sendTo(address, bytes, fds),
+        close: () => socket.close(),
+      };
+    },
+  };
+}
+
+function reached(where: string): void {
+  if (step === where) process.kill(process.pid, 'SIGKILL');
+  if (step !== `stops-${where}`) return;
+  process.send!('stopped');
+  process.kill(process.pid, 'SIGSTOP');
+}
+
+const FACTS: Cargo['facts'] = {
+  listener: 'any',
+  fingerprint: '',
+  remote: { kind: 0, ip: '', port: 0, path: '' },
+  local: '',
+  startMonotonicMs: 0,
+  progress: {},
+};

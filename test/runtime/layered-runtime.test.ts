@@ -1,0 +1,219 @@
+import { mkdirSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../../src/config/generated/api.js';
+import { MAX_DEPTH, MAX_FILE_BYTES } from '../../src/runtime/disk-layer.js';
+import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
+import type { RuntimeSnapshot } from '../../src/runtime/snapshot.js';
+import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
+import { StatsStore } from '../../src/stats/store.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+
+const ADMIN: RuntimeLayer = { name: 'admin', admin_layer: {} };
+
+function start(t: Test, config: LayeredRuntimeConfig | undefined) {
+  const store = new StatsStore({ workers: 1 });
+  const ref = store.addScope('runtime.', RuntimeStats);
+  const snapshots: RuntimeSnapshot[] = [];
+  const runtime = new LayeredRuntime({
+    config,
+    serviceCluster: 'front',
+    stats: store.scope(ref),
+    changed: (snapshot) => snapshots.push(snapshot),
+  });
+  t.teardown(() => runtime.close());
+  return {
+    runtime,
+    snapshots,
+    names: () => runtime.layers.map((layer) => layer.name),
+    text: (key: string) => runtime.snapshot.values.get(key)?.text,
+    stat: (name: keyof typeof RuntimeStats.at) => store.valueOf(ref, RuntimeStats.at[name]),
+  };
+}
+
+/** Files by path under a directory. */
+function write(root: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+}
+
+function disk(root: string, more: NonNullable<RuntimeLayer['disk_layer']> = {}, name = 'disk'): RuntimeLayer {
+  return { name, disk_layer: { symlink_root: root, subdirectory: 'app', ...more } };
+}
+
+t.test('later layers win, and nested keys of static layers get dots', async (t) => {
+  const { names, stat, text } = start(t, {
+    layers: [
+      { name: 'base', static_layer: { a: { b: 1, c: { d: 'deep' } }, flag: false, share: { numerator: 3 } } },
+      { name: 'more', static_layer: { 'a.b': 2 } },
+      ADMIN,
+    ],
+  });
+  t.same(names(), ['base', 'more', 'admin']);
+  t.equal(text('a.b'), '2');
+  t.equal(text('a.c.d'), 'deep');
+  t.equal(text('flag'), 'false');
+  t.equal(text('share'), '{"numerator":3}');
+  t.equal(stat('num_layers'), 3);
+  t.equal(stat('num_keys'), 4);
+  t.equal(stat('load_success'), 1);
+});
+
+t.test('the admin layer takes values and gives them back; without it nothing is taken', async (t) => {
+  const with_ = start(t, { layers: [{ name: 'base', static_layer: { key: 1 } }, ADMIN] });
+  t.ok(
+    with_.runtime.modify([
+      ['key', '5'],
+      ['other', 'x'],
+    ]),
+  );
+  t.equal(with_.text('key'), '5');
+  t.equal(with_.stat('admin_overrides_active'), 1);
+  t.equal(with_.snapshots.at(-1), with_.runtime.snapshot);
+  t.ok(
+    with_.runtime.modify([
+      ['key', ''],
+      ['other', ''],
+      ['never', ''],
+    ]),
+  );
+  t.equal(with_.text('key'), '1', 'what another layer says comes back');
+  t.equal(with_.text('other'), undefined);
+  t.equal(with_.stat('admin_overrides_active'), 0);
+
+  const without = start(t, { layers: [{ name: 'base', static_layer: { key: 1 } }] });
+  t.notOk(without.runtime.modify([['key', '5']]));
+  t.equal(without.text('key'), '1');
+  const absent = start(t, undefined);
+  t.same(absent.names(), []);
+  t.notOk(absent.runtime.modify([['key', '5']]));
+  const empty = start(t, {});
+  t.same(empty.names(), ['']);
+  t.ok(empty.runtime.modify([['key', '5']]));
+  t.equal(empty.text('key'), '5');
+});
+
+t.test('a directory is read as keys and values', async (t) => {
+  const root = t.testdir();
+  write(root, {
+    'app/a/b': '# what it is for\n\n 17 \n',
+    'app/a/c/d': 'two\nlines\n\n',
+    'app/empty': '# nothing yet\n',
+    'app/front/a/b': 'not of this layer',
+    'override/front/top': '1',
+    'override/back/top': '2',
+  });
+  symlinkSync('a/b', join(root, 'app/link'));
+  const override = disk(root, { subdirectory: 'override', append_service_cluster: true }, 'override');
+  const { names, runtime, stat, text } = start(t, { layers: [disk(root), override] });
+  t.same(names(), ['disk', 'override']);
+  t.equal(runtime.runtime.get('a.b')?.integer, 17);
+  t.equal(runtime.runtime.get('link')?.integer, 17);
+  t.equal(text('a.c.d'), 'two\nlines');
+  t.equal(text('empty'), '');
+  t.equal(text('top'), '1');
+  t.equal(stat('override_dir_exists'), 1);
+  const one = start(t, { layers: [disk(root), disk(root, { subdirectory: 'absent' }, 'absent')] });
+  t.same(one.names(), ['disk'], 'a directory that is not there is no layer, and no error');
+  t.same([one.stat('load_error'), one.stat('load_success'), one.stat('num_layers')], [0, 1, 1]);
+  t.equal(one.stat('override_dir_not_exists'), 1);
+});
+
+t.test('a tree that cannot be loaded drops out as a whole', async (t) => {
+  const deep = `${'d/'.repeat(MAX_DEPTH)}key`;
+  const bad: [what: string, make: (app: string) => void][] = [
+    ['too deep', (app) => write(app, { [deep]: '1' })],
+    ['a loop of links', (app) => symlinkSync('.', join(app, 'self'))],
+    ['a link to nothing', (app) => symlinkSync('nowhere', join(app, 'dangling'))],
+    ['a reserved name', (app) => write(app, { 'share/numerator': '5' })],
+    [
+      'a huge file',
+      (app) => {
+        write(app, { huge: '' });
+        truncateSync(join(app, 'huge'), MAX_FILE_BYTES + 1);
+      },
+    ],
+  ];
+  for (const [what, make] of bad) {
+    const root = join(t.testdir(), 'root');
+    write(root, { 'app/fine': '1' });
+    make(join(root, 'app'));
+    const base: RuntimeLayer = { name: 'base', static_layer: { fine: 0 } };
+    const { names, stat, text } = start(t, { layers: [base, disk(root), ADMIN] });
+    t.same(names(), ['base', 'admin'], what);
+    t.equal(text('fine'), '0', what);
+    t.same([stat('load_error'), stat('load_success'), stat('num_layers')], [1, 0, 2], what);
+  }
+  const root = t.testdir();
+  write(root, { [`app/${deep.slice(2)}`]: '1' });
+  t.same(start(t, { layers: [disk(root)] }).names(), ['disk'], 'as deep as allowed');
+});
+
+t.test('a swapped link, and what is moved into the root, are noticed; overrides stay; edits are not', async (t) => {
+  const directory = t.testdir();
+  const current = join(directory, 'current');
+  write(directory, { 'v1/app/key': '1', 'v2/app/key': '2', 'v3/key': '4' });
+  symlinkSync('v1', current);
+  const { runtime, snapshots, stat, text } = start(t, { layers: [disk(current), ADMIN] });
+  runtime.watch();
+  runtime.modify([['mine', 'kept']]);
+  const loads = () => stat('load_success');
+
+  writeFileSync(join(directory, 'v1/app/key'), '10');
+  symlinkSync('v2', join(directory, 'new'));
+  renameSync(join(directory, 'new'), current);
+  await waitFor(() => text('key') === '2', { what: 'the tree behind the new link' });
+  t.notOk(
+    snapshots.some(({ values }) => values.get('key')?.text === '10'),
+    'the edit went unnoticed',
+  );
+  t.equal(text('mine'), 'kept');
+  t.equal(stat('admin_overrides_active'), 1);
+
+  renameSync(join(directory, 'v2/app'), join(directory, 'v2/away'));
+  await waitFor(() => text('key') === undefined, { what: 'the tree that is gone' });
+  renameSync(join(directory, 'v3'), join(directory, 'v2/app'));
+  await waitFor(() => text('key') === '4', { what: 'the tree that was moved in' });
+  t.equal(text('mine'), 'kept');
+  t.ok(loads()! >= 5);
+});
+
+t.test('what changes before watching begins is noticed as well', async (t) => {
+  const directory = t.testdir();
+  write(directory, { 'v1/app/key': '1', 'v2/app/key': '2' });
+  symlinkSync('v1', join(directory, 'current'));
+  const { runtime, stat, text } = start(t, { layers: [disk(join(directory, 'current'))] });
+  symlinkSync('v2', join(directory, 'new'));
+  renameSync(join(directory, 'new'), join(directory, 'current'));
+  runtime.watch();
+  await waitFor(() => text('key') === '2', { what: 'the tree behind the new link' });
+  t.equal(stat('load_success'), 2);
+});
+
+t.test('a large tree is read without holding up the thread, and as one even if it changes meanwhile', async (t) => {
+  const directory = t.testdir();
+  const files = (value: string) =>
+    Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`app/d${i % 20}/f${i}`, value]));
+  write(join(directory, 'v1'), files('1'));
+  write(join(directory, 'v2'), files('2'));
+  write(join(directory, 'v3'), files('3'));
+  const current = join(directory, 'current');
+  symlinkSync('v1', current);
+  const { runtime, snapshots } = start(t, { layers: [disk(current)] });
+  runtime.watch();
+  for (const version of ['v2', 'v3']) {
+    symlinkSync(version, join(directory, 'new'));
+    renameSync(join(directory, 'new'), current);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  }
+  await waitFor(() => snapshots.at(-1)?.values.get('d1.f1')?.text === '3', { what: 'the last tree' });
+  for (const { values } of snapshots) t.equal(new Set([...values.values()].map((value) => value.text)).size, 1);
+});
+
+t.test('a root whose surroundings are missing could never be noticed', async (t) => {
+  const { runtime } = start(t, { layers: [disk(join(t.testdir(), 'absent/current'))] });
+  t.throws(() => runtime.watch(), { code: 'RUNTIME_LAYER', remedy: /create the directory .*\/absent$/ });
+});

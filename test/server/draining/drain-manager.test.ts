@@ -1,0 +1,129 @@
+// Drains on the primary: who is told what and when, without a server.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import t from 'tap';
+import type { Timer } from '../../../src/io/timing-wheel.js';
+import { type DrainableListener, DrainManager, type DrainOptions } from '../../../src/server/draining/drain-manager.js';
+
+const GRACEFUL: DrainOptions = {
+  reach: 'all',
+  reason: 'admin',
+  timeMs: 10_000,
+  strategy: 'gradual',
+  stopsAccepting: 'at-end',
+};
+
+/** A manager whose time stands still until it is moved, and the journal of what it does. */
+function setUp() {
+  const journal: string[] = [];
+  let now = 1000;
+  const timers = new Map<Timer, number>();
+  const listeners = [
+    { name: 'in', config: { traffic_direction: 'INBOUND' as const }, isStopped: false },
+    { name: 'out', config: {}, isStopped: false },
+  ];
+  const manager = new DrainManager({
+    timers: {
+      reschedule: (timer, delayMs) => void timers.set(timer, now + delayMs),
+      cancel: (timer) => void timers.delete(timer),
+    },
+    now: () => now,
+    listeners: () => listeners as DrainableListener[],
+    broadcast: (message) => {
+      if (message.kind === 'drain') {
+        const windows = [...message.windows].map(([name, { startMs, timeMs }]) => `${name} ${startMs}+${timeMs}`);
+        journal.push(`drain ${windows.join(', ')}`);
+        structuredClone(message);
+      } else if (message.kind === 'drain-ended') journal.push(`ended ${message.names.join(', ')}`);
+    },
+    stopListeners: async (inboundOnly, acceptRest) => {
+      journal.push(`stop ${inboundOnly ? 'inbound' : 'all'}${acceptRest ? ', accepting the rest' : ''}`);
+      for (const each of listeners) each.isStopped ||= !inboundOnly || each.name === 'in';
+    },
+    changed: () => undefined,
+  });
+  const pass = async (ms: number) => {
+    now += ms;
+    for (const [timer, at] of [...timers]) {
+      if (at > now) continue;
+      timers.delete(timer);
+      timer.onTimer(timer.owner);
+    }
+    await nextTurn();
+  };
+  const draining = () => listeners.filter((each) => manager.isDraining(each)).map(({ name }) => name);
+  return { manager, pass, draining, listeners, taken: () => journal.splice(0) };
+}
+
+t.test('listeners accept until the time is over, and stop before what is left ends', async (t) => {
+  const { manager, pass, draining, taken } = setUp();
+  const drain = manager.start(GRACEFUL);
+  t.same(taken(), ['drain in 1000+10000, out 1000+10000']);
+  await pass(9999);
+  t.same(taken(), []);
+  t.same(draining(), ['in', 'out']);
+  await pass(1);
+  t.same(taken(), ['stop all, accepting the rest', 'ended in, out']);
+  await drain.done;
+  t.same(draining(), []);
+});
+
+t.test('a drain that changes nothing joins the one before it', async (t) => {
+  const { manager, pass, taken } = setUp();
+  const drain = manager.start(GRACEFUL);
+  taken();
+  await pass(2000);
+  t.equal(manager.start(GRACEFUL), drain);
+  t.equal(manager.start({ ...GRACEFUL, reach: 'inbound' }), drain, 'nor does one that reaches less far');
+  t.same(taken(), []);
+  await pass(8000);
+  taken();
+  t.equal(manager.start(GRACEFUL), drain, 'nor one that is late');
+  t.same(taken(), []);
+});
+
+t.test('a wider drain begins for the others, and takes no time back', async (t) => {
+  const { manager, pass, taken, draining } = setUp();
+  manager.start({ ...GRACEFUL, reach: 'inbound' });
+  t.same(taken(), ['drain in 1000+10000']);
+  t.same(draining(), ['in']);
+  await pass(4000);
+  manager.start(GRACEFUL);
+  t.same(taken(), ['drain in 1000+10000, out 5000+10000']);
+  await pass(6000);
+  t.same(taken(), ['stop inbound, accepting the rest', 'ended in']);
+  await pass(4000);
+  t.same(taken(), ['stop all, accepting the rest', 'ended in, out']);
+});
+
+t.test('with never nothing stops, and connections are asked to end for good', async (t) => {
+  const { manager, pass, taken, draining } = setUp();
+  manager.start({ ...GRACEFUL, stopsAccepting: 'never' });
+  taken();
+  await pass(20_000);
+  t.same(taken(), ['ended in, out']);
+  t.same(draining(), ['in', 'out']);
+  manager.start(GRACEFUL);
+  await pass(10_000);
+  t.same(taken().slice(1), ['stop all, accepting the rest', 'ended in, out'], 'a later drain may stop them');
+});
+
+t.test('with now listeners stop at once', async (t) => {
+  const { manager, pass, taken, draining } = setUp();
+  const drain = manager.start({ ...GRACEFUL, reason: 'restart', stopsAccepting: 'now' });
+  t.same(taken(), ['drain in 1000+10000, out 1000+10000', 'stop all']);
+  t.same(draining(), ['in', 'out']);
+  await pass(10_000);
+  t.same(taken(), ['ended in, out']);
+  await drain.done;
+});
+
+t.test('the end of the server is the end of each drain', async (t) => {
+  const { manager, pass, taken } = setUp();
+  const drain = manager.start(GRACEFUL);
+  taken();
+  manager.close();
+  await drain.done;
+  await pass(20_000);
+  t.same(taken(), []);
+});

@@ -1,0 +1,52 @@
+// What a removed host had is used again when no worker can write there any more.
+
+import t from 'tap';
+import { Snapshots } from '../../../src/server/workers/snapshots.js';
+import { HostStats } from '../../../src/stats/layouts/cluster.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import { ThreadStats } from '../../../src/stats/thread-stats.js';
+import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+
+t.test('a removed host keeps its words and stats until its last request has ended', (t) => {
+  const store = new StatsStore({ workers: 2 });
+  const owner = new SharedWordsOwner(64 * 1024);
+  const snapshots = new Snapshots(store, owner, 2);
+  const block = owner.allocateHost();
+  const scope = store.addScope('cluster.a.host.127.0.0.1:80.', HostStats, { hidden: true });
+  const words = new SharedWords(owner.handle(1));
+  const stats = new ThreadStats(store.attachment(0)).scope(scope);
+
+  words.acquire(block + HostWord.ActiveRequests);
+  stats.increment(HostStats.at.cx_active);
+  stats.increment(HostStats.at.rq_active);
+  snapshots.retireHost(block, scope);
+  const { version } = snapshots.make({}, false);
+  t.equal(snapshots.applied(0, version), false);
+  t.equal(snapshots.applied(1, version), true);
+  t.not(owner.allocateHost(), block, 'all workers know, but a request is still under way');
+
+  words.release(block + HostWord.ActiveRequests);
+  stats.decrement(HostStats.at.rq_active);
+  snapshots.reclaim();
+  t.not(owner.allocateHost(), block, 'its connection is still open');
+
+  stats.decrement(HostStats.at.cx_active);
+  snapshots.reclaim();
+  t.equal(owner.allocateHost(), block);
+  t.equal(owner.read(block + HostWord.ActiveRequests), 0);
+  t.end();
+});
+
+t.test('a removed host keeps its words and stats until all workers know', (t) => {
+  const store = new StatsStore({ workers: 2 });
+  const owner = new SharedWordsOwner(64 * 1024);
+  const snapshots = new Snapshots(store, owner, 2);
+  const block = owner.allocateHost();
+  snapshots.retireHost(block, store.addScope('cluster.a.host.127.0.0.1:80.', HostStats));
+  const { version } = snapshots.make({}, false);
+  snapshots.applied(0, version);
+  t.not(owner.allocateHost(), block);
+  snapshots.applied(1, version);
+  t.equal(owner.allocateHost(), block);
+  t.end();
+});
