@@ -214,27 +214,27 @@ async function start(
 
 /** The server as its parent and its child see it. */
 function restarted(
-  server: Server,
+  { succession }: Server,
   admin: () => AdminInterface | undefined,
   end: (status: number) => void,
 ): RestartedServer {
   return {
     offer: () => {
-      const sockets = server.offerSockets();
+      const sockets = succession.offerSockets();
       const ofAdmin = admin()?.offer(ADMIN_ID);
       return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
     },
     handOver: (taken) => {
       admin()?.handOver();
-      server.handOver(taken);
+      succession.handOver(taken);
     },
-    concurrency: server.concurrency,
-    handOverConnections: (childWorkers) => server.handOverConnections(childWorkers),
-    takeConnections: (channels) => server.takeConnections(channels),
-    empty: () => server.empty(),
-    exportStats: () => server.exportStats(),
-    importStats: (piece) => server.importStats(piece),
-    parentEnded: () => server.parentEnded(),
+    concurrency: succession.concurrency,
+    handOverConnections: (childWorkers) => succession.handOverConnections(childWorkers),
+    takeConnections: (channels) => succession.takeConnections(channels),
+    empty: () => succession.empty(),
+    exportStats: () => succession.exportStats(),
+    importStats: (piece) => succession.importStats(piece),
+    parentEnded: () => succession.parentEnded(),
     end,
   };
 }

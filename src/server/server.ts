@@ -22,8 +22,6 @@ import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener
 import type { LevelRules } from '../log/level-rules.js';
 import { Level } from '../log/levels.js';
 import { getLogger, type LoggingOptions, levelRules, reopenLog, setLevelRules } from '../log/logger.js';
-import type { StatsPiece } from '../restart/messages.js';
-import type { Offer } from '../restart/parent-end.js';
 import { LayeredRuntime } from '../runtime/layered-runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
@@ -42,14 +40,13 @@ import { HostWatch } from './clusters/host-watch.js';
 import { PrimaryCalls } from './clusters/primary-calls.js';
 import { clusterFacts, type PrimaryCluster } from './clusters/primary-cluster.js';
 import { type Drain, DrainManager, type DrainOptions } from './draining/drain-manager.js';
-import { isQuiet, type OpenConnections, openConnections } from './draining/open-connections.js';
+import { type OpenConnections, openConnections } from './draining/open-connections.js';
 import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerSet } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
-import { StatsExport } from './restart/stats-export.js';
 import { StatsImport } from './restart/stats-import.js';
-import { dealOut, openTravelChannels } from './restart/travel-channels.js';
+import { Succession, type SuccessionHost } from './restart/succession.js';
 import { ServerState } from './state.js';
 import { ContentionWatch } from './stats/contention-watch.js';
 import { ProcessStats } from './stats/server-stats.js';
@@ -92,8 +89,6 @@ const DEFAULT_FLUSH_MS = 5000;
 const PROFILE_MS = 5000;
 /** How long an answer waits for workers to stop listeners: they do between two turns. */
 const STOP_WAIT_MS = 2000;
-/** How often a process that is replaced looks whether its last connection has gone. */
-const EMPTY_POLL_MS = 50;
 
 const logger = getLogger('main');
 
@@ -132,10 +127,9 @@ export class Server {
   #sinks = new StatsSinks([]);
   #flushTimer: NodeJS.Timeout | undefined;
   #isEnding = false;
-  /** A child process has taken over. */
-  #isReplaced = false;
-  #export: StatsExport | undefined;
   readonly #import: StatsImport;
+  /** What passes to a child process and comes from a parent. */
+  readonly succession: Succession;
 
   constructor(options: ServerOptions) {
     const { concurrency } = options;
@@ -240,6 +234,7 @@ export class Server {
       this.runtime.runtime,
       (what, error) => this.#internalError(what, error),
     );
+    this.succession = new Succession(this.#successionHost());
   }
 
   get epoch(): EpochFacts {
@@ -326,56 +321,6 @@ export class Server {
     await this.#stop(this.#listeners.stop(inboundOnly), acceptRest);
   }
 
-  /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
-  offerSockets(): Offer[] {
-    return this.#listeners.offers();
-  }
-
-  /**
-   * A child process has taken these sockets over, and accepts: nothing is accepted here any more, but what the kernel has
-   * queued at the others is. Stats are given to sinks no longer: the child's are given them.
-   */
-  handOver(taken: ReadonlySet<number>): void {
-    this.#isReplaced = true;
-    this.#export = this.#exportFrom(this.#export);
-    const kept = this.#listeners.withNumbers(taken);
-    const listeners = this.#listeners.stop(false);
-    const dropped = listeners.filter((each) => !kept.has(each));
-    const stopped = [this.#stop([...kept], false)];
-    if (dropped.length > 0) stopped.push(this.#stop(dropped, true));
-    // A client that is asked to leave must not come back to a worker here that is about to stop.
-    void Promise.all(stopped).then(() => {
-      if (!this.#isEnding) this.startDrain({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });
-    });
-  }
-
-  /** What was counted since the last call, for the child process; see StatsExport. */
-  async *exportStats(): AsyncGenerator<StatsPiece> {
-    // A flush that runs is given to sinks: what it has is not new. Afterwards nothing changes any more.
-    if (!this.#isEnding) await this.flushStats();
-    this.#export ??= this.#exportFrom(undefined);
-    const { heapUsed: memoryAllocated } = process.memoryUsage();
-    yield* this.#export.pieces({ memoryAllocated, connections: this.#connectionCount });
-  }
-
-  /** What the parent process has counted. */
-  importStats(piece: StatsPiece): void {
-    this.#import.add(piece);
-  }
-
-  /** The parent process is gone. */
-  parentEnded(): void {
-    this.#import.end();
-  }
-
-  /** `before`: told a child that is gone, whose sinks were given what it knew. */
-  #exportFrom(before: StatsExport | undefined): StatsExport {
-    return new StatsExport(this.store, (section, index) => {
-      const given = this.#sinks.given(section, index);
-      return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
-    });
-  }
-
   /** Of this process alone. */
   get #connectionCount(): number {
     return this.#listeners.connectionCount((name) => this.#import.shareOf(name));
@@ -410,33 +355,6 @@ export class Server {
 
   get concurrency(): number {
     return this.#options.concurrency;
-  }
-
-  /** Established connections leave for the child process, which has so many workers. Gives its ends of the channels. */
-  handOverConnections(childWorkers: number): number[] {
-    const plan = openTravelChannels(this.#shim, this.concurrency, childWorkers);
-    plan.byWorker.forEach((channels, index) => {
-      this.#workers.send(index, { kind: 'hand-over', channels, descriptors: plan.descriptors });
-    });
-    logger.info('handing established connections over to the child process');
-    return plan.childEnds;
-  }
-
-  /** They come from the parent process on these channels. */
-  takeConnections(channels: readonly number[]): void {
-    dealOut(channels, this.concurrency).forEach((own, index) => {
-      this.#workers.send(index, { kind: 'take-over', channels: own });
-    });
-  }
-
-  /** Resolves when there are no connections any more; never if the process ends before. */
-  async empty(): Promise<void> {
-    while (!this.#isEnding) {
-      const open = await this.openConnections();
-      if (isQuiet(open) && open.accepting === 0) return;
-      await setTimeoutPromise(EMPTY_POLL_MS);
-    }
-    return new Promise(() => {});
   }
 
   /** How often threads waited for each other; undefined unless --enable-mutex-tracing asks to count it. */
@@ -523,6 +441,29 @@ export class Server {
     timeout.abort();
   }
 
+  #successionHost(): SuccessionHost {
+    const server = this;
+    return {
+      shim: this.#shim,
+      store: this.store,
+      concurrency: this.concurrency,
+      listeners: this.#listeners,
+      import: this.#import,
+      get isEnding() {
+        return server.#isEnding;
+      },
+      get connectionCount() {
+        return server.#connectionCount;
+      },
+      send: (worker, message) => this.#workers.send(worker, message),
+      flushStats: () => this.flushStats(),
+      given: (section, index) => this.#sinks.given(section, index),
+      stop: (listeners, acceptRest) => this.#stop(listeners, acceptRest),
+      startDrain: (options) => this.startDrain(options),
+      openConnections: () => this.openConnections(),
+    };
+  }
+
   #countDraining(): void {
     let draining = 0;
     for (const listener of this.#listeners.byName.values()) if (this.#drains.isDraining(listener)) draining++;
@@ -596,7 +537,7 @@ export class Server {
   }
 
   async #endFlush(): Promise<void> {
-    if (!this.#isReplaced) await this.#sinks.flush(this.store);
+    if (!this.succession.isReplaced) await this.#sinks.flush(this.store);
     this.#import.flushed();
     this.#tidyStats();
   }
