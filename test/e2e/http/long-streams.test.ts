@@ -38,7 +38,7 @@ t.test('a host is not read for a client that has not taken its former answers', 
   const client = await connectRaw(t, proxy.port);
   client.socket.pause();
   // All arrive at once: what the kernel does not take of the answers is noticed when the last request has begun already.
-  client.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(100) + 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n');
+  client.write(`${'GET /large HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(100)}GET /endless HTTP/1.1\r\nHost: a\r\n\r\n`);
   await proxy.baton.waitForStat('cluster.endless.upstream_flow_control_paused_reading_total', 1);
   t.ok(sent < 32 * 1024 * 1024, `the host could send ${sent} bytes`);
 });

@@ -1,0 +1,39 @@
+// Reading of resources: from what travels, or lies in files, to what is checked. The schema that it takes is large, so it is
+// done in a thread that ends when nothing has come for a while.
+
+import type { RefusedResource, Resource, ResourceType } from './resource.js';
+
+/** A resource as a management server sends it. */
+export interface EncodedResource {
+  /** '' with state of the world, where only the resource itself has its name. */
+  readonly name: string;
+  readonly version: string;
+  readonly aliases: readonly string[];
+  /** Of the google.protobuf.Any; may be that of envoy.service.discovery.v3.Resource, which holds the resource. */
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+}
+
+export interface ReadResources {
+  readonly resources: readonly Resource[];
+  readonly refused: readonly RefusedResource[];
+  /** Milliseconds by name, of resources that have a time to live; those without a resource only begin theirs anew. */
+  readonly ttlMs: ReadonlyMap<string, number>;
+}
+
+export interface ReadFile extends ReadResources {
+  /** version_info of the file. */
+  readonly version: string;
+}
+
+/** Each subscription has a reader of its own: it knows what it has read before. */
+export interface ResourceReader {
+  /** `version` is that of the response: of resources that have none. Never rejects for what is wrong with resources. */
+  read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources>;
+  /** A DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects when there is nothing to read. */
+  readFile(type: ResourceType, path: string): Promise<ReadFile>;
+  close(): void;
+}
+
+/** Bytes of messages that are configured, for requests: made where the schema is. */
+export type EncodeMessage = (name: string, message: unknown) => Promise<Uint8Array>;

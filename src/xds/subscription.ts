@@ -1,0 +1,47 @@
+// What a part of the server asks of a source of configuration, and what it is told.
+
+import type { ConfigSource } from '../config/generated/api.js';
+import type { ResourceType, Update } from './resource.js';
+
+/** A resource that was right by itself and still cannot be used. */
+export interface Rejection {
+  readonly name: string;
+  readonly details: string;
+}
+
+/** Who wants resources. */
+export interface Watcher<M = unknown> {
+  /**
+   * Takes what it can use; resources that are missing from what it returns are in use from now on. Rejections, and what the
+   * update brings as refused, are answered with a NACK; everything else of the update is accepted.
+   */
+  update(update: Update<M>): readonly Rejection[];
+  /** Nothing has come in initial_fetch_timeout: it goes on without, and may get an update later. Called once at most. */
+  fetchTimedOut(): void;
+}
+
+/** Names of resources; '*': all that there are. */
+export type ResourceNames = ReadonlySet<string> | '*';
+
+export interface Subscription {
+  /** Asks for these from now on. */
+  setNames(names: ResourceNames): void;
+  /** Nothing is told any more. */
+  close(): void;
+}
+
+export interface SubscriptionRequest<M = unknown> {
+  /** path_config_source, api_config_source, ads or self. */
+  readonly source: ConfigSource;
+  readonly type: ResourceType;
+  readonly names: ResourceNames;
+  /** Of its stats, with the final dot: `cluster_manager.cds.`, `http.ingress.rds.local_routes.` */
+  readonly statPrefix: string;
+  readonly watcher: Watcher<M>;
+}
+
+/** Everything that configuration comes from: files, and management servers over gRPC. */
+export interface ConfigSources {
+  /** Begins at once. The watcher is called later, never before this returns. */
+  subscribe<M>(request: SubscriptionRequest<M>): Subscription;
+}
