@@ -1,7 +1,7 @@
 // Waiting for a condition instead of sleeping: tests say what they wait for, and learn what was missing.
 
 /** How long a test waits for something that should happen at once; generous, because the machine may be busy. */
-export const DEFAULT_DEADLINE_MS = 15_000;
+export const DEFAULT_DEADLINE_MS = 40_000;
 
 const POLL_MS = 10;
 
