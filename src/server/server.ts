@@ -35,6 +35,8 @@ import type { Scope, ScopeRef } from '../stats/thread-stats.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
 import { SharedWords, SharedWordsOwner } from '../upstream/shared-words.js';
 import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
+import { ServerConfigSources } from '../xds/config-sources.js';
+import type { ConfigSources } from '../xds/subscription.js';
 import { ClusterSet } from './clusters/cluster-set.js';
 import { HostWatch } from './clusters/host-watch.js';
 import { PrimaryCalls } from './clusters/primary-calls.js';
@@ -117,6 +119,7 @@ export class Server {
   readonly #statsFlush: StatsFlush;
   readonly #calls: PrimaryCalls;
   readonly #hostWatch: HostWatch;
+  readonly #sources: ServerConfigSources;
   readonly #clusters: ClusterSet;
   readonly #listeners: ListenerSet;
   readonly #ports: PrimaryPorts;
@@ -234,7 +237,19 @@ export class Server {
       this.runtime.runtime,
       (what, error) => this.#internalError(what, error),
     );
+    this.#sources = new ServerConfigSources({
+      bootstrap: options.bootstrap,
+      store: this.store,
+      calls: this.#calls,
+      hosts: this.#hostWatch,
+      failed: (what, error) => this.#internalError(what, error),
+    });
     this.succession = new Succession(this.#successionHost());
+  }
+
+  /** Where everything that changes while the server runs comes from. */
+  get sources(): ConfigSources {
+    return this.#sources;
   }
 
   get epoch(): EpochFacts {
@@ -414,6 +429,7 @@ export class Server {
     this.#filterParts.close();
     await this.#sinks.close();
     this.#drains.close();
+    this.#sources.close();
     this.#calls.close();
     this.#clusters.stop();
     this.#resolver.close();
