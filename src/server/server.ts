@@ -43,12 +43,14 @@ import { PrimaryCalls } from './clusters/primary-calls.js';
 import { clusterFacts, type PrimaryCluster } from './clusters/primary-cluster.js';
 import { type Drain, DrainManager, type DrainOptions } from './draining/drain-manager.js';
 import { type OpenConnections, openConnections } from './draining/open-connections.js';
+import type { InitManager } from './init/init-manager.js';
 import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerSet } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
+import { type StartSteps, StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { ContentionWatch } from './stats/contention-watch.js';
 import { ProcessStats } from './stats/server-stats.js';
@@ -129,7 +131,8 @@ export class Server {
   readonly #profiled = new ProfiledThread('primary');
   #sinks = new StatsSinks([]);
   #flushTimer: NodeJS.Timeout | undefined;
-  #isEnding = false;
+  readonly #startUp: StartUp;
+  readonly #ended = new AbortController();
   readonly #import: StatsImport;
   /** What passes to a child process and comes from a parent. */
   readonly succession: Succession;
@@ -245,6 +248,7 @@ export class Server {
       failed: (what, error) => this.#internalError(what, error),
     });
     this.succession = new Succession(this.#successionHost());
+    this.#startUp = new StartUp(this.#startSteps(), this.#ended.signal);
   }
 
   /** Where everything that changes while the server runs comes from. */
@@ -288,31 +292,24 @@ export class Server {
     try {
       this.runtime.watch();
       await this.#createSinks();
-      if (this.#isEnding) return;
-      const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
-      logger.info(`loading ${secrets.length} static secret(s)`);
-      await this.#clusters.load(clusters);
-      if (this.#isEnding) return;
-      this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, clusters.length);
-      this.#state = ServerState.Initializing;
-      this.#listeners.open(listeners);
-      this.#filterParts.create(listeners);
-      logger.info('all dependencies initialized. starting workers');
-      this.#snapshots.make({}, false);
-      await this.#workers.start();
-      for (const { worker, message } of this.#listeners.startListening()) this.#workers.send(worker, message);
+      const { secrets = [] } = this.#options.bootstrap.static_resources ?? {};
+      if (!this.#isEnding) logger.info(`loading ${secrets.length} static secret(s)`);
+      await this.#startUp.run();
     } catch (error) {
       await this.shutDown();
       throw error;
     }
     if (this.#isEnding) return;
-    this.#state = ServerState.Live;
     // What loading the configuration has used stays in the C library's heap otherwise.
     this.#shim.trimMemory();
     this.#watchdog.start();
-    this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
     this.#processStats.recordInitialization(monotonicMs() - this.startedMs);
     this.#flushTimer = setInterval(() => this.#flushInterval(), this.#flushIntervalMs);
+  }
+
+  /** What it waits for before it is live; undefined when that is nothing. */
+  get waitingFor(): InitManager | undefined {
+    return this.#startUp.waitingFor;
   }
 
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
@@ -422,7 +419,7 @@ export class Server {
   /** Ends all workers and closes everything. Resolves when it is done. */
   async shutDown(): Promise<void> {
     if (this.#isEnding) return;
-    this.#isEnding = true;
+    this.#ended.abort();
     clearInterval(this.#flushTimer);
     this.#watchdog.close();
     this.runtime.close();
@@ -455,6 +452,34 @@ export class Server {
       setTimeoutPromise(STOP_WAIT_MS, undefined, { signal: timeout.signal }).catch(() => {}),
     ]);
     timeout.abort();
+  }
+
+  #startSteps(): StartSteps {
+    const { clusters = [], listeners = [] } = this.#options.bootstrap.static_resources ?? {};
+    return {
+      startPrimaryClusters: (init) => this.#clusters.load(clusters, init),
+      startRuntimeLayers: () => {},
+      startSecondaryClusters: () => {},
+      startClusterDiscovery: undefined,
+      clustersInitialized: () => {
+        this.#clusters.initialized();
+        this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.byName.size);
+      },
+      startListeners: () => {
+        this.#listeners.open(listeners);
+        this.#filterParts.create(listeners);
+      },
+      startListenerDiscovery: undefined,
+      startWorkers: async () => {
+        this.#snapshots.make({}, false);
+        await this.#workers.start();
+        for (const { worker, message } of this.#listeners.startListening()) this.#workers.send(worker, message);
+        this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
+      },
+      entered: (state) => {
+        this.#state = state;
+      },
+    };
   }
 
   #successionHost(): SuccessionHost {
@@ -568,6 +593,10 @@ export class Server {
   #tidyStats(): void {
     this.#snapshots.reclaim();
     if (this.#snapshots.hasNewChunks && !this.#isEnding) this.#publish({});
+  }
+
+  get #isEnding(): boolean {
+    return this.#ended.signal.aborted;
   }
 
   /** A new version for the workers, once there are any: those that begin get everything. */

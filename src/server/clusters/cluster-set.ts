@@ -5,6 +5,7 @@ import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
 
 const logger = getLogger('main');
@@ -38,33 +39,32 @@ export class ClusterSet {
     return this.#clusters;
   }
 
-  /** Resolves when each cluster has its hosts, or knows that it cannot have them now. */
-  async load(configs: readonly Cluster[]): Promise<void> {
+  /** The clusters of the bootstrap begin to look for their hosts; `init` waits until each has, or cannot have them now. */
+  load(configs: readonly Cluster[], init: InitManager): void {
     logger.info(`loading ${configs.length} cluster(s)`);
-    const waiting = new Set<PrimaryCluster>();
-    await new Promise<void>((resolve) => {
-      const host: PrimaryClusterHost = {
-        ...this.#host,
-        changed: (cluster) => this.#noteChange(cluster),
-        initialized: (cluster) => {
-          waiting.delete(cluster);
-          this.#events.changed(cluster);
-          if (waiting.size === 0) resolve();
-        },
-      };
-      for (const config of configs) {
-        const cluster = new PrimaryCluster(config, host);
-        this.#clusters.set(cluster.spec.name, cluster);
-        waiting.add(cluster);
-        this.#stats.increment(ClusterManagerStats.at.cluster_added);
-      }
-      if (configs.length === 0) resolve();
-      for (const cluster of this.#clusters.values()) cluster.start();
-    });
+    const targets = new Map<PrimaryCluster, InitTarget>();
+    const host: PrimaryClusterHost = {
+      ...this.#host,
+      changed: (cluster) => this.#noteChange(cluster),
+      initialized: (cluster) => {
+        this.#events.changed(cluster);
+        targets.get(cluster)?.ready();
+        targets.delete(cluster);
+      },
+    };
+    for (const config of configs) {
+      const cluster = new PrimaryCluster(config, host);
+      this.#clusters.set(cluster.spec.name, cluster);
+      targets.set(cluster, init.add(`cluster ${cluster.spec.name}`));
+      this.#stats.increment(ClusterManagerStats.at.cluster_added);
+    }
+    for (const cluster of this.#clusters.values()) cluster.start();
+  }
+
+  /** All that the server waits for before it takes traffic are there. */
+  initialized(): void {
     this.#stats.set(ClusterManagerStats.at.active_clusters, this.#clusters.size);
     this.#stats.set(ClusterManagerStats.at.warming_clusters, 0);
-    logger.info('cm init: all clusters initialized');
-    logger.info('all clusters initialized. initializing init manager');
   }
 
   snapshots(): ClusterSnapshot[] {

@@ -9,7 +9,7 @@ export interface InitTarget {
 }
 
 export class InitManager {
-  /** As /init_dump shows it: `Server`, `Listener-manager listener_0 …`. */
+  /** As /init_dump shows it: `Server`, `Listener-local-init-manager listener_0`. */
   readonly name: string;
   readonly #targets = new Set<InitTarget>();
   #onReady: (() => void) | undefined;
@@ -34,6 +34,19 @@ export class InitManager {
   wait(onReady: () => void): void {
     this.#onReady = onReady;
     this.#check();
+  }
+
+  /** Resolves when all targets are ready, or when `ended` says that nobody waits any more. */
+  whenReady(ended: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        ended.removeEventListener('abort', end);
+        resolve();
+      };
+      if (ended.aborted) return resolve();
+      ended.addEventListener('abort', end);
+      this.wait(end);
+    });
   }
 
   get unreadyTargets(): string[] {
