@@ -1,0 +1,42 @@
+// Stats of subscriptions to configuration, and of the management servers that it comes from.
+
+import { defineLayout } from '../layout.js';
+
+/** Scope of a subscription: `listener_manager.lds.`, `http.<stat_prefix>.rds.<name>.` … */
+export const SubscriptionStats = defineLayout({
+  init_fetch_timeout: 'counter',
+  update_attempt: 'counter',
+  update_failure: 'counter',
+  update_rejected: 'counter',
+  update_success: 'counter',
+  /** Milliseconds since 1970 of the last update that was accepted. */
+  update_time: 'own_gauge',
+  /** A hash of its version: equal numbers, equal versions. */
+  version: 'own_gauge',
+  update_duration: 'histogram',
+  version_text: 'text',
+});
+
+/** Scope `cluster.<name>.`: of endpoints, what ClusterStats does not have already. */
+export const EndpointSubscriptionStats = defineLayout({
+  init_fetch_timeout: 'counter',
+  update_rejected: 'counter',
+  update_time: 'own_gauge',
+  update_duration: 'histogram',
+  version_text: 'text',
+});
+
+/** Beside SubscriptionStats, where one resource replaces another while it is used: routes, scopes, extensions. */
+export const ReloadStats = defineLayout({
+  config_reload: 'counter',
+  /** Milliseconds since 1970. */
+  config_reload_time_ms: 'own_gauge',
+});
+
+/** Scope `control_plane.` for the aggregated stream; below a subscription's own prefix for a stream of its own. */
+export const ControlPlaneStats = defineLayout({
+  rate_limit_enforced: 'counter',
+  connected_state: 'own_gauge',
+  pending_requests: 'gauge',
+  identifier: 'text',
+});

@@ -1,0 +1,71 @@
+// What a subscription counts (FACTS §6, "xDS"), wherever its configuration comes from.
+
+import { createHash } from 'node:crypto';
+import { ClusterStats } from '../stats/layouts/cluster.js';
+import { EndpointSubscriptionStats, SubscriptionStats as Layout } from '../stats/layouts/xds.js';
+import type { StatsStore } from '../stats/store.js';
+import type { Scope, ScopeRef } from '../stats/thread-stats.js';
+import type { ResourceType } from './resource.js';
+
+export class SubscriptionStats {
+  readonly #store: StatsStore;
+  readonly #refs: readonly ScopeRef[];
+  /** The scope, and where the names lie in it: those of endpoints are spread over two. */
+  readonly #common: Scope;
+  readonly #commonAt: Pick<(typeof Layout)['at'], (typeof COMMON)[number]>;
+  readonly #own: Scope;
+  readonly #ownRef: ScopeRef;
+  readonly #ownAt: (typeof EndpointSubscriptionStats)['at'];
+
+  /** `prefix` with its final dot. Endpoints count beside their cluster's own stats: `cluster.<observability name>.` */
+  constructor(store: StatsStore, prefix: string, type: ResourceType) {
+    this.#store = store;
+    const isOfCluster = type === 'endpoints';
+    const common = store.addScope(prefix, isOfCluster ? ClusterStats : Layout);
+    this.#ownRef = isOfCluster ? store.addScope(prefix, EndpointSubscriptionStats) : common;
+    this.#refs = isOfCluster ? [common, this.#ownRef] : [common];
+    this.#commonAt = isOfCluster ? ClusterStats.at : Layout.at;
+    this.#ownAt = isOfCluster ? EndpointSubscriptionStats.at : Layout.at;
+    this.#common = store.scope(common);
+    this.#own = store.scope(this.#ownRef);
+  }
+
+  /** Something was asked for, or has come. */
+  attempt(): void {
+    this.#common.increment(this.#commonAt.update_attempt);
+  }
+
+  /** An update was accepted; `durationMs` is how long it took to take it. */
+  success(version: string, durationMs: number): void {
+    this.#common.increment(this.#commonAt.update_success);
+    this.#common.set(this.#commonAt.version, versionNumber(version));
+    this.#own.set(this.#ownAt.update_time, Date.now());
+    this.#own.record(this.#ownAt.update_duration, durationMs);
+    this.#store.setText(this.#ownRef, this.#ownAt.version_text, version);
+  }
+
+  /** An update was not accepted, or not as a whole. */
+  rejected(): void {
+    this.#own.increment(this.#ownAt.update_rejected);
+  }
+
+  /** Nothing can be had: no connection, no file. */
+  failure(): void {
+    this.#common.increment(this.#commonAt.update_failure);
+  }
+
+  fetchTimedOut(): void {
+    this.#own.increment(this.#ownAt.init_fetch_timeout);
+  }
+
+  close(): void {
+    for (const ref of this.#refs) this.#store.removeScope(ref);
+  }
+}
+
+const COMMON = ['update_attempt', 'update_failure', 'update_success', 'version'] as const;
+
+/** 48 bits of a version's SHA-256, which a gauge holds exactly: not Envoy's xxHash64, but as good to compare versions by. */
+export function versionNumber(version: string): number {
+  return createHash('sha256').update(version).digest().readUIntBE(0, 6);
+}
