@@ -91,6 +91,8 @@ export interface CertificateView {
 /** Somebody who has not all that he needs to begin. */
 export interface UnreadyView {
   readonly name: string;
+  /** Not the server itself. */
+  readonly isListener: boolean;
   readonly targets: readonly string[];
 }
 
@@ -160,7 +162,7 @@ export interface AdminServices {
   drainStatus(): Promise<DrainStatusView>;
   /** The certificates that TLS contexts have loaded, an element a context. */
   tlsContexts(): Iterable<TlsContextView>;
-  /** What listeners still wait for: those that are active until the workers have started, then those that are warming. */
+  /** What the server waits for before it is live, and what listeners do: the active ones till then, afterwards those that warm. */
   unreadyTargets(): Iterable<UnreadyView>;
   /** The layers of runtime that there are now, lowest first. */
   runtimeLayers(): readonly Layer[];

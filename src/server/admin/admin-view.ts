@@ -1,6 +1,6 @@
 // The server as its admin interface sees it.
 
-import type { AdminServices, ClusterView, ListenerView } from '../../admin/admin-services.js';
+import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
 import type { RenderPool } from '../../admin/render/render-pool.js';
 import { inTurns } from '../../common/next-turn.js';
 import { HealthFailure } from '../../common/server-health.js';
@@ -66,7 +66,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     },
     drainStatus: () => drainStatus(server),
     tlsContexts: () => [],
-    unreadyTargets: () => [],
+    unreadyTargets: () => unreadyViews(server),
     quit: facts.quit,
   };
 }
@@ -74,6 +74,11 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
 function* listenerViews(server: Server): Generator<ListenerView> {
   for (const { name, address, statPrefix } of server.listeners.values())
     yield { name, addresses: [address], statPrefix };
+}
+
+function* unreadyViews({ waitingFor }: Server): Generator<UnreadyView> {
+  const targets = waitingFor?.unreadyTargets ?? [];
+  if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener: false, targets };
 }
 
 function* clusterViews(server: Server): Generator<ClusterView> {

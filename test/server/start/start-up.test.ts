@@ -1,0 +1,95 @@
+// The order of a start: each step waits for what the one before has begun, and nobody waits once the server has ended.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import t from 'tap';
+import type { InitTarget } from '../../../src/server/init/init-manager.js';
+import { type StartSteps, StartUp } from '../../../src/server/start/start-up.js';
+import { STATE_NAMES } from '../../../src/server/state.js';
+
+/** Steps that note their names, and wait for what `waits` names until somebody calls its target. */
+class Steps implements StartSteps {
+  readonly seen: string[] = [];
+  readonly targets = new Map<string, InitTarget>();
+  readonly #waits: readonly string[];
+
+  constructor(...waits: string[]) {
+    this.#waits = waits;
+  }
+
+  #step(name: string): StartSteps['startPrimaryClusters'] {
+    return (init) => {
+      this.seen.push(name);
+      if (this.#waits.includes(name)) this.targets.set(name, init.add(name));
+    };
+  }
+
+  readonly startPrimaryClusters = this.#step('primary');
+  readonly startRuntimeLayers = this.#step('runtime');
+  readonly startSecondaryClusters = this.#step('secondary');
+  readonly startClusterDiscovery = this.#step('CDS');
+  readonly startListeners = this.#step('listeners');
+  readonly startListenerDiscovery = this.#step('LDS');
+  clustersInitialized() {
+    this.seen.push('clusters');
+  }
+  async startWorkers() {
+    this.seen.push('workers');
+  }
+  entered(state: number) {
+    this.seen.push(STATE_NAMES[state]!);
+  }
+}
+
+t.test('steps come one after another, and each waits for the targets of the one before', async (t) => {
+  const steps = new Steps('primary', 'runtime', 'secondary', 'CDS', 'listeners', 'LDS');
+  const startUp = new StartUp(steps, new AbortController().signal);
+  const live = startUp.run();
+  const expected = ['PRE_INITIALIZING'];
+  for (const name of ['primary', 'runtime', 'secondary', 'CDS']) {
+    await nextTurn();
+    expected.push(name);
+    t.strictSame(steps.seen, expected);
+    t.strictSame(startUp.waitingFor?.unreadyTargets, [name]);
+    steps.targets.get(name)!.ready();
+  }
+  await nextTurn();
+  expected.push('clusters', 'INITIALIZING', 'listeners', 'LDS');
+  t.strictSame(steps.seen, expected);
+  t.equal(startUp.waitingFor?.name, 'Server');
+  t.strictSame(startUp.waitingFor?.unreadyTargets, ['listeners', 'LDS']);
+  steps.targets.get('LDS')!.ready();
+  await nextTurn();
+  t.strictSame(startUp.waitingFor?.unreadyTargets, ['listeners']);
+  steps.targets.get('listeners')!.ready();
+  await live;
+  t.strictSame(steps.seen, [...expected, 'workers', 'LIVE']);
+  t.equal(startUp.waitingFor, undefined);
+});
+
+t.test('a server that ends waits for nothing, and goes no further', async (t) => {
+  const steps = new Steps('CDS');
+  const ended = new AbortController();
+  const live = new StartUp(steps, ended.signal).run();
+  await nextTurn();
+  ended.abort();
+  await live;
+  t.strictSame(steps.seen, ['PRE_INITIALIZING', 'primary', 'runtime', 'secondary', 'CDS']);
+  steps.targets.get('CDS')!.ready();
+  await nextTurn();
+  t.equal(steps.seen.length, 5);
+});
+
+t.test('what a step throws ends the start', async (t) => {
+  const steps = new Steps();
+  const failing: StartSteps = {
+    ...steps,
+    clustersInitialized: () => steps.clustersInitialized(),
+    startWorkers: () => steps.startWorkers(),
+    entered: (state) => steps.entered(state),
+    startListeners: () => {
+      throw new Error('the address is in use');
+    },
+  };
+  await t.rejects(new StartUp(failing, new AbortController().signal).run(), { message: 'the address is in use' });
+  t.notOk(steps.seen.includes('workers'));
+});
