@@ -335,8 +335,10 @@ function buildWorker(): PlayedTransport {
     hosts: directory.data,
   });
   new WorkerListeners(context, 0, 1, words.allocateListener()).apply({
+    id: 1,
     name: 'http',
     config: listener,
+    chains: [{ id: 2, config: listener.filter_chains![0]!, isDefault: false }],
     statToken: 'http',
     block: words.allocateListener(),
     drain: undefined,

@@ -1,5 +1,6 @@
 // One HTTP connection from a client: socket events to the codec, requests to streams, and the connection's own timeouts.
 
+import { ResponseFlag } from '../access-log/response-flags.js';
 import type { StreamInfo } from '../access-log/stream-info.js';
 import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
@@ -113,11 +114,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       this.#closesAfterResponse = true;
     }
     const { clock, random } = this.manager.thread;
-    if (
-      !this.#closesAfterResponse &&
-      !this.#mayLeave &&
-      this.socket.listener.drain.shouldClose(clock.monotonicMs, random)
-    ) {
+    if (!this.#closesAfterResponse && !this.#mayLeave && this.socket.drain.shouldClose(clock.monotonicMs, random)) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_drain_close);
       this.#closesAfterResponse = true;
     }
@@ -174,7 +171,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   onIdle(): void {
     this.#requestStartMs = UNSET;
     if (!this.#mayLeave) return;
-    const departures = this.socket.listener.drain.departures!;
+    const departures = this.socket.drain.departures!;
     if (!departures.hasRoom) return departures.add(this.socket);
     this.#codec.holdRequests();
     departures.ready(this.socket);
@@ -243,6 +240,17 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     if (!this.socket.isClosed) this.onClose(true);
   }
 
+  onListenerGone(): void {
+    const stream = this.#stream;
+    if (stream !== undefined) {
+      stream.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
+      stream.info.responseCodeDetails = 'downstream_local_disconnect';
+      stream.abandon();
+    }
+    // What was cut off must not look complete.
+    if (!this.socket.isClosed) this.onClose(stream !== undefined);
+  }
+
   // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────
 
   /** Between two requests, with what has come of the next. */
@@ -278,7 +286,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   /** Whether it is to leave when it can. */
   get #mayLeave(): boolean {
     return (
-      this.socket.listener.drain.departures !== undefined &&
+      this.socket.drain.departures !== undefined &&
       !this.socket.mustStay &&
       !this.#closesAfterResponse &&
       !this.#endedByPeer

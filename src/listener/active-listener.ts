@@ -1,16 +1,18 @@
-// A listener on one worker: accepts connections and gives them to the filter chain that is current.
+// A version of a listener on one worker: accepts connections and gives them to the filter chain that matches.
 
 import type { BufferLimits, ConnectionHandler, ListenerHandler, Transport } from '../io/transport.js';
 import type { Logger } from '../log/logger.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
+import { AcceptedSocket } from './accepted-socket.js';
 import type { ConnectionLimit } from './connection-limit.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
-import type { ListenerDrain } from './listener-drain.js';
-import type { FilterArrival, FilterChain } from './network-filter.js';
+import type { DrainWindow } from './drain-window.js';
+import type { FilterArrival, FilterChain, FilterChainFinder } from './network-filter.js';
 import type { Arrival, Cargo, Departures } from './travel.js';
 
 export interface ActiveListenerOptions {
+  id: number;
   name: string;
   transport: Transport;
   stats: Scope;
@@ -21,16 +23,16 @@ export interface ActiveListenerOptions {
   connectionLimit: ConnectionLimit;
   /** The same of all listeners together; undefined: it does not concern this one. */
   globalLimit: ConnectionLimit | undefined;
-  drain: ListenerDrain;
   /** Gives each connection of the process a number of its own. */
   nextSerial(): number;
 }
 
 export class ActiveListener implements ListenerHandler, ConnectionOwner {
+  /** Unique in the process. */
+  readonly id: number;
   readonly name: string;
   readonly stats: Scope;
   readonly workerStats: Scope;
-  readonly drain: ListenerDrain;
   readonly #transport: Transport;
   readonly #logger: Logger;
   readonly #limits: BufferLimits;
@@ -38,27 +40,63 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly #globalLimit: ConnectionLimit | undefined;
   readonly #nextSerial: () => number;
   readonly #connections = new Set<DownstreamConnection>();
-  #chain: FilterChain;
+  readonly #accepted: AcceptedSocket;
+  /** Those that take connections, by id. */
+  #chains: ReadonlyMap<number, FilterChain> = new Map();
+  #finder: FilterChainFinder;
+  /** Those that only go on, by id. */
+  readonly #formerChains = new Map<number, FilterChain>();
+  #departures: Departures | undefined;
   readonly #ids: number[] = [];
   #acceptedInTurn = 0;
 
-  constructor(options: ActiveListenerOptions, chain: FilterChain) {
+  constructor(options: ActiveListenerOptions, chains: readonly FilterChain[], finder: FilterChainFinder) {
+    this.id = options.id;
     this.name = options.name;
     this.stats = options.stats;
     this.workerStats = options.workerStats;
-    this.drain = options.drain;
     this.#transport = options.transport;
     this.#logger = options.logger;
     this.#limits = options.limits;
     this.#connectionLimit = options.connectionLimit;
     this.#globalLimit = options.globalLimit;
     this.#nextSerial = options.nextSerial;
-    this.#chain = chain;
+    this.#accepted = new AcceptedSocket(options.transport);
+    this.#finder = finder;
+    this.setChains(chains, finder);
   }
 
-  /** New connections get this chain; those that are there keep theirs. */
-  replaceChain(chain: FilterChain): void {
-    this.#chain = chain;
+  /** New connections get these chains; those that there are keep theirs, until removeChain(). */
+  setChains(chains: readonly FilterChain[], finder: FilterChainFinder): void {
+    const former = this.#chains;
+    this.#chains = new Map(chains.map((chain) => [chain.id, chain]));
+    this.#finder = finder;
+    for (const [id, chain] of former) if (!this.#chains.has(id)) this.#formerChains.set(id, chain);
+    for (const chain of chains) chain.drain.departures = this.#departures;
+  }
+
+  /** Of those that take connections. */
+  chain(id: number): FilterChain | undefined {
+    return this.#chains.get(id);
+  }
+
+  /** A chain that takes no connections any more is over: those that it still has end. */
+  removeChain(id: number): void {
+    if (!this.#formerChains.delete(id)) return;
+    for (const connection of [...this.#connections]) if (connection.chain.id === id) end(connection);
+  }
+
+  /** It is over: connections that there still are, end. */
+  remove(): void {
+    this.stop(false);
+    for (const connection of [...this.#connections]) end(connection);
+  }
+
+  /** Connections of all chains, or of the one with this id, are asked to end. */
+  beginDrain(window: DrainWindow, chainId?: number): void {
+    for (const chain of this.#allChains()) {
+      if (chainId === undefined || chain.id === chainId) chain.drain.begin(window);
+    }
   }
 
   /** Accepts on copies of these descriptors too; `shared`: the other workers accept on the same sockets. */
@@ -71,15 +109,15 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     for (const id of this.#ids.splice(0)) this.#transport.removeListener(id, acceptRest);
   }
 
-  get connectionCount(): number {
-    return this.#connections.size;
-  }
-
-  /** Requests that its connections are serving. */
-  get requestCount(): number {
-    let count = 0;
-    for (const connection of this.#connections) count += connection.handler?.activeRequests ?? 0;
-    return count;
+  /** What there is open: of the listener, and of each chain that takes no connections any more. */
+  countOpen(counts: Map<number, OpenConnections>): void {
+    const sum = new OpenConnections();
+    counts.set(this.id, sum);
+    for (const id of this.#formerChains.keys()) counts.set(id, new OpenConnections());
+    for (const connection of this.#connections) {
+      sum.add(connection);
+      counts.get(connection.chain.id)?.add(connection);
+    }
   }
 
   /** The time to drain is over: connections end that cannot be asked to. */
@@ -89,7 +127,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** Its connections are to leave for another process; undefined: no longer, and they drain. */
   depart(departures: Departures | undefined): void {
-    this.drain.departures = departures;
+    this.#departures = departures;
+    for (const chain of this.#allChains()) chain.drain.departures = departures;
     if (departures === undefined) return;
     for (const connection of this.#connections) departures.add(connection);
   }
@@ -99,9 +138,9 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
    * descriptors.
    */
   expect(cargo: Cargo): Arrival | string {
-    const chain = this.#chain;
-    if (chain.fingerprint() !== cargo.facts.fingerprint)
-      return `the filter chain of listener '${this.name}' has changed`;
+    const { fingerprint } = cargo.facts;
+    const chain = [...this.#chains.values()].find((each) => each.fingerprint() === fingerprint);
+    if (chain === undefined) return `the filter chain of listener '${this.name}' has changed`;
     const [client] = cargo.sockets;
     if (client === undefined) return 'it has no socket';
     const isBlocked = client.pending.length > this.#limits.highWatermark;
@@ -144,23 +183,25 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
       throw error;
     }
     // This process may be about to be replaced too.
-    this.drain.departures?.add(connection);
+    this.#departures?.add(connection);
   }
 
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined {
-    if (!this.#mayAccept()) {
+    const chain = this.#finder.only ?? this.#finder.find(this.#accepted.begin(id, offset, length));
+    if (chain === undefined || !this.#mayAccept()) {
+      if (chain === undefined) this.stats.increment(ListenerStats.at.no_filter_chain_match);
       this.#transport.close(id, 0, 0);
       return undefined;
     }
     this.#transport.setLimits(id, this.#limits);
-    const connection = new DownstreamConnection(this.#transport, id, this, this.#chain, this.#nextSerial(), {
+    const connection = new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), {
       offset,
       length,
     });
     this.#connections.add(connection);
     if (this.#acceptedInTurn++ === 0) queueMicrotask(this.#endTurn);
     try {
-      connection.handler = this.#chain.terminal.accept(connection);
+      connection.handler = chain.terminal.accept(connection);
       return connection.handler;
     } catch (error) {
       connection.reset();
@@ -192,6 +233,11 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#releaseLimits();
   }
 
+  *#allChains(): Iterable<FilterChain> {
+    yield* this.#chains.values();
+    yield* this.#formerChains.values();
+  }
+
   #releaseLimits(): void {
     this.#connectionLimit.release();
     this.#globalLimit?.release();
@@ -209,4 +255,20 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.stats.increment(at.downstream_cx_overflow);
     return false;
   }
+}
+
+/** How much is open. */
+export class OpenConnections {
+  connections = 0;
+  requests = 0;
+
+  add({ handler }: DownstreamConnection): void {
+    this.connections++;
+    this.requests += handler?.activeRequests ?? 0;
+  }
+}
+
+/** The listener or the chain of a connection is gone. */
+function end(connection: DownstreamConnection): void {
+  connection.handler?.onListenerGone();
 }

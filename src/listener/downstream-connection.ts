@@ -20,9 +20,15 @@ export interface ConnectionOwner {
   readonly stats: Scope;
   /** listener.<address>.worker_<n>. */
   readonly workerStats: Scope;
-  /** Whether responses are to end their connections. */
-  readonly drain: ListenerDrain;
   connectionEnded(connection: DownstreamConnection): void;
+}
+
+/** The filter chain that a connection began with, as the connection sees it. */
+export interface ConnectionChain extends ChainIdentity {
+  /** Unique in the process; that of its ChainSnapshot. */
+  readonly id: number;
+  /** Whether its connections are to end: with its listener, or because an update has left the chain out. */
+  readonly drain: ListenerDrain;
 }
 
 /** What a connection has been in another process. */
@@ -38,6 +44,8 @@ export interface DownstreamHandler extends ConnectionHandler {
   readonly activeRequests: number;
   /** The time to drain is over: a connection that no response can end, ends now, and in order. */
   onDrainEnd?(): void;
+  /** Its listener is gone: it ends now, whatever it is doing. */
+  onListenerGone(): void;
   /** Stops where it is, for another process to go on; undefined at moments at which that is not possible. */
   depart?(): Departure | undefined;
 }
@@ -53,7 +61,7 @@ export class DownstreamConnection {
   /** What has taken it over; undefined when that has closed it at once. */
   handler: DownstreamHandler | undefined;
   /** The filters that it began with. */
-  readonly chain: ChainIdentity;
+  readonly chain: ConnectionChain;
   /** Another process has refused to go on with it. */
   mustStay = false;
   #remoteText = '';
@@ -65,7 +73,7 @@ export class DownstreamConnection {
     transport: Transport,
     id: number,
     listener: ConnectionOwner,
-    chain: ChainIdentity,
+    chain: ConnectionChain,
     serial: number,
     origin: FormerLife | { readonly offset: number; readonly length: number },
   ) {
@@ -88,6 +96,11 @@ export class DownstreamConnection {
     listener.stats.increment(ListenerStats.at.downstream_cx_total);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_total);
     if (logger.isDebug) logger.debug(`[C${serial}] new connection from ${this.remoteText}`);
+  }
+
+  /** Whether responses are to end it. */
+  get drain(): ListenerDrain {
+    return this.chain.drain;
   }
 
   get isClosed(): boolean {

@@ -1,7 +1,7 @@
-// What a listener asks of its connections on one worker: to go on, or to end with their next response.
+// What a filter chain asks of its connections on one worker: to go on, or to end with their next response.
 
 import type { Random } from '../common/random.js';
-import { closesConnection, type DrainWindow } from './drain-window.js';
+import { closesConnection, type DrainWindow, moreUrgent } from './drain-window.js';
 import type { Departures } from './travel.js';
 
 export class ListenerDrain {
@@ -14,6 +14,11 @@ export class ListenerDrain {
   /** `health` counts for listeners of drain_type DEFAULT; undefined with MODIFY_ONLY. */
   constructor(health: DrainHealth | undefined) {
     this.#health = health;
+  }
+
+  /** It drains from now on, unless it does already and will be over sooner. */
+  begin(window: DrainWindow): void {
+    this.window = moreUrgent(this.window, window);
   }
 
   /** Whether the final response that is sent at `nowMs` (monotonic) is the last on its connection. */

@@ -1,7 +1,8 @@
 // What a listener's filter chain is made of, as the listener sees it: something that takes accepted connections.
 
-import type { DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
-import type { Cargo, ChainIdentity } from './travel.js';
+import type { Address } from '../io/address.js';
+import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
+import type { Cargo } from './travel.js';
 
 /** The terminal network filter of a chain: the HTTP connection manager, the TCP proxy. One a chain and thread. */
 export interface TerminalNetworkFilter {
@@ -15,9 +16,23 @@ export interface TerminalNetworkFilter {
 }
 
 /** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */
-export interface FilterChain extends ChainIdentity {
+export interface FilterChain extends ConnectionChain {
   readonly name: string;
   readonly terminal: TerminalNetworkFilter;
+}
+
+/** Finds the chain of a connection among those of one version of a listener. */
+export interface FilterChainFinder {
+  /** Takes every connection, whatever its ends are; undefined when find() has to be asked. */
+  readonly only: FilterChain | undefined;
+  /** Undefined: nothing takes it, and it is closed. */
+  find(ends: ConnectionEnds): FilterChain | undefined;
+}
+
+/** Where a connection comes from, and where it was made to; looked up when they are asked for. */
+export interface ConnectionEnds {
+  readonly remote: Address;
+  readonly local: Address;
 }
 
 /** What a filter needs to go on with a connection. */

@@ -339,13 +339,13 @@ export class Server {
   }
 
   async #stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
-    const names = listeners.map((listener) => listener.name);
+    const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();
     };
     // With the copies here a socket would still take connections after the workers have seen the last one, and reset them.
     if (acceptRest) await this.#whenApplied(close);
-    this.#workers.broadcast({ kind: 'stop-listeners', names, acceptRest });
+    this.#workers.broadcast({ kind: 'stop-listeners', ids, acceptRest });
     // A worker that was about to begin has made its copies of the sockets by then.
     await this.#whenApplied(close);
   }

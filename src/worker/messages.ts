@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ProfileCommand } from '../common/profiling/profile.js';
-import type { Listener } from '../config/generated/api.js';
+import type { FilterChain, Listener } from '../config/generated/api.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import type { LevelRules } from '../log/level-rules.js';
@@ -13,10 +13,23 @@ import type { ClusterSnapshot } from '../upstream/cluster-snapshot.js';
 import type { SharedWordsHandle } from '../upstream/shared-words.js';
 import type { HeartbeatStart } from './heartbeat.js';
 
-/** A listener as a worker needs it. */
+/** A filter chain as a worker needs it. */
+export interface ChainSnapshot {
+  /** Unique in the process, among those of listeners too. A chain that an update leaves as it was keeps it. */
+  readonly id: number;
+  readonly config: FilterChain;
+  /** The default_filter_chain. */
+  readonly isDefault: boolean;
+}
+
+/** A version of a listener as a worker needs it. */
 export interface ListenerSnapshot {
+  /** Unique in the process: other versions of the listener may still have connections. */
+  readonly id: number;
   readonly name: string;
   readonly config: Listener;
+  /** All that take new connections; chains that the worker has besides go on for the connections that they have. */
+  readonly chains: readonly ChainSnapshot[];
   /** Token of the listener in stat names. */
   readonly statToken: string;
   /** Its block in the shared words. */
@@ -40,7 +53,11 @@ export interface Snapshot {
   readonly clusters: readonly ClusterSnapshot[];
   readonly removedClusters: readonly string[];
   readonly listeners: readonly ListenerSnapshot[];
-  readonly removedListeners: readonly string[];
+  /** Versions that are over, and chains of versions that go on: connections that they still have are closed. */
+  readonly removedListeners: readonly number[];
+  readonly removedChains: readonly number[];
+  /** Scopes of listeners that are gone, by prefix. */
+  readonly removedScopes: readonly string[];
 }
 
 /** Everything that a worker begins with. */
@@ -65,9 +82,15 @@ export interface WorkerStart {
   readonly heartbeat: HeartbeatStart;
 }
 
+export interface OpenCounts {
+  readonly connections: number;
+  readonly requests: number;
+}
+
 /** What a worker has open. */
 export interface WorkerConnections {
-  readonly listeners: ReadonlyMap<string, { readonly connections: number; readonly requests: number }>;
+  /** By id, of listeners and of chains that drain. */
+  readonly listeners: ReadonlyMap<number, OpenCounts>;
   /** Sockets that are closed and still have bytes to deliver, and listeners that still accept. */
   readonly closing: number;
   readonly accepting: number;
@@ -84,15 +107,15 @@ export type ToWorker =
   /** Answer with a ProfileReply. */
   | { readonly kind: 'profile'; readonly command: ProfileCommand; readonly reply: MessagePort }
   /** Accept on these sockets of a listener too. */
-  | { readonly kind: 'accept'; readonly name: string; readonly fds: readonly number[]; readonly isShared: boolean }
+  | { readonly kind: 'accept'; readonly id: number; readonly fds: readonly number[]; readonly isShared: boolean }
   /** What the part of an extension on the primary says to those on the workers; undefined: nothing any more. */
   | { readonly kind: 'extension-state'; readonly name: string; readonly state: unknown }
   /** Stop accepting on these listeners; with `acceptRest` what waits at their sockets is accepted first. */
-  | { readonly kind: 'stop-listeners'; readonly names: readonly string[]; readonly acceptRest: boolean }
-  /** These listeners ask their connections to end. */
-  | { readonly kind: 'drain'; readonly windows: ReadonlyMap<string, DrainWindow> }
+  | { readonly kind: 'stop-listeners'; readonly ids: readonly number[]; readonly acceptRest: boolean }
+  /** These listeners, or chains of theirs, ask their connections to end; by id. */
+  | { readonly kind: 'drain'; readonly windows: ReadonlyMap<number, DrainWindow> }
   /** Their time to drain is over: connections end that cannot be asked to. */
-  | { readonly kind: 'drain-ended'; readonly names: readonly string[] }
+  | { readonly kind: 'drain-ended'; readonly ids: readonly number[] }
   /** Answer with WorkerConnections. */
   | { readonly kind: 'connections'; readonly reply: MessagePort }
   /** Established connections leave for the child process on these channels; on each so many descriptors may be under way. */

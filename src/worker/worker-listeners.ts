@@ -1,19 +1,19 @@
-// The listeners of one worker: built from snapshots, kept by name.
+// The listeners of one worker: versions built from snapshots, kept by id.
 
 import type { Any } from '../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
 import { bufferLimits } from '../io/transport.js';
-import { ActiveListener } from '../listener/active-listener.js';
+import { ActiveListener, type OpenConnections } from '../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener/connection-limit.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import { ListenerDrain } from '../listener/listener-drain.js';
-import type { FilterChain } from '../listener/network-filter.js';
+import type { FilterChain, FilterChainFinder } from '../listener/network-filter.js';
 import type { Arrival, Cargo, Departures } from '../listener/travel.js';
 import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
-import type { ListenerSnapshot, WorkerConnections } from './messages.js';
+import type { ChainSnapshot, ListenerSnapshot, WorkerConnections } from './messages.js';
 
 const logger = getLogger('config');
 
@@ -25,7 +25,8 @@ export class WorkerListeners {
   readonly #workerIndex: number;
   readonly #globalLimit: ConnectionLimit;
   readonly #nextSerial: () => number;
-  readonly #listeners = new Map<string, ActiveListener>();
+  readonly #listeners = new Map<number, ActiveListener>();
+  #departures: Departures | undefined;
 
   /** `listenersBlock` is the block of all listeners together in the shared words. */
   constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
@@ -37,57 +38,62 @@ export class WorkerListeners {
   }
 
   /**
-   * Adds a listener, or gives a new filter chain to the one of that name: its connections keep the chain that they began
-   * with. Throws when the chain cannot be built; everything is then as it was.
+   * Adds a version of a listener, or gives other filter chains to the one of that id: connections keep the chain that they
+   * began with. Throws when a chain cannot be built; everything is then as it was.
    */
   apply(snapshot: ListenerSnapshot): void {
-    const chain = this.#buildChain(snapshot);
-    const existing = this.#listeners.get(snapshot.name);
-    if (existing !== undefined) {
-      existing.replaceChain(chain);
-      return;
-    }
-    const listener = this.#create(snapshot, chain);
-    this.#listeners.set(snapshot.name, listener);
+    const existing = this.#listeners.get(snapshot.id);
+    const chains = snapshot.chains.map((chain) => existing?.chain(chain.id) ?? this.#buildChain(snapshot, chain));
+    const finder: FilterChainFinder = { only: chains[0], find: () => undefined };
+    if (existing !== undefined) return existing.setChains(chains, finder);
+    const listener = this.#create(snapshot, chains, finder);
+    if (this.#departures !== undefined) listener.depart(this.#departures);
+    this.#listeners.set(snapshot.id, listener);
     listener.listen(snapshot.fds, snapshot.isShared);
   }
 
   /** Accepts on further sockets. */
-  accept(name: string, fds: readonly number[], isShared: boolean): void {
-    this.#listeners.get(name)?.listen(fds, isShared);
+  accept(id: number, fds: readonly number[], isShared: boolean): void {
+    this.#listeners.get(id)?.listen(fds, isShared);
   }
 
   /** No more connections are accepted; those that there are go on. */
-  stop(name: string, acceptRest: boolean): void {
-    this.#listeners.get(name)?.stop(acceptRest);
+  stop(ids: readonly number[], acceptRest: boolean): void {
+    for (const id of ids) this.#listeners.get(id)?.stop(acceptRest);
   }
 
-  /** Listeners ask their connections to end, each in its own time. */
-  drain(windows: ReadonlyMap<string, DrainWindow>): void {
-    for (const [name, window] of windows) {
-      const listener = this.#listeners.get(name);
-      if (listener !== undefined) listener.drain.window = window;
+  /** Listeners and chains ask their connections to end, each in its own time. */
+  drain(windows: ReadonlyMap<number, DrainWindow>): void {
+    for (const [id, window] of windows) {
+      const listener = this.#listeners.get(id);
+      if (listener !== undefined) listener.beginDrain(window);
+      else for (const each of this.#listeners.values()) each.beginDrain(window, id);
     }
   }
 
   /** Their time is over: connections that no response can end, end. */
-  drainEnded(names: readonly string[]): void {
-    for (const name of names) this.#listeners.get(name)?.drainEnded();
+  drainEnded(ids: readonly number[]): void {
+    for (const id of ids) this.#listeners.get(id)?.drainEnded();
   }
 
-  /** What each listener has open, by name. */
+  /** What listeners, and chains that drain, have open. */
   connections(): WorkerConnections['listeners'] {
-    const counts = new Map<string, { connections: number; requests: number }>();
-    for (const [name, listener] of this.#listeners) {
-      counts.set(name, { connections: listener.connectionCount, requests: listener.requestCount });
-    }
+    const counts = new Map<number, OpenConnections>();
+    for (const listener of this.#listeners.values()) listener.countOpen(counts);
     return counts;
   }
 
-  /** stop(), and the name is free. */
-  remove(name: string): void {
-    this.stop(name, false);
-    this.#listeners.delete(name);
+  /** Versions of listeners are gone, and connections that they still have end. */
+  remove(ids: readonly number[]): void {
+    for (const id of ids) {
+      this.#listeners.get(id)?.remove();
+      this.#listeners.delete(id);
+    }
+  }
+
+  /** The same for filter chains. */
+  removeChains(ids: readonly number[]): void {
+    for (const id of ids) for (const listener of this.#listeners.values()) listener.removeChain(id);
   }
 
   /** Other values hold from now on. */
@@ -96,18 +102,13 @@ export class WorkerListeners {
     for (const listener of this.#listeners.values()) listener.runtimeChanged();
   }
 
-  get names(): string[] {
-    return [...this.#listeners.keys()];
-  }
-
-  #create(snapshot: ListenerSnapshot, chain: FilterChain): ActiveListener {
-    const { block, config, name, statToken } = snapshot;
+  #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {
+    const { block, config, id, name, statToken } = snapshot;
     const prefix = `listener.${statToken}.`;
     const limit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
-    const drain = new ListenerDrain(config.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
-    drain.window = snapshot.drain;
     return new ActiveListener(
       {
+        id,
         name,
         transport: this.#context.transport,
         stats: this.#context.scope(prefix, ListenerStats),
@@ -116,10 +117,10 @@ export class WorkerListeners {
         limits: bufferLimits(limit),
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
         globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,
-        drain,
         nextSerial: this.#nextSerial,
       },
-      chain,
+      chains,
+      finder,
     );
   }
 
@@ -130,27 +131,38 @@ export class WorkerListeners {
 
   /** Connections leave for another process, those that are there and those to come; undefined: no longer, and they drain. */
   depart(departures: Departures | undefined): void {
+    this.#departures = departures;
     for (const listener of this.#listeners.values()) listener.depart(departures);
   }
 
   /** Whether a connection that another process has had can go on here; a text says why not. */
   expect(cargo: Cargo): Arrival | string {
-    const { listener } = cargo.facts;
-    return this.#listeners.get(listener)?.expect(cargo) ?? `there is no listener '${listener}'`;
+    const { listener: name } = cargo.facts;
+    // The version that was added last.
+    const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
+    return listener?.expect(cargo) ?? `there is no listener '${name}'`;
   }
 
-  #buildChain({ name, config, statToken }: ListenerSnapshot): FilterChain {
-    const fingerprint = () => chainFingerprint(config);
-    const chain = config.filter_chains![0]!;
-    const bufferLimit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
+  #buildChain(
+    { config: listener, drain: window, name, statToken }: ListenerSnapshot,
+    chain: ChainSnapshot,
+  ): FilterChain {
+    const { config, id } = chain;
+    const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
+    drain.window = window;
+    const bufferLimit = listener.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
     const identity: ListenerIdentity = { name, statToken, bufferLimit };
-    const filterConfig: Any | undefined = chain.filters?.at(-1)?.typed_config;
-    if (filterConfig === undefined) return { name: chain.name ?? '', terminal: NO_FILTERS, fingerprint };
-    const extension = this.#context.extensions.networkFilter(filterConfig);
+    const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
+    const terminal =
+      filterConfig === undefined
+        ? NO_FILTERS
+        : this.#context.extensions.networkFilter(filterConfig).createOnWorker(filterConfig, identity, this.#context);
     return {
-      name: chain.name ?? '',
-      terminal: extension.createOnWorker(filterConfig, identity, this.#context),
-      fingerprint,
+      id,
+      name: config.name ?? '',
+      terminal,
+      drain,
+      fingerprint: () => chainFingerprint(listener.address, config),
     };
   }
 }

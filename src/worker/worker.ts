@@ -129,7 +129,12 @@ class Worker {
       for (const [prefix, ref] of Object.entries(snapshot.scopes)) this.#scopes.set(prefix, ref);
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
       for (const listener of snapshot.listeners) this.#listeners.apply(listener);
-      for (const name of snapshot.removedListeners) this.#listeners.remove(name);
+      if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
+        this.#beginTurn();
+        this.#listeners.remove(snapshot.removedListeners);
+        this.#listeners.removeChains(snapshot.removedChains);
+      }
+      for (const prefix of snapshot.removedScopes) this.#scopes.delete(prefix);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);
       this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
       this.#send({ kind: 'applied', version: snapshot.version });
@@ -167,17 +172,17 @@ class Worker {
         });
         return true;
       case 'accept':
-        this.#listeners.accept(message.name, message.fds, message.isShared);
+        this.#listeners.accept(message.id, message.fds, message.isShared);
         return true;
       case 'stop-listeners':
-        for (const name of message.names) this.#listeners.stop(name, message.acceptRest);
+        this.#listeners.stop(message.ids, message.acceptRest);
         return true;
       case 'drain':
         this.#listeners.drain(message.windows);
         return true;
       case 'drain-ended':
         this.#beginTurn();
-        this.#listeners.drainEnded(message.names);
+        this.#listeners.drainEnded(message.ids);
         return true;
       case 'connections':
         message.reply.postMessage(this.#connections());

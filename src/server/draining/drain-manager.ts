@@ -33,6 +33,8 @@ export interface Drain {
 
 /** A listener as drains see it. */
 export interface DrainableListener {
+  /** Unique in the process. */
+  readonly id: number;
   readonly name: string;
   readonly config: Listener;
   readonly isStopped: boolean;
@@ -67,10 +69,10 @@ export class DrainManager {
     this.#drains.push(drain);
     const whose = reach === 'inbound' ? 'listeners for inbound traffic' : 'all listeners';
     logger.info(`draining ${whose} for ${timeMs / 1000} s, ${strategy} (${reason})`);
-    const windows = new Map<string, DrainWindow>();
+    const windows = new Map<number, DrainWindow>();
     for (const listener of this.#host.listeners()) {
       const window = this.windowOf(listener.config);
-      if (window !== undefined) windows.set(listener.name, window);
+      if (window !== undefined) windows.set(listener.id, window);
     }
     this.#host.broadcast({ kind: 'drain', windows });
     if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach === 'inbound', false);
@@ -113,9 +115,9 @@ export class DrainManager {
     if (stopsAccepting === 'at-end') drain.stopped = this.#host.stopListeners(reach === 'inbound', true);
     // Afterwards, so that no connection comes between.
     void drain.stopped.then(() => {
-      const names: string[] = [];
-      for (const { config, name } of this.#host.listeners()) if (reaches(reach, config)) names.push(name);
-      this.#host.broadcast({ kind: 'drain-ended', names });
+      const ids: number[] = [];
+      for (const { config, id } of this.#host.listeners()) if (reaches(reach, config)) ids.push(id);
+      this.#host.broadcast({ kind: 'drain-ended', ids });
       this.#host.changed();
       drain.resolve();
     });

@@ -8,7 +8,7 @@ export async function drainStatus(server: Server): Promise<DrainStatusView> {
   const open = await server.openConnections();
   const listeners: DrainingListenerView[] = [];
   for (const listener of server.listeners.values()) {
-    const { connections = 0, requests = 0 } = open.listeners.get(listener.name) ?? {};
+    const { connections = 0, requests = 0 } = open.listeners.get(listener.id) ?? {};
     const state = server.drains.isDraining(listener) ? 'DRAINING' : listener.isStopped ? 'STOPPED' : 'ACTIVE';
     listeners.push({ name: listener.name, state, connections, requests });
   }

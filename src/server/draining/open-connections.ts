@@ -8,15 +8,15 @@ export interface OpenConnections extends WorkerConnections {
 }
 
 export function openConnections(answers: readonly WorkerConnections[], workers: number): OpenConnections {
-  const listeners = new Map<string, { connections: number; requests: number }>();
+  const listeners = new Map<number, { connections: number; requests: number }>();
   let closing = 0;
   let accepting = 0;
   for (const answer of answers) {
     closing += answer.closing;
     accepting += answer.accepting;
-    for (const [name, { connections, requests }] of answer.listeners) {
-      const sum = listeners.get(name) ?? { connections: 0, requests: 0 };
-      listeners.set(name, { connections: sum.connections + connections, requests: sum.requests + requests });
+    for (const [id, { connections, requests }] of answer.listeners) {
+      const sum = listeners.get(id) ?? { connections: 0, requests: 0 };
+      listeners.set(id, { connections: sum.connections + connections, requests: sum.requests + requests });
     }
   }
   return { listeners, closing, accepting, isComplete: answers.length === workers };

@@ -87,10 +87,10 @@ export class ListenerSet {
   startListening(): { readonly worker: number; readonly message: ToWorker }[] {
     const messages: { worker: number; message: ToWorker }[] = [];
     for (const listener of this.#listeners.values()) {
-      const { name } = listener;
+      const { id } = listener;
       const { fds: byWorker, isShared } = listener.startListening();
       for (const [worker, fds] of byWorker.entries()) {
-        if (fds.length > 0) messages.push({ worker, message: { kind: 'accept', name, fds, isShared } });
+        if (fds.length > 0) messages.push({ worker, message: { kind: 'accept', id, fds, isShared } });
       }
     }
     return messages;

@@ -12,7 +12,7 @@ import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
-import type { ListenerSnapshot } from '../../worker/messages.js';
+import type { ChainSnapshot, ListenerSnapshot } from '../../worker/messages.js';
 import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
 import {
@@ -24,10 +24,13 @@ import {
 } from './listen-sockets.js';
 
 export class PrimaryListener {
+  /** Unique in the process. */
+  readonly id = newId();
   readonly name: string;
   readonly config: Listener;
   readonly #shim: NativeShim;
   readonly #workers: number;
+  readonly #chains: readonly ChainSnapshot[];
   #sockets: ListenSockets;
   readonly #statToken: string;
   readonly #block: number;
@@ -43,6 +46,7 @@ export class PrimaryListener {
     parent: InheritedSockets | undefined,
   ) {
     this.config = config;
+    this.#chains = (config.filter_chains ?? []).map((chain) => ({ id: newId(), config: chain, isDefault: false }));
     this.#block = block;
     this.#shim = shim;
     this.#workers = workers;
@@ -88,8 +92,10 @@ export class PrimaryListener {
   snapshot(worker: number, drain: DrainWindow | undefined): ListenerSnapshot {
     const { isShared, isListening } = this.#sockets;
     return {
+      id: this.id,
       name: this.name,
       config: this.config,
+      chains: this.#chains,
       statToken: this.#statToken,
       block: this.#block,
       fds: this.#isStopped || !isListening ? [] : this.#socketsOf(worker),
@@ -140,4 +146,11 @@ export class PrimaryListener {
     this.#isClosed = true;
     for (const fd of this.#sockets.fds) this.#shim.closeDescriptor(fd);
   }
+}
+
+let lastId = 0;
+
+/** A number that no listener and no filter chain has had. */
+function newId(): number {
+  return ++lastId;
 }

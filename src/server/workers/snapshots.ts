@@ -47,6 +47,8 @@ export class Snapshots {
       removedClusters: parts.removedClusters ?? [],
       listeners: parts.listeners ?? [],
       removedListeners: parts.removedListeners ?? [],
+      removedChains: parts.removedChains ?? [],
+      removedScopes: parts.removedScopes ?? [],
     };
   }
 

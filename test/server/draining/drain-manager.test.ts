@@ -19,9 +19,10 @@ function setUp() {
   let now = 1000;
   const timers = new Map<Timer, number>();
   const listeners = [
-    { name: 'in', config: { traffic_direction: 'INBOUND' as const }, isStopped: false },
-    { name: 'out', config: {}, isStopped: false },
+    { id: 1, name: 'in', config: { traffic_direction: 'INBOUND' as const }, isStopped: false },
+    { id: 2, name: 'out', config: {}, isStopped: false },
   ];
+  const nameOf = (id: number) => listeners.find((each) => each.id === id)?.name;
   const manager = new DrainManager({
     timers: {
       reschedule: (timer, delayMs) => void timers.set(timer, now + delayMs),
@@ -31,10 +32,10 @@ function setUp() {
     listeners: () => listeners as DrainableListener[],
     broadcast: (message) => {
       if (message.kind === 'drain') {
-        const windows = [...message.windows].map(([name, { startMs, timeMs }]) => `${name} ${startMs}+${timeMs}`);
+        const windows = [...message.windows].map(([id, { startMs, timeMs }]) => `${nameOf(id)} ${startMs}+${timeMs}`);
         journal.push(`drain ${windows.join(', ')}`);
         structuredClone(message);
-      } else if (message.kind === 'drain-ended') journal.push(`ended ${message.names.join(', ')}`);
+      } else if (message.kind === 'drain-ended') journal.push(`ended ${message.ids.map(nameOf).join(', ')}`);
     },
     stopListeners: async (inboundOnly, acceptRest) => {
       journal.push(`stop ${inboundOnly ? 'inbound' : 'all'}${acceptRest ? ', accepting the rest' : ''}`);

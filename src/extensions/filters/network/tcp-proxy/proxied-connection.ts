@@ -151,6 +151,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#finish(DRAIN_LINGER_MS);
   }
 
+  onListenerGone(): void {
+    this.onDrainEnd();
+  }
+
   addBuffered(sums: BufferedBytes): void {
     const { at } = TcpStats;
     const { pendingBytes } = this.downstream;
@@ -179,7 +183,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamLocalAddress = this.#upstream!.localText();
     this.downstream.resume();
-    this.downstream.listener.drain.departures?.add(this.downstream);
+    this.downstream.drain.departures?.add(this.downstream);
   }
 
   upstreamConnectFailed(reason: string, isTimeout: boolean): void {
