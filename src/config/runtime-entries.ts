@@ -17,6 +17,14 @@ export function* runtimeEntries(struct: Struct): Generator<RuntimeEntry, void> {
   for (const [name, value] of Object.entries(struct)) yield* entriesOf(name, [name], value);
 }
 
+/** What cannot be a value. */
+export function wrongRuntimeValues(struct: Struct): { key: string; path: Path; what: string }[] {
+  return Array.from(runtimeEntries(struct)).flatMap(({ key, path, value }) => {
+    const what = value === null ? 'null' : Array.isArray(value) ? 'a list' : undefined;
+    return what === undefined ? [] : [{ key, path, what }];
+  });
+}
+
 function* entriesOf(key: string, path: Path, value: unknown): Generator<RuntimeEntry, void> {
   if (!isMap(value) || isFraction(value)) {
     yield { key, path, value };

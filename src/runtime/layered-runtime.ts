@@ -1,6 +1,7 @@
 // Runtime on the primary: its layers, what changes them, and the snapshots that are made of them.
 
-import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../config/generated/api.js';
+import { BatonError } from '../common/errors.js';
+import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer, Struct } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { RuntimeStats } from '../stats/layouts/runtime.js';
 import type { Scope } from '../stats/thread-stats.js';
@@ -78,6 +79,15 @@ export class LayeredRuntime {
     return true;
   }
 
+  /** The values of a layer that a management server sets. */
+  setLayer(name: string, values: Struct): void {
+    const slot = this.#slots.find((each) => each instanceof RtdsSlot && each.layer.name === name);
+    if (!(slot instanceof RtdsSlot)) throw new BatonError('INTERNAL', `runtime has no rtds_layer '${name}'`);
+    slot.layer = staticLayer(name, values);
+    this.#publish();
+    this.#options.changed(this.#snapshot);
+  }
+
   close(): void {
     this.#reading?.cancel();
     for (const watch of this.#watches) watch.close();
@@ -126,8 +136,18 @@ function createSlot(layer: RuntimeLayer, serviceCluster: string): Slot {
   const name = layer.name ?? '';
   if (layer.static_layer !== undefined) return { layer: staticLayer(name, layer.static_layer) };
   if (layer.admin_layer !== undefined) return new AdminSlot(name);
+  if (layer.rtds_layer !== undefined) return new RtdsSlot(name);
   const { symlink_root: root = '', subdirectory = '', append_service_cluster: appends } = layer.disk_layer ?? {};
   return new DiskSlot(name, root, `${root}/${subdirectory}${appends ? `/${serviceCluster}` : ''}`);
+}
+
+/** Empty until its values come. */
+class RtdsSlot implements Slot {
+  layer: Layer;
+
+  constructor(name: string) {
+    this.layer = { name, values: new Map() };
+  }
 }
 
 class AdminSlot implements Slot {

@@ -50,6 +50,7 @@ import type { PrimaryListener } from './listeners/primary-listener.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
+import { RtdsLayers } from './runtime/rtds-layers.js';
 import { type StartSteps, StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { ContentionWatch } from './stats/contention-watch.js';
@@ -122,6 +123,7 @@ export class Server {
   readonly #calls: PrimaryCalls;
   readonly #hostWatch: HostWatch;
   readonly #sources: ServerConfigSources;
+  readonly #rtds = new RtdsLayers();
   readonly #clusters: ClusterSet;
   readonly #listeners: ListenerSet;
   readonly #ports: PrimaryPorts;
@@ -422,6 +424,7 @@ export class Server {
     this.#ended.abort();
     clearInterval(this.#flushTimer);
     this.#watchdog.close();
+    this.#rtds.close();
     this.runtime.close();
     this.#filterParts.close();
     await this.#sinks.close();
@@ -458,7 +461,10 @@ export class Server {
     const { clusters = [], listeners = [] } = this.#options.bootstrap.static_resources ?? {};
     return {
       startPrimaryClusters: (init) => this.#clusters.load(clusters, init),
-      startRuntimeLayers: () => {},
+      startRuntimeLayers: (init) => {
+        const { layers = [] } = this.#options.bootstrap.layered_runtime ?? {};
+        this.#rtds.start(layers, this.runtime, this.#sources, init);
+      },
       startSecondaryClusters: () => {},
       startClusterDiscovery: undefined,
       clustersInitialized: () => {

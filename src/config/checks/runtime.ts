@@ -1,7 +1,9 @@
-// Runtime layers: unique names, one admin layer at most, and static layers whose values are values.
+// Runtime layers: unique names, one admin layer at most, static layers whose values are values, and
+// layers of management servers that say which resource they are.
 
-import type { LayeredRuntime } from '../generated/api.js';
-import { runtimeEntries } from '../runtime-entries.js';
+import type { LayeredRuntime, RuntimeLayer_RtdsLayer } from '../generated/api.js';
+import { wrongRuntimeValues } from '../runtime-entries.js';
+import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkUnique } from './names.js';
 
@@ -16,10 +18,14 @@ export function checkRuntime(runtime: LayeredRuntime | undefined, problems: Prob
     if (layer?.admin_layer && ++adminLayers > 1) {
       problems.error([...LAYERS, index, 'admin_layer'], 'too many admin layers: there may be one at most');
     }
-    for (const { key, path, value } of runtimeEntries(layer?.static_layer ?? {})) {
-      const what = value === null ? 'null' : Array.isArray(value) ? 'a list' : undefined;
-      if (what === undefined) continue;
+    for (const { key, path, what } of wrongRuntimeValues(layer?.static_layer ?? {})) {
       problems.error([...LAYERS, index, 'static_layer', ...path], `invalid runtime value for '${key}': ${what}`);
     }
+    if (layer?.rtds_layer) checkRtds(layer.rtds_layer, [...LAYERS, index, 'rtds_layer'], problems);
   });
+}
+
+function checkRtds({ name, rtds_config }: RuntimeLayer_RtdsLayer, path: Path, problems: Problems): void {
+  if (!name) problems.error([...path, 'name'], 'the name of the resource is missing');
+  if (!rtds_config) problems.error([...path, 'rtds_config'], 'the source of the resource is missing');
 }

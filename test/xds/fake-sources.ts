@@ -1,0 +1,72 @@
+// Sources of configuration that a test plays: it says what comes, and sees what is asked for.
+
+import type { RefusedResource, Resource, Update } from '../../src/xds/resource.js';
+import type {
+  ConfigSources,
+  Rejection,
+  ResourceNames,
+  Subscription,
+  SubscriptionRequest,
+} from '../../src/xds/subscription.js';
+
+/** What of an update is not empty. */
+export type Delivery = Partial<Omit<Update, 'resources'>> & {
+  readonly resources?: readonly (Partial<Resource> & Pick<Resource, 'name' | 'message'>)[];
+};
+
+export class FakeSubscription implements Subscription {
+  readonly request: SubscriptionRequest;
+  names: ResourceNames;
+  isClosed = false;
+
+  constructor(request: SubscriptionRequest) {
+    this.request = request;
+    this.names = request.names;
+  }
+
+  setNames(names: ResourceNames): void {
+    this.names = names;
+  }
+
+  close(): void {
+    this.isClosed = true;
+  }
+
+  /** An update comes: of the state of the world unless it says otherwise. Returns what is rejected. */
+  deliver({
+    version = '1',
+    isComplete = true,
+    resources = [],
+    refused = [],
+    removed = [],
+  }: Delivery): readonly Rejection[] {
+    const complete = resources.map((resource) => ({ version, aliases: [], sensitive: [], ...resource }));
+    return this.request.watcher.update({ version, isComplete, resources: complete, refused, removed });
+  }
+
+  timeOut(): void {
+    this.request.watcher.fetchTimedOut();
+  }
+}
+
+export class FakeSources implements ConfigSources {
+  readonly subscriptions: FakeSubscription[] = [];
+
+  subscribe<M>(request: SubscriptionRequest<M>): Subscription {
+    const subscription = new FakeSubscription(request as SubscriptionRequest);
+    this.subscriptions.push(subscription);
+    return subscription;
+  }
+
+  /** The one subscription to this name that is not closed. */
+  to(name: string): FakeSubscription {
+    const found = this.subscriptions.filter(({ names, isClosed }) => !isClosed && names !== '*' && names.has(name));
+    if (found.length !== 1) throw new Error(`${found.length} subscriptions to ${name}`);
+    return found[0]!;
+  }
+}
+
+/** A resource that could not be read. */
+export function unreadable(name: string, details: string): RefusedResource {
+  return { name, version: '1', details, message: undefined };
+}
