@@ -4,12 +4,14 @@
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/file-log.js';
 import type { Extension } from '../config/extension.js';
-import type { Any, Node } from '../config/generated/api.js';
+import type { Any, HttpConnectionManager, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
+import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
+import type { RouteFilter } from '../http/routing/route-table.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
@@ -119,7 +121,7 @@ export interface EventStream {
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** What the primary gives to parts that filters have there; one object for all of them. */
+/** What the primary gives to parts that filters of one listener have there. */
 export interface PrimaryFilterContext {
   readonly extensions: ExtensionFinder;
   /** The way to the filters of an extension on the workers. */
@@ -128,6 +130,34 @@ export interface PrimaryFilterContext {
   serve(endpoint: PostEndpoint): () => void;
   /** Reads YAML or JSON as the message of that full name: its canonical form, or everything that is wrong with it. */
   checkMessage(name: string, text: string): Promise<CheckedMessage>;
+  readonly routes: PrimaryRoutes;
+  /** The listener is not used before ready() is called of what this gives; `name` is for /init_dump. */
+  waitFor(name: string): { ready(): void };
+}
+
+/** The routes of all connection managers, on the primary. */
+export interface PrimaryRoutes {
+  /**
+   * Has what `user` names subscribed to, and published to the workers, until the part is closed. Throws BatonError
+   * CONFIG_INVALID when it cannot be used as it is.
+   */
+  attach(user: RouteUser): PrimaryPart;
+}
+
+/** A connection manager, as far as its routes go. */
+export interface RouteUser {
+  readonly manager: HttpConnectionManager;
+  /** `http.ingress.` */
+  readonly statPrefix: string;
+  readonly filters: RouteFilters;
+  waitFor: PrimaryFilterContext['waitFor'];
+}
+
+/** What routes can speak to: the filters of a chain, in its order. */
+export interface RouteFilters {
+  readonly list: readonly RouteFilter[];
+  /** Equal for chains that can share tables. */
+  readonly signature: string;
 }
 
 /** Something of a filter that lives on the primary. */
@@ -191,10 +221,17 @@ export interface WorkerContext extends UpstreamThread {
   readonly identity: LocalIdentity;
   /** The way to what an extension has on the primary. */
   port(name: string): WorkerPort;
+  readonly routes: WorkerRoutes;
   /** Whether health checks are to fail (POST /healthcheck/fail): read it when it matters, it changes at any time. */
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
   /** The scope that the primary has made for `prefix` (see ScopeRequest). Throws when the configuration asked for none. */
   scope(prefix: string, layout: Layout): Scope;
+}
+
+/** Routes that change while traffic flows, on a worker: each source follows what the primary publishes. */
+export interface WorkerRoutes {
+  rds(rds: Rds, filters: RouteFilters): RouteSource;
+  scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource;
 }
 
 /** The listener that a filter chain belongs to, as its filters see it. */

@@ -9,7 +9,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
 import type { HeadLimits } from './h1/head-parser.js';
 import type { ForwardingRules } from './headers/forwarding-headers.js';
-import type { HeaderBlockPool } from './headers/header-block.js';
+import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
 import type { ResponseHeaders } from './headers/response-headers.js';
 import type { PathNormalizer } from './path-normalization.js';
@@ -19,6 +19,12 @@ import type { UserAgentStats } from './user-agent-stats.js';
 /** The routes that new requests see; a request keeps those that it began with. */
 export interface RouteSource {
   readonly current: RouteTable<unknown>;
+}
+
+/** Routes that a request's own headers choose a table of. */
+export interface ScopedRouteSource {
+  /** The table for new requests; without one for this request an empty one. `headers` as the client has sent them. */
+  tableFor(headers: HeaderBlock): RouteTable<unknown>;
 }
 
 /** A filter in its place in the chain. */
@@ -31,6 +37,8 @@ export interface ChainedFilter {
 export interface ConnectionManagerOptions {
   codec: HeadLimits;
   routes: RouteSource;
+  /** In place of `routes`, with scoped_routes. */
+  scopes: ScopedRouteSource | undefined;
   filters: readonly ChainedFilter[];
   terminal: TerminalFilterFactory;
   forwarding: ForwardingRules;

@@ -150,7 +150,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       if (problem !== undefined) return this.#refusePath(problem);
     }
     if (headers.nominates) removeNominated(headers);
-    const routes = options.routes.current;
+    const routes = options.scopes === undefined ? options.routes.current : options.scopes.tableFor(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     if (client !== this.connection.remoteIp) info.downstreamRemoteAddress = `${client}:0`;
     this.isInternal = headers.findId(INTERNAL) >= 0;

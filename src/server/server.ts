@@ -50,6 +50,7 @@ import type { PrimaryListener } from './listeners/primary-listener.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
+import { PrimaryRouteSet } from './routes/primary-route-set.js';
 import { RtdsLayers } from './runtime/rtds-layers.js';
 import { type StartSteps, StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
@@ -100,6 +101,7 @@ const logger = getLogger('main');
 export class Server {
   readonly store: StatsStore;
   readonly runtime: LayeredRuntime;
+  readonly routes: PrimaryRouteSet;
   readonly startedMs = monotonicMs();
   readonly #options: ServerOptions;
   readonly #shim: NativeShim;
@@ -212,7 +214,6 @@ export class Server {
       this.#listenerManagerStats,
     );
     this.#ports = new PrimaryPorts(concurrency, (message) => this.#workers.broadcast(message));
-    this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint);
     this.#drains = new DrainManager({
       timers: this.#timers,
       now: monotonicMs,
@@ -249,6 +250,13 @@ export class Server {
       hosts: this.#hostWatch,
       failed: (what, error) => this.#internalError(what, error),
     });
+    this.routes = new PrimaryRouteSet({
+      sources: this.#sources,
+      store: this.store,
+      clusterProblem: (name) => this.#clusters.problemOfRoutesTo(name),
+      publish: (parts) => this.#publish(parts),
+    });
+    this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint, this.routes);
     this.succession = new Succession(this.#successionHost());
     this.#startUp = new StartUp(this.#startSteps(), this.#ended.signal);
   }
@@ -471,9 +479,9 @@ export class Server {
         this.#clusters.initialized();
         this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.byName.size);
       },
-      startListeners: () => {
+      startListeners: (init) => {
         this.#listeners.open(listeners);
-        this.#filterParts.create(listeners);
+        for (const listener of listeners) this.#filterParts.create(listener, init);
       },
       startListenerDiscovery: undefined,
       startWorkers: async () => {
@@ -554,6 +562,7 @@ export class Server {
         {
           scopes: this.#scopes,
           clusters: this.#clusters.snapshots(),
+          ...this.routes.snapshots(),
           listeners: this.#listeners.snapshots(index),
         },
         true,

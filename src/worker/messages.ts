@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ProfileCommand } from '../common/profiling/profile.js';
-import type { FilterChain, Listener } from '../config/generated/api.js';
+import type { FilterChain, Listener, RouteConfiguration } from '../config/generated/api.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import type { LevelRules } from '../log/level-rules.js';
@@ -42,6 +42,28 @@ export interface ListenerSnapshot {
   readonly drain: DrainWindow | undefined;
 }
 
+/** A route configuration that changes while traffic flows. */
+export interface RouteSnapshot {
+  /** Never that of another one. */
+  readonly id: number;
+  /** See route-keys.ts; '' when only scopes refer to it. */
+  readonly key: string;
+  /** Undefined: it is not there yet. */
+  readonly config: RouteConfiguration | undefined;
+}
+
+/** What a connection manager's scopes are. */
+export interface ScopesSnapshot {
+  readonly key: string;
+  readonly scopes: readonly ScopeSnapshot[];
+}
+
+export interface ScopeSnapshot {
+  readonly fragments: readonly string[];
+  /** Id of its route configuration. */
+  readonly routes: number;
+}
+
 /** What changes with a version; names that are not mentioned stay as they are. */
 export interface Snapshot {
   /** Grows with each snapshot. */
@@ -52,6 +74,12 @@ export interface Snapshot {
   readonly scopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
   readonly removedClusters: readonly string[];
+  readonly routes: readonly RouteSnapshot[];
+  /** By id. */
+  readonly removedRoutes: readonly number[];
+  readonly routeScopes: readonly ScopesSnapshot[];
+  /** By key. */
+  readonly removedRouteScopes: readonly string[];
   readonly listeners: readonly ListenerSnapshot[];
   /** Versions that are over, and chains of versions that go on: connections that they still have are closed. */
   readonly removedListeners: readonly number[];

@@ -30,6 +30,7 @@ import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
+import { RouteTables } from './route-tables.js';
 import { WorkerArrivals } from './worker-arrivals.js';
 import { WorkerDepartures } from './worker-departures.js';
 import { DEFAULT_BUFFER_LIMIT, WorkerListeners } from './worker-listeners.js';
@@ -50,6 +51,7 @@ class Worker {
   readonly #clock: Clock;
   readonly #timers: TimerDriver;
   readonly #clusters: ClusterManager;
+  readonly #routes: RouteTables;
   readonly #listeners: WorkerListeners;
   readonly #accessLogFiles: AccessLogFiles;
   readonly #scopes = new Map<string, ScopeRef>();
@@ -106,9 +108,11 @@ class Worker {
       runtime: this.#runtime,
     };
     this.#clusters = new ClusterManager(thread);
+    this.#routes = new RouteTables({ clusters: this.#clusters, runtime: this.#runtime });
     const context: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
+      routes: this.#routes,
       accessLogFiles: this.#accessLogFiles,
       extensions: new ExtensionRegistry(EXTENSIONS),
       headerBlocks: new HeaderBlockPool(memory),
@@ -128,6 +132,7 @@ class Worker {
       this.#stats.addChunks(snapshot.chunks);
       for (const [prefix, ref] of Object.entries(snapshot.scopes)) this.#scopes.set(prefix, ref);
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
+      this.#routes.apply(snapshot);
       for (const listener of snapshot.listeners) this.#listeners.apply(listener);
       if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
         this.#beginTurn();
@@ -135,6 +140,7 @@ class Worker {
         this.#listeners.removeChains(snapshot.removedChains);
       }
       for (const prefix of snapshot.removedScopes) this.#scopes.delete(prefix);
+      this.#routes.remove(snapshot);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);
       this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
       this.#send({ kind: 'applied', version: snapshot.version });

@@ -71,6 +71,15 @@ export class ClusterSet {
     return snapshotsOf(this.#clusters.values());
   }
 
+  /** Why requests cannot go to the cluster of that name; undefined: they can. */
+  problemOfRoutesTo(name: string): string | undefined {
+    const cluster = this.#clusters.get(name);
+    if (cluster === undefined) return `unknown cluster '${name}'`;
+    return cluster.servesTraffic
+      ? undefined
+      : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
+  }
+
   /** A part of them at a time: the primary may answer others between the steps. */
   *updateGauges(): Generator<void, void> {
     let updated = 0;

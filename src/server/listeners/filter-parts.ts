@@ -1,31 +1,56 @@
-// What filters of listeners have on the primary: made with the listeners, closed with the server.
+// What filters of listeners have on the primary: made with a listener, closed with it.
 
 import type { Listener } from '../../config/generated/api.js';
-import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../extensions/factories.js';
+import type { PostEndpoint, PrimaryFilterContext, PrimaryPart, PrimaryRoutes } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import { checkMessage } from '../admin/check-message.js';
+import type { InitManager } from '../init/init-manager.js';
 import type { PrimaryPorts } from '../workers/primary-ports.js';
 
 export class FilterParts {
-  readonly #context: PrimaryFilterContext;
-  #parts: PrimaryPart[] = [];
+  readonly #context: Omit<PrimaryFilterContext, 'waitFor'>;
+  readonly #open = new Set<PrimaryPart>();
 
   /** @param serve adds an endpoint to the admin interface; what it returns removes it */
-  constructor(extensions: ExtensionRegistry, ports: PrimaryPorts, serve: (endpoint: PostEndpoint) => () => void) {
-    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name) };
+  constructor(
+    extensions: ExtensionRegistry,
+    ports: PrimaryPorts,
+    serve: (endpoint: PostEndpoint) => () => void,
+    routes: PrimaryRoutes,
+  ) {
+    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), routes };
   }
 
-  create(listeners: readonly Listener[]): void {
-    const chains = listeners.flatMap((listener) => listener.filter_chains ?? []);
-    for (const filter of chains.flatMap((chain) => chain.filters ?? [])) {
-      const config = filter.typed_config!;
-      const extension = this.#context.extensions.networkFilter(config);
-      this.#parts.push(...(extension.createOnPrimary?.(config, this.#context) ?? []));
+  /**
+   * The parts of one listener: to be closed when no worker has it any more. `init` waits for what they need before the listener
+   * can be used. Throws BatonError, with nothing left open, when a filter cannot be used as it is configured.
+   */
+  create(listener: Listener, init: InitManager): PrimaryPart {
+    const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
+    const parts: PrimaryPart[] = [];
+    const all: PrimaryPart = {
+      close: () => {
+        if (this.#open.delete(all)) for (const part of parts) part.close();
+      },
+    };
+    this.#open.add(all);
+    const { filter_chains = [], default_filter_chain: byDefault } = listener;
+    try {
+      for (const chain of byDefault === undefined ? filter_chains : [...filter_chains, byDefault]) {
+        for (const { typed_config: config } of chain.filters ?? []) {
+          const extension = context.extensions.networkFilter(config!);
+          parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));
+        }
+      }
+    } catch (error) {
+      all.close();
+      throw error;
     }
+    return all;
   }
 
+  /** Closes what is left. */
   close(): void {
-    for (const part of this.#parts) part.close();
-    this.#parts = [];
+    for (const part of this.#open) part.close();
   }
 }

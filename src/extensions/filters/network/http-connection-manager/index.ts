@@ -5,12 +5,14 @@ import type { HttpConnectionManager } from '../../../../config/generated/api.js'
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
+import { ScopeKeyBuilder } from '../../../../http/routing/scope-key.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
 import type { ExtensionFinder, ListenerIdentity, NetworkFilterExtension, ScopeRequest } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
+import { routeFilters } from './route-filters.js';
 
 export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager> = {
   category: 'envoy.filters.network',
@@ -24,6 +26,10 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
       report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
     }
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
+    const scopes = (config as HttpConnectionManager).scoped_routes?.scope_key_builder;
+    if (scopes !== undefined) {
+      reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
+    }
     reportMistakes(report, 'route_config', () =>
       buildRouteTable(routes, () => undefined, { readFile: readRegularFile }),
     );
@@ -34,11 +40,18 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
     ...filterScopes(config, extensions),
   ],
-  createOnPrimary: (config, context) =>
-    (config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
+  createOnPrimary: (config, context) => [
+    ...(config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
       const extension = context.extensions.httpFilter(filter!);
       return extension.isTerminal ? [] : (extension.createOnPrimary?.(filter!, context) ?? []);
     }),
+    context.routes.attach({
+      manager: config,
+      statPrefix: httpPrefix(config),
+      filters: routeFilters(config.http_filters, context.extensions),
+      waitFor: context.waitFor,
+    }),
+  ],
   createOnWorker(config, listener, context) {
     const stats = {
       http: context.scope(httpPrefix(config), HttpStats),

@@ -3,16 +3,17 @@
 import { durationMs } from '../../../../common/duration.js';
 import { headerKey } from '../../../../common/header-names.js';
 import { readRegularFile } from '../../../../common/regular-file.js';
-import type { Any, HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
+import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
-import type { ChainedFilter, ConnectionManagerOptions } from '../../../../http/manager-context.js';
+import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
-import { buildRouteTable, type RouteFilter } from '../../../../http/routing/route-table.js';
-import type { HttpChainContext, WorkerContext } from '../../../factories.js';
+import { buildRouteTable } from '../../../../http/routing/route-table.js';
+import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
+import { routeFilters } from './route-filters.js';
 
 /** Defaults of the API where zero would mean something else. */
 const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
@@ -32,6 +33,7 @@ export function connectionManagerOptions(
   const accessLogs = createAccessLoggers(config.access_log, context);
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
   const { filters, terminal } = createFilters(config.http_filters ?? [], context, chain);
+  const speaksTo = routeFilters(config.http_filters, context.extensions);
   return {
     codec: {
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
@@ -39,14 +41,8 @@ export function connectionManagerOptions(
       acceptHttp10: http1.accept_http_10 ?? false,
       dropsTrailers: http1.enable_trailers !== true,
     },
-    routes: {
-      current: buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
-        findCluster: (name) => context.clusters.find(name),
-        readFile: readRegularFile,
-        filters: filters.map(({ routeFilter }) => routeFilter),
-        runtime: context.runtime,
-      }),
-    },
+    routes: routeSource(config, speaksTo, context),
+    scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, speaksTo),
     filters,
     terminal,
     forwarding: new ForwardingRules(config, context.identity),
@@ -83,30 +79,29 @@ export function connectionManagerOptions(
   };
 }
 
-interface BuiltFilter extends ChainedFilter {
-  readonly routeFilter: RouteFilter;
+function routeSource(config: HttpConnectionManager, filters: RouteFilters, context: WorkerContext): RouteSource {
+  if (config.rds !== undefined) return context.routes.rds(config.rds, filters);
+  const current = buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
+    findCluster: (name) => context.clusters.find(name),
+    readFile: readRegularFile,
+    filters: filters.list,
+    runtime: context.runtime,
+  });
+  return { current };
 }
 
 function createFilters(
   configs: readonly HttpFilter[],
   context: WorkerContext,
   chain: HttpChainContext,
-): { filters: BuiltFilter[]; terminal: TerminalFilterFactory } {
-  const filters: BuiltFilter[] = [];
-  for (const { name, typed_config, disabled } of configs) {
+): { filters: ChainedFilter[]; terminal: TerminalFilterFactory } {
+  const filters: ChainedFilter[] = [];
+  for (const { typed_config, disabled } of configs) {
     const config = typed_config!;
     const extension = context.extensions.httpFilter(config);
     if (extension.isTerminal) return { filters, terminal: extension.createOnWorker(config, context, chain) };
     const factory: HttpFilterFactory = extension.createOnWorker(config, context, chain);
-    const compile = extension.compileRouteConfig;
-    filters.push({
-      factory,
-      isDisabled: disabled ?? false,
-      routeFilter: {
-        name: name ?? '',
-        compileRouteConfig: (routeConfigs: readonly Any[], where) => compile?.(routeConfigs, where),
-      },
-    });
+    filters.push({ factory, isDisabled: disabled ?? false });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }

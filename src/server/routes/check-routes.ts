@@ -1,0 +1,43 @@
+// Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
+
+import { BatonError, messageOf } from '../../common/errors.js';
+import { readRegularFile } from '../../common/regular-file.js';
+import type { RouteConfiguration } from '../../config/generated/api.js';
+import type { RouteFilters } from '../../extensions/factories.js';
+import { buildRouteTable, type RouteFilter } from '../../http/routing/route-table.js';
+
+/** As RoutesHost.clusterProblem. */
+export type ClusterProblem = (name: string) => string | undefined;
+
+/**
+ * Everything that is wrong with `config` for chains with these filters; '' when it can be used.
+ * @param validatesClusters what counts where `validate_clusters` is not set
+ */
+export function routeProblems(
+  config: RouteConfiguration,
+  filters: Iterable<RouteFilters>,
+  clusterProblem: ClusterProblem,
+  validatesClusters: boolean,
+): string {
+  const problems = new Set<string>();
+  const checksClusters = config.validate_clusters ?? validatesClusters;
+  const resolve = (name: string): undefined => {
+    const problem = checksClusters ? clusterProblem(name) : undefined;
+    if (problem !== undefined) problems.add(problem);
+  };
+  for (const list of distinctChains(filters)) {
+    try {
+      buildRouteTable(config, resolve, { findCluster: () => undefined, readFile: readRegularFile, filters: list });
+    } catch (error) {
+      problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
+    }
+  }
+  return [...problems].map((problem) => `route configuration '${config.name ?? ''}': ${problem}`).join('; ');
+}
+
+/** Chains with the same filters make the same table. Without any a table is built all the same. */
+function distinctChains(filters: Iterable<RouteFilters>): Iterable<readonly RouteFilter[]> {
+  const bySignature = new Map<string, readonly RouteFilter[]>();
+  for (const { signature, list } of filters) bySignature.set(signature, list);
+  return bySignature.size === 0 ? [[]] : bySignature.values();
+}

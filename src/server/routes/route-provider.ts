@@ -1,0 +1,159 @@
+// One route configuration that a source delivers (RDS), for all connection managers that name it: checked here, published to
+// the workers, and kept when the source has nothing better.
+
+import type { ConfigSource, RouteConfiguration } from '../../config/generated/api.js';
+import type { RouteFilters } from '../../extensions/factories.js';
+import { getLogger } from '../../log/logger.js';
+import { ReloadStats } from '../../stats/layouts/xds.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { RouteSnapshot } from '../../worker/messages.js';
+import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
+import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
+import { routeProblems } from './check-routes.js';
+import type { RoutesHost } from './routes-host.js';
+
+const logger = getLogger('router');
+
+/** Who uses a provider. */
+export interface ProviderUser {
+  readonly filters: RouteFilters;
+  /** Routes are there, or will not come for now. Called once at most. */
+  ready(): void;
+}
+
+export interface ProviderOptions {
+  /** Never that of another one. */
+  readonly id: number;
+  /** As in route-keys.ts. */
+  readonly key: string;
+  readonly source: ConfigSource;
+  /** Of the route configuration. */
+  readonly name: string;
+  /** `http.ingress.`, of the connection manager that was the first to use it. */
+  readonly statPrefix: string;
+}
+
+export class RouteProvider implements Watcher<RouteConfiguration> {
+  readonly id: number;
+  readonly key: string;
+  readonly name: string;
+  readonly #host: RoutesHost;
+  readonly #scope: ScopeRef;
+  readonly #subscription: Subscription;
+  readonly #users = new Set<ProviderUser>();
+  #state: DynamicState = REQUESTED;
+  #resource: Resource<RouteConfiguration> | undefined;
+  /** Its users wait for nothing any more. */
+  #isSettled = false;
+
+  /** Subscribes. */
+  constructor(host: RoutesHost, { id, key, source, name, statPrefix }: ProviderOptions) {
+    this.id = id;
+    this.key = key;
+    this.name = name;
+    this.#host = host;
+    const prefix = `${statPrefix}rds.${name}.`;
+    this.#scope = host.store.addScope(prefix, ReloadStats);
+    this.#subscription = host.sources.subscribe<RouteConfiguration>({
+      source,
+      type: 'route',
+      names: new Set([name]),
+      statPrefix: prefix,
+      watcher: this,
+    });
+  }
+
+  /** Everything that is wrong with the routes that there are for chains with these filters; ''. */
+  problemsFor(filters: RouteFilters): string {
+    const config = this.#resource?.message;
+    return config === undefined ? '' : this.#problems(config, [filters]);
+  }
+
+  /** It is told when it can go on: at once when routes are there. */
+  add(user: ProviderUser): void {
+    this.#users.add(user);
+    if (this.#isSettled) user.ready();
+  }
+
+  remove(user: ProviderUser): void {
+    this.#users.delete(user);
+  }
+
+  get isUsed(): boolean {
+    return this.#users.size > 0;
+  }
+
+  get state(): DynamicState {
+    return this.#state;
+  }
+
+  /** What is in use. */
+  get resource(): Resource<RouteConfiguration> | undefined {
+    return this.#resource;
+  }
+
+  get snapshot(): RouteSnapshot {
+    return { id: this.id, key: this.key, config: this.#resource?.message };
+  }
+
+  update(update: Update<RouteConfiguration>): readonly Rejection[] {
+    const ofThis = ({ name }: { readonly name: string }) => name === this.name;
+    const refusal = update.refused.find(ofThis);
+    if (refusal !== undefined) this.#refuse(refusal);
+    const resource = update.resources.find(ofThis);
+    const rejection = resource && this.#take(resource);
+    // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
+    this.#settle();
+    return rejection === undefined ? [] : [rejection];
+  }
+
+  fetchTimedOut(): void {
+    logger.warning(`route configuration '${this.name}' has not come in time: requests that it is for get 404`);
+    this.#settle();
+  }
+
+  close(): void {
+    this.#subscription.close();
+    this.#host.store.removeScope(this.#scope);
+  }
+
+  #take(resource: Resource<RouteConfiguration>): Rejection | undefined {
+    const problems = this.#problems(resource.message, this.#filters());
+    if (problems !== '') {
+      const rejection = { name: this.name, details: problems };
+      this.#state = rejected(this.#state, resource, rejection);
+      logger.warning(`an update of routes is rejected: ${problems}`);
+      return rejection;
+    }
+    const isChanged = resource.message !== this.#resource?.message;
+    this.#state = accepted(resource, isChanged ? undefined : this.#state.lastUpdated);
+    this.#resource = resource;
+    if (!isChanged) return undefined;
+    const scope = this.#host.store.scope(this.#scope);
+    scope.increment(ReloadStats.at.config_reload);
+    scope.set(ReloadStats.at.config_reload_time_ms, Date.now());
+    this.#host.publish({ routes: [this.snapshot] });
+    logger.info(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
+    return undefined;
+  }
+
+  #refuse(refusal: RefusedResource): void {
+    this.#state = refused(this.#state, refusal);
+    logger.warning(`an update of the routes '${this.name}' is refused: ${refusal.details}`);
+  }
+
+  #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
+    return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), false);
+  }
+
+  *#filters(): Generator<RouteFilters, void> {
+    for (const { filters } of this.#users) yield filters;
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    for (const user of this.#users) user.ready();
+  }
+}

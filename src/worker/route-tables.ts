@@ -1,0 +1,132 @@
+// The route configurations of one worker that change while traffic flows: a table is made once for a configuration and for
+// what filters can take from it, and new requests see it from then on.
+
+import { messageOf } from '../common/errors.js';
+import { readRegularFile } from '../common/regular-file.js';
+import type { Rds, RouteConfiguration, ScopedRoutes } from '../config/generated/api.js';
+import type { RouteFilters, WorkerContext, WorkerRoutes } from '../extensions/factories.js';
+import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
+import { keyOfRds, keyOfScopedRoutes } from '../http/routing/route-keys.js';
+import { buildRouteTable, type RouteTable } from '../http/routing/route-table.js';
+import { getLogger } from '../log/logger.js';
+import type { ClusterReference } from '../upstream/cluster-manager.js';
+import type { RouteSnapshot, Snapshot } from './messages.js';
+import { RouteScopes } from './route-scopes.js';
+
+const logger = getLogger('router');
+
+/** What tables are built with. */
+export type TableThread = Pick<WorkerContext, 'clusters' | 'runtime'>;
+
+export class RouteTables implements WorkerRoutes {
+  readonly #thread: TableThread;
+  readonly #byId = new Map<number, LiveRoutes>();
+  readonly #byKey = new Map<string, LiveRoutes>();
+  readonly #scopes = new Map<string, RouteScopes>();
+
+  constructor(thread: TableThread) {
+    this.#thread = thread;
+  }
+
+  apply({ routes, routeScopes }: Pick<Snapshot, 'routes' | 'routeScopes'>): void {
+    for (const snapshot of routes) this.#applyRoutes(snapshot);
+    const sourceOf = (id: number, filters: RouteFilters) => this.#byId.get(id)?.source(filters);
+    for (const { key, scopes } of routeScopes) this.#scopesOf(key).update(scopes, sourceOf);
+  }
+
+  /** What connection managers still have of these stays as it is. */
+  remove({ removedRoutes, removedRouteScopes }: Pick<Snapshot, 'removedRoutes' | 'removedRouteScopes'>): void {
+    for (const id of removedRoutes) {
+      const routes = this.#byId.get(id);
+      this.#byId.delete(id);
+      for (const [key, known] of this.#byKey) if (known === routes) this.#byKey.delete(key);
+    }
+    for (const key of removedRouteScopes) this.#scopes.delete(key);
+  }
+
+  rds(rds: Rds, filters: RouteFilters): RouteSource {
+    const key = keyOfRds(rds);
+    const routes = this.#byKey.get(key);
+    if (routes === undefined) throw new Error(`the primary has not told of the routes ${key}`);
+    return routes.source(filters);
+  }
+
+  scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource {
+    return this.#scopesOf(keyOfScopedRoutes(scoped)).source(scoped, filters);
+  }
+
+  #applyRoutes({ id, key, config }: RouteSnapshot): void {
+    let routes = this.#byId.get(id);
+    if (routes === undefined) {
+      routes = new LiveRoutes(this.#thread);
+      this.#byId.set(id, routes);
+      if (key !== '') this.#byKey.set(key, routes);
+    }
+    if (config !== undefined) routes.update(config);
+  }
+
+  #scopesOf(key: string): RouteScopes {
+    let scopes = this.#scopes.get(key);
+    if (scopes === undefined) this.#scopes.set(key, (scopes = new RouteScopes()));
+    return scopes;
+  }
+}
+
+/** One route configuration, and its tables. */
+class LiveRoutes {
+  readonly #thread: TableThread;
+  /** By the signature of the filters; each lives as long as a connection manager has it. */
+  readonly #sources = new Map<string, WeakRef<LiveSource>>();
+  #config: RouteConfiguration = {};
+
+  constructor(thread: TableThread) {
+    this.#thread = thread;
+  }
+
+  /** Throws when the table cannot be built. */
+  source(filters: RouteFilters): LiveSource {
+    const existing = this.#sources.get(filters.signature)?.deref();
+    if (existing !== undefined) return existing;
+    const source = new LiveSource(filters, this.#build(this.#config, filters));
+    this.#sources.set(filters.signature, new WeakRef(source));
+    return source;
+  }
+
+  /** From now on new requests get routes of this one. */
+  update(config: RouteConfiguration): void {
+    this.#config = config;
+    for (const [signature, reference] of this.#sources) {
+      const source = reference.deref();
+      if (source === undefined) {
+        this.#sources.delete(signature);
+        continue;
+      }
+      try {
+        source.current = this.#build(config, source.filters);
+      } catch (error) {
+        // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
+        logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
+      }
+    }
+  }
+
+  #build(config: RouteConfiguration, { list }: RouteFilters): RouteTable<ClusterReference> {
+    const { clusters, runtime } = this.#thread;
+    return buildRouteTable(config, (name) => clusters.reference(name), {
+      findCluster: (name) => clusters.find(name),
+      readFile: readRegularFile,
+      filters: list,
+      runtime,
+    });
+  }
+}
+
+class LiveSource implements RouteSource {
+  readonly filters: RouteFilters;
+  current: RouteTable<unknown>;
+
+  constructor(filters: RouteFilters, current: RouteTable<unknown>) {
+    this.filters = filters;
+    this.current = current;
+  }
+}
