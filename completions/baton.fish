@@ -20,6 +20,7 @@ end
 complete -c baton -f
 complete -c baton -s c -l config-path -r -F -d 'Bootstrap file'
 complete -c baton -l config-yaml -x -d 'Bootstrap as YAML or JSON text'
+complete -c baton -l watch-config -n '__fish_not_contain_opt watch-config' -d 'Applies the bootstrap file anew whenever it changes, without a restart'
 complete -c baton -l mode -x -a 'serve validate' -d 'What to do: serve checks the configuration and serves it, validate checks it and exits with 0 or 1'
 complete -c baton -l admin-address-path -r -F -d 'File to which the address and port of the admin interface are written'
 complete -c baton -l admin-allowed-hosts -x -d 'Hosts that requests to the admin interface may name, as <host>,…; all when it is not given'

@@ -12,6 +12,7 @@ import type { ClusterSpec } from '../upstream/cluster-config.js';
 import type { KnownHost } from '../upstream/host-directory.js';
 import type { Thresholds } from '../upstream/limits.js';
 import type { ConfigDump } from './config-dump/config-dump.js';
+import type { ReloadRequest, ReloadView } from './config-reload/reload-view.js';
 import type { RenderPool } from './render/render-pool.js';
 
 /** envoy.admin.v3.ServerInfo.State */
@@ -168,6 +169,8 @@ export interface AdminServices {
   runtimeLayers(): readonly Layer[];
   /** Overrides runtime values for all threads; an empty text takes an override back. False, and nothing done, without an admin layer. */
   modifyRuntime(entries: Iterable<readonly [key: string, text: string]>): boolean;
+  /** Reads the configuration anew, compares it with the one that runs, and applies it if asked to. */
+  reloadConfiguration(request: ReloadRequest): Promise<ReloadView>;
   /** Opens log files anew, as SIGUSR1 does. */
   reopenLogs(): void;
   /** Begins a clean exit and returns; AdminServer.close() lets answers in flight go out. */

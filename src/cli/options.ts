@@ -31,6 +31,16 @@ export const OPTIONS = {
     info: 'config_yaml',
     effect: 'present',
   },
+  'watch-config': {
+    kind: 'flag',
+    default: false,
+    help: 'Applies the bootstrap file anew whenever it changes, without a restart.',
+    details:
+      'A file that is written to or moved into place, and links that lead elsewhere. Static listeners, clusters, routes and ' +
+      'values of runtime change, all or nothing; what is refused, or needs a restart, is logged, and nothing changes. ' +
+      'Needs --config-path. POST /config/reload does the same when it is asked to.',
+    effect: 'present',
+  },
   mode: {
     kind: 'string',
     value: 'mode',

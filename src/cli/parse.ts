@@ -147,6 +147,9 @@ function checkCombinations(options: Options): void {
       '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
     );
   }
+  if (options.watchConfig && options.configPath === '') {
+    throw new OptionMistake('--watch-config needs a file to watch; give it as --config-path');
+  }
   const tags = options.statsTag.map((tag) => tag.slice(0, tag.indexOf(':')));
   const twice = tags.find((tag, index) => tags.indexOf(tag) !== index);
   if (twice !== undefined) throw new OptionMistake(`--stats-tag '${twice}' is given twice; give each tag once`);

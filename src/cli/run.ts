@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { messageOf } from '../common/errors.js';
+import { fileIdentity } from '../common/file-watch.js';
 import type { SignalName, Signals } from '../common/signals.js';
 import { fullVersionString, versionString } from '../common/version.js';
 import type { LoadResult } from '../config/load/load.js';
@@ -96,6 +97,8 @@ async function loadAndServe(
   restart: HotRestart | undefined,
 ): Promise<number> {
   if (options.mode !== 'serve') signals.handle(dieOf);
+  // Taken before it is read: what is written meanwhile is a change.
+  const identity = options.watchConfig ? fileIdentity(options.configPath) : '';
   // The server is loaded only where one will run, and while the configuration is read.
   const [loaded, server] = await Promise.all([
     load(options),
@@ -115,17 +118,11 @@ async function loadAndServe(
   const format = applicationLogPattern(loaded.bootstrap.application_log_config) ?? logging.format!;
   setLogFormat(format, logging);
   const concurrency = workerCount(options.given.includes('concurrency') ? options.concurrency : undefined);
-  const bootstrap = {
-    ...loaded.bootstrap,
-    node: overrideNode(loaded.bootstrap.node, {
-      serviceCluster: options.serviceCluster,
-      serviceNode: options.serviceNode,
-      serviceZone: options.serviceZone,
-    }),
-  };
   return server.serve(
     {
-      bootstrap,
+      bootstrap: loaded.bootstrap,
+      loadAnew: () => load(options),
+      watched: options.watchConfig ? { path: options.configPath, identity } : undefined,
       concurrency,
       version: versionString(),
       logging: { ...logging, format },
@@ -198,9 +195,9 @@ function enableCoreDump(): void {
   }
 }
 
-/** Never rejects: what goes wrong in the loading thread is an error of the configuration, or a defect that is logged. */
+/** The configuration with the node that the command line makes of it. */
 async function load(options: Options): Promise<LoadResult> {
-  return loadInThread(CONFIG_THREAD, {
+  const loaded = await loadInThread(CONFIG_THREAD, {
     path: options.configPath || undefined,
     yaml: options.configYaml || undefined,
     unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
@@ -208,6 +205,10 @@ async function load(options: Options): Promise<LoadResult> {
     logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
     disabledExtensions: disabledExtensions(options),
   });
+  if (!loaded.ok) return loaded;
+  const { serviceCluster, serviceNode, serviceZone } = options;
+  const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });
+  return { ...loaded, bootstrap: { ...loaded.bootstrap, node } };
 }
 
 /** `<category>/<name>` each. */

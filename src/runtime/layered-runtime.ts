@@ -29,7 +29,7 @@ export class LayeredRuntime {
   /** The values as the primary's own code reads them. */
   readonly runtime = new Runtime();
   readonly #options: LayeredRuntimeOptions;
-  readonly #slots: readonly Slot[];
+  #slots: readonly Slot[];
   readonly #disks: readonly DiskSlot[];
   readonly #admin: AdminSlot | undefined;
   /** Roots of disk layers, as they were before the first reading. */
@@ -42,10 +42,7 @@ export class LayeredRuntime {
   /** Loads all layers. One that cannot be loaded is left out and counted; nothing throws. */
   constructor(options: LayeredRuntimeOptions) {
     this.#options = options;
-    // Present without layers, it can be changed through the admin interface all the same (FACTS §2.13).
-    const { layers = [] } = options.config ?? {};
-    const hasLayers = layers.length > 0 || options.config === undefined;
-    this.#slots = (hasLayers ? layers : [ADMIN_ONLY]).map((layer) => createSlot(layer, options.serviceCluster));
+    this.#slots = layersOf(options.config).map((layer) => createSlot(layer, options.serviceCluster));
     this.#disks = this.#slots.filter((slot) => slot instanceof DiskSlot);
     this.#admin = this.#slots.find((slot) => slot instanceof AdminSlot);
     this.#roots = new Map(this.#disks.map(({ root }) => [root, rootIdentity(root)]));
@@ -84,6 +81,19 @@ export class LayeredRuntime {
     const slot = this.#slots.find((each) => each instanceof RtdsSlot && each.layer.name === name);
     if (!(slot instanceof RtdsSlot)) throw new BatonError('INTERNAL', `runtime has no rtds_layer '${name}'`);
     slot.layer = staticLayer(name, values);
+    this.#publish();
+    this.#options.changed(this.#snapshot);
+  }
+
+  /**
+   * `layers` are those of now on: of them static ones are made anew. The others are the same as before, in the same order, and
+   * stay as they are, with what was set and read.
+   */
+  replaceStaticLayers(layers: readonly RuntimeLayer[]): void {
+    const kept = this.#slots.filter((slot) => !(slot instanceof StaticSlot)).values();
+    this.#slots = layers.map((layer) =>
+      layer.static_layer === undefined ? kept.next().value! : new StaticSlot(layer.name ?? '', layer.static_layer),
+    );
     this.#publish();
     this.#options.changed(this.#snapshot);
   }
@@ -132,13 +142,27 @@ interface Slot {
 
 const ADMIN_ONLY: RuntimeLayer = { name: '', admin_layer: {} };
 
+/** Present without layers, it can be changed through the admin interface all the same (FACTS §2.13). */
+export function layersOf(config: LayeredRuntimeConfig | undefined): readonly RuntimeLayer[] {
+  const { layers = [] } = config ?? {};
+  return layers.length > 0 || config === undefined ? layers : [ADMIN_ONLY];
+}
+
 function createSlot(layer: RuntimeLayer, serviceCluster: string): Slot {
   const name = layer.name ?? '';
-  if (layer.static_layer !== undefined) return { layer: staticLayer(name, layer.static_layer) };
+  if (layer.static_layer !== undefined) return new StaticSlot(name, layer.static_layer);
   if (layer.admin_layer !== undefined) return new AdminSlot(name);
   if (layer.rtds_layer !== undefined) return new RtdsSlot(name);
   const { symlink_root: root = '', subdirectory = '', append_service_cluster: appends } = layer.disk_layer ?? {};
   return new DiskSlot(name, root, `${root}/${subdirectory}${appends ? `/${serviceCluster}` : ''}`);
+}
+
+class StaticSlot implements Slot {
+  readonly layer: Layer;
+
+  constructor(name: string, struct: Struct) {
+    this.layer = staticLayer(name, struct);
+  }
 }
 
 /** Empty until its values come. */

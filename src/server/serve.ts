@@ -2,21 +2,25 @@
 
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../common/errors.js';
+import type { FileWatch } from '../common/file-watch.js';
 import type { Signals } from '../common/signals.js';
 import type { Bootstrap } from '../config/generated/api.js';
-import type { LoadCounts } from '../config/load/load.js';
+import type { LoadCounts, LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { loadShim } from '../io/shim.js';
 import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger, type LoggingOptions } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
-import { AdminInterface } from './admin/admin-interface.js';
+import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
+import { AdminInterface, type AdminInterfaceOptions } from './admin/admin-interface.js';
 import type { AdminFacts } from './admin/admin-view.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
 import { postEndpoint } from './admin/post-endpoint.js';
 import { drainBeforeExit } from './draining/exit-drain.js';
 import { extensionLines } from './extension-lines.js';
+import { ConfigurationReload, configuration } from './reload/configuration-reload.js';
+import { type WatchedFile, watchConfiguration } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
 import type { HotRestart, RestartedServer } from './restart/hot-restart.js';
 import { Notifier } from './restart/notify.js';
@@ -24,6 +28,10 @@ import { Server } from './server.js';
 
 export interface ServeOptions {
   readonly bootstrap: Bootstrap;
+  /** Loads the configuration once more, as the command line says. */
+  readonly loadAnew: () => Promise<LoadResult>;
+  /** The bootstrap file, which is loaded anew when it is no longer the one with this identity (--watch-config). */
+  readonly watched: WatchedFile | undefined;
   readonly concurrency: number;
   /** `{revision}/{version}/{status}/{build type}` */
   readonly version: string;
@@ -102,13 +110,24 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     },
     serveEvents: (stream) => admin?.handlers.add(eventStreamEndpoint(stream)),
   });
+  const reload = new ConfigurationReload(
+    {
+      load: options.loadAnew,
+      obstacle: () => server.obstacleToReload,
+      apply: (plan) => server.reload(plan),
+      stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
+    },
+    { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },
+  );
   return new Promise((resolve) => {
     let isEnding = false;
+    let watch: FileWatch | undefined;
     const ending = new AbortController();
     const end = (status: number) => {
       if (isEnding) return;
       isEnding = true;
       ending.abort();
+      watch?.close();
       logger.info('shutting down server instance');
       restart?.ending();
       notifier?.stopping('shutting down');
@@ -141,7 +160,10 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
       admin?.reopenLogs();
     };
     try {
-      admin = createAdmin({ ...options, hotRestartVersion: version }, server, { quit: () => end(0), reopenLogs });
+      admin = createAdmin({ ...options, hotRestartVersion: version, reload }, server, {
+        quit: () => end(0),
+        reopenLogs,
+      });
     } catch (error) {
       failed(error);
     }
@@ -165,7 +187,9 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     if (isEnding) return;
     start(server, admin, options, joined, () => isEnding)
       .then(() => {
-        if (!isEnding) notifier?.live();
+        if (isEnding) return;
+        notifier?.live();
+        if (options.watched !== undefined) watch = watchConfiguration(reload, options.watched);
       })
       .catch(failed);
   });
@@ -241,7 +265,7 @@ function restarted(
 
 /** Undefined when the bootstrap has no admin interface. */
 function createAdmin(
-  options: ServeOptions & Pick<AdminFacts, 'hotRestartVersion'>,
+  options: ServeOptions & Pick<AdminInterfaceOptions, 'hotRestartVersion' | 'reload'>,
   server: Server,
   actions: Pick<AdminFacts, 'quit' | 'reopenLogs'>,
 ): AdminInterface | undefined {

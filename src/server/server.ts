@@ -47,6 +47,9 @@ import type { InitManager } from './init/init-manager.js';
 import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerSet } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
+import { type Change, carryOut } from './reload/carry-out.js';
+import type { ReloadPlan } from './reload/comparison.js';
+import { runtimeChange } from './reload/runtime-change.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
@@ -320,6 +323,23 @@ export class Server {
   /** What it waits for before it is live; undefined when that is nothing. */
   get waitingFor(): InitManager | undefined {
     return this.#startUp.waitingFor;
+  }
+
+  /** Why the configuration cannot be reloaded now; undefined: it can. */
+  get obstacleToReload(): string | undefined {
+    if (!this.isLive || this.#isEnding) return 'the server is not live';
+    return this.succession.isReplaced ? 'another process takes over from this one' : undefined;
+  }
+
+  /** Takes the server to another configuration, or rejects with everything as it was. */
+  reload({ clusters, listeners, removedClusters, removedListeners, routes, runtime }: ReloadPlan): Promise<void> {
+    const others = [clusters, listeners, removedClusters, removedListeners, routes];
+    if (others.some(({ length }) => length > 0)) {
+      return Promise.reject(new Error('clusters, listeners and routes of the bootstrap need a restart'));
+    }
+    const changes: Change[] = [];
+    if (runtime !== undefined) changes.push(runtimeChange(this.runtime, runtime.before, runtime.after));
+    return carryOut(changes);
   }
 
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */

@@ -11,6 +11,7 @@ import type {
   UnreadyView,
 } from '../../src/admin/admin-services.js';
 import type { ConfigDump } from '../../src/admin/config-dump/config-dump.js';
+import type { ReloadRequest, ReloadView } from '../../src/admin/config-reload/reload-view.js';
 import { AdminServer, type AdminServerOptions } from '../../src/admin/http/admin-server.js';
 import { RenderPool } from '../../src/admin/render/render-pool.js';
 import type { ContentionSums } from '../../src/common/contention.js';
@@ -88,6 +89,11 @@ export class FakeServices implements AdminServices {
   }
   modifyRuntime(entries: Iterable<readonly [string, string]>) {
     return this.runtime.modify(entries);
+  }
+  reloadView: ReloadView = { outcome: 'busy' };
+  async reloadConfiguration({ applies, isPartial }: ReloadRequest): Promise<ReloadView> {
+    this.calls.push(`reloadConfiguration ${applies} ${isPartial}`);
+    return this.reloadView;
   }
   reopenLogs() {
     this.calls.push('reopenLogs');

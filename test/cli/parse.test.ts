@@ -66,6 +66,7 @@ t.test('each mistake is refused with a line that names the option and the remedy
     [['--socket-path', '/tmp/s', '--socket-mode', '689'], /^invalid socket-mode '689'; /],
     [['--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
     [['--socket-path', '@x', '--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
+    [['--watch-config', '--config-yaml', '{}'], /^--watch-config needs a file to watch; give it as --config-path/],
     [['--drain-strategy', 'slow'], "unknown drain-strategy 'slow'; --drain-strategy is gradual or immediate"],
     [['--stats-tag', 'x'], /^misformatted stats-tag 'x'; --stats-tag is/],
     [['--stats-tag', 'a-b:c'], /^misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'/],
@@ -112,7 +113,7 @@ t.test('an option whose effect is yet to come warns, unless it asks for what hap
   for (const [name, { effect, kind }] of OPTION_ROWS) {
     if (kind !== 'flag' || ['version', 'help', 'allow-unknown-fields'].includes(name)) continue;
     const warnings = effect === 'open' ? [`option --${name} is accepted but has no effect yet`] : [];
-    t.same(accepted([`--${name}`]).warnings, warnings, name);
+    t.same(accepted([`--${name}`, '-c', 'x.yaml']).warnings, warnings, name);
   }
   t.match(parseArguments(['--restart-epoch', '0', '--drain-time-s', '600']), { warnings: [] });
   t.match(parseArguments(['--cpuset-threads', '--base-id', '7', '--disable-hot-restart']), { warnings: [] });

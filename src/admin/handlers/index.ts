@@ -6,6 +6,7 @@ import { allocProfiler } from './allocprofiler.js';
 import { certs } from './certs.js';
 import { clusters } from './clusters.js';
 import { configDump } from './config-dump.js';
+import { configReload } from './config-reload.js';
 import { contention } from './contention.js';
 import { cpuProfiler } from './cpuprofiler.js';
 import { drainListeners } from './drain-listeners.js';
@@ -40,6 +41,7 @@ export const HANDLERS: readonly AdminHandler[] = [
   healthcheckFail,
   healthcheckOk,
   configDump,
+  configReload,
   contention,
   cpuProfiler,
   drainListeners,

@@ -8,7 +8,6 @@ import { AdminTraffic } from '../../admin/http/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
 import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
-import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
 import { addressText } from '../../io/address.js';
@@ -21,6 +20,7 @@ import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress } from '../listeners/listen-sockets.js';
 import { ProfileFile } from '../profiling/profile-file.js';
 import { Profilers } from '../profiling/profilers.js';
+import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { Server } from '../server.js';
 import { AdminSocket } from './admin-socket.js';
 import { type AdminFacts, adminServices } from './admin-view.js';
@@ -30,8 +30,7 @@ export interface AdminInterfaceOptions
   extends Pick<AdminFacts, 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'quit' | 'reopenLogs'> {
   /** It has an admin interface. */
   readonly bootstrap: Bootstrap & { readonly admin: Admin };
-  /** Values of the bootstrap that are not to be shown. */
-  readonly sensitive: readonly SensitiveValue[];
+  readonly reload: ConfigurationReload;
   /** `<category>/<name>` of extensions that no configuration may use. */
   readonly disabledExtensions: readonly string[];
   /** --admin-allowed-hosts */
@@ -57,11 +56,14 @@ export class AdminInterface {
 
   /** Throws BatonError when a file of its access log cannot be opened. */
   constructor(options: AdminInterfaceOptions, server: Server) {
-    const { bootstrap, sensitive, disabledExtensions, allowedHosts, addressPath, fileFlush } = options;
+    const { bootstrap, disabledExtensions, allowedHosts, addressPath, fileFlush, reload } = options;
     this.#config = bootstrap.admin;
     this.#addressPath = addressPath;
     const node = fullNode(bootstrap.node ?? {}, EXTENSIONS, disabledExtensions);
-    const dumped = { bootstrap: redact({ ...bootstrap, node }, sensitive), loadedAt: new Date() };
+    const dumped = () => {
+      const { loadedAt, shown } = reload.running;
+      return { bootstrap: { ...shown, node }, loadedAt };
+    };
     const { version, hotRestartVersion, commandLineOptions, quit, reopenLogs } = options;
     const loggers = accessLoggers(this.#config);
     if (loggers.length > 0) {
@@ -82,6 +84,7 @@ export class AdminInterface {
         commandLineOptions,
         node,
         dumped,
+        reload,
         quit,
         reopenLogs,
       }),

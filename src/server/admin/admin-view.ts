@@ -8,6 +8,7 @@ import type { Node } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/timer-driver.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { Profilers } from '../profiling/profilers.js';
+import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import { uptimeOfAllEpochs } from '../restart/epoch-facts.js';
 import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
@@ -22,7 +23,9 @@ export interface AdminFacts {
   readonly hotRestartVersion: string;
   /** The whole one. */
   readonly node: Node;
-  readonly dumped: DumpedConfiguration;
+  dumped(): DumpedConfiguration;
+  /** Reloads of the configuration. */
+  readonly reload: Pick<ConfigurationReload, 'run'>;
   readonly commandLineOptions: Readonly<Record<string, unknown>>;
   /** Opens all log files anew, as SIGUSR1 does. */
   reopenLogs(): void;
@@ -50,6 +53,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     flushStats: () => server.flushStats(),
     runtimeLayers: () => server.runtime.layers,
     modifyRuntime: (entries) => server.runtime.modify(entries),
+    reloadConfiguration: (request) => facts.reload.run(request),
     reopenLogs: facts.reopenLogs,
     resetCounters: () => inTurns(server.store.resetInSteps()),
     setLevelRules: (rules) => server.setLevelRules(rules),
@@ -57,7 +61,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },
     memory: () => server.memory(),
-    configDumps: (includeEds) => configDumps(server, facts.dumped, includeEds),
+    configDumps: (includeEds) => configDumps(server, facts.dumped(), includeEds),
     contention: () => server.contention,
     stopListeners: (inboundOnly) => server.stopListeners(inboundOnly, false),
     drainListeners: (inboundOnly, staysOpen) => {

@@ -9,7 +9,7 @@ import { any, type Dump, mapped } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
 
 export interface DumpedConfiguration {
-  /** What the server was started with, without what is secret. Its node is the whole one. */
+  /** What the server runs with of its bootstrap, without what is secret. Its node is the whole one. */
   readonly bootstrap: Bootstrap;
   /** When it was loaded. */
   readonly loadedAt: Date;

@@ -1,0 +1,161 @@
+// Notices that a file has become another one: written to, moved into place, or behind links that lead elsewhere now.
+
+import { type FSWatcher, lstatSync, readlinkSync, statSync, watch } from 'node:fs';
+import { dirname, join, parse, resolve } from 'node:path';
+import { messageOf } from './errors.js';
+
+export interface FileWatchEvents {
+  /** The file is another one, and has been left alone for a moment; a file that has gone is told when there is one again. */
+  changed(): void;
+  /** Something is not watched that should be: changes may go unnoticed. */
+  failed(message: string): void;
+}
+
+/** Who writes a file in place does so in pieces: it is read when none has come for so long. */
+const QUIET_MS = 200;
+/** A file that is never left alone is read all the same. */
+const LONGEST_WAIT_MS = 2000;
+/** As many as the kernel follows. */
+const MAX_LINKS = 40;
+
+/**
+ * Another text when there is another file, or other content in it. Content that is changed twice in one tick of the file
+ * system's clock and keeps its size is missed.
+ */
+export function fileIdentity(path: string): string {
+  try {
+    const { ctimeNs, dev, ino, mtimeNs, size } = statSync(path, { bigint: true });
+    return `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+  } catch {
+    return '';
+  }
+}
+
+export class FileWatch {
+  readonly #path: string;
+  readonly #events: FileWatchEvents;
+  /** Directories in which a name stands that leads to the file. */
+  readonly #watchers = new Map<string, Watched>();
+  #identity: string;
+  #firstEvent = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `identity`: of the file that is known already; if it is another one by now, that is told. */
+  constructor(path: string, identity: string, events: FileWatchEvents) {
+    this.#path = resolve(path);
+    this.#identity = identity;
+    this.#events = events;
+    this.#watch();
+    if (fileIdentity(this.#path) !== identity) this.#touched();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const { watcher } of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #touched(): void {
+    const now = performance.now();
+    if (this.#timer === undefined) this.#firstEvent = now;
+    clearTimeout(this.#timer);
+    const wait = Math.min(QUIET_MS, Math.max(0, this.#firstEvent + LONGEST_WAIT_MS - now));
+    this.#timer = setTimeout(() => this.#check(), wait);
+    this.#timer.unref();
+  }
+
+  #check(): void {
+    this.#timer = undefined;
+    // What happened before these watches began is seen below.
+    this.#watch();
+    const identity = fileIdentity(this.#path);
+    if (identity === '' || identity === this.#identity) return;
+    this.#identity = identity;
+    this.#events.changed();
+  }
+
+  /** Brings the watches in line with where links lead now. */
+  #watch(): void {
+    const wanted = namesOnTheWay(this.#path);
+    for (const [directory, { inode, watcher }] of this.#watchers) {
+      if (wanted.has(directory) && inode === inodeOf(directory)) continue;
+      watcher.close();
+      this.#watchers.delete(directory);
+    }
+    for (const [directory, names] of wanted) {
+      const known = this.#watchers.get(directory);
+      if (known === undefined) this.#watchDirectory(directory, names);
+      else known.names = names;
+    }
+  }
+
+  #watchDirectory(directory: string, names: ReadonlySet<string>): void {
+    try {
+      const watcher = watch(directory, { persistent: false });
+      const watched: Watched = { watcher, names, inode: inodeOf(directory) };
+      watcher.on('change', (_event, name) => {
+        if (name === null || watched.names.has(String(name))) this.#touched();
+      });
+      watcher.on('error', (error) => this.#events.failed(`${directory} is no longer watched: ${messageOf(error)}`));
+      this.#watchers.set(directory, watched);
+    } catch (error) {
+      this.#events.failed(`${directory} cannot be watched: ${messageOf(error)}`);
+    }
+  }
+}
+
+interface Watched {
+  readonly watcher: FSWatcher;
+  names: ReadonlySet<string>;
+  /** The directory itself may be replaced by another one of that name. */
+  readonly inode: string;
+}
+
+/** Directories, and in each the names that lead to the file: its own, and each link on the way there. */
+function namesOnTheWay(path: string): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  const note = (directory: string, name: string) => {
+    const names = found.get(directory);
+    if (names === undefined) found.set(directory, new Set([name]));
+    else names.add(name);
+  };
+  let real = parse(path).root;
+  let rest = path.slice(real.length).split('/');
+  let links = 0;
+  while (rest.length > 0) {
+    const name = rest.shift()!;
+    if (name === '' || name === '.') continue;
+    if (name === '..') {
+      real = dirname(real);
+      continue;
+    }
+    const link = linkAt(join(real, name));
+    if (link !== undefined && ++links <= MAX_LINKS) {
+      note(real, name);
+      if (link.startsWith('/')) real = parse(link).root;
+      rest = [...link.split('/'), ...rest];
+    } else {
+      if (rest.length === 0) note(real, name);
+      else real = join(real, name);
+    }
+  }
+  return found;
+}
+
+function linkAt(path: string): string | undefined {
+  try {
+    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+  } catch {
+    // What is not there yet leads nowhere.
+    return undefined;
+  }
+}
+
+function inodeOf(directory: string): string {
+  try {
+    const { dev, ino } = statSync(directory, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,151 @@
+// Reloads of the configuration: reads it anew as the command line says, compares it with the one that runs, and applies it.
+
+import { summary } from '../../admin/config-reload/reload-text.js';
+import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
+import { messageOf } from '../../common/errors.js';
+import type { Bootstrap } from '../../config/generated/api.js';
+import type { LoadResult } from '../../config/load/load.js';
+import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
+import { formatProblem, formatProblems } from '../../config/text/problem.js';
+import { getLogger } from '../../log/logger.js';
+import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import { type Comparison, type Configuration, compareConfigurations, type ReloadPlan } from './comparison.js';
+import { namesStillInUse } from './names-in-use.js';
+
+/** What runs, and since when. */
+export interface RunningConfiguration extends Configuration {
+  readonly loadedAt: Date;
+}
+
+export interface ReloadHost {
+  /** Loads what the command line names, as at the start. */
+  load(): Promise<LoadResult>;
+  /** Why nothing can be applied now; undefined: it can. */
+  obstacle(): string | undefined;
+  /** All or nothing: rejects with everything as it was. */
+  apply(plan: ReloadPlan): Promise<void>;
+  /** Scope `config_reload.`, made when it is asked for first. */
+  stats(): Scope;
+}
+
+const logger = getLogger('config');
+
+export class ConfigurationReload {
+  readonly #host: ReloadHost;
+  #running: RunningConfiguration;
+  #current: Promise<ReloadView> | undefined;
+
+  constructor(host: ReloadHost, running: RunningConfiguration) {
+    this.#host = host;
+    this.#running = running;
+  }
+
+  get running(): RunningConfiguration {
+    return this.#running;
+  }
+
+  /** Resolves with what came of it; 'busy', and nothing done, while there is another one. */
+  run(request: ReloadRequest): Promise<ReloadView> {
+    if (this.#current !== undefined) return Promise.resolve({ outcome: 'busy' });
+    return this.#begin(request);
+  }
+
+  /** The same after those that are under way; `begun` is called before anything is read. */
+  async runNext(request: ReloadRequest, begun: () => void): Promise<ReloadView> {
+    while (this.#current !== undefined) await this.#current.catch(() => {});
+    begun();
+    return this.#begin(request);
+  }
+
+  #begin(request: ReloadRequest): Promise<ReloadView> {
+    this.#current = this.#reload(request).finally(() => {
+      this.#current = undefined;
+    });
+    return this.#current;
+  }
+
+  async #reload(request: ReloadRequest): Promise<ReloadView> {
+    const stats = this.#host.stats();
+    const { at } = ConfigReloadStats;
+    if (!request.applies) {
+      stats.increment(at.dry_run);
+      return this.#dryRun(await this.#load());
+    }
+    stats.increment(at.update_attempt);
+    const view = await this.#apply(request, await this.#load());
+    switch (view.outcome) {
+      case 'applied':
+        stats.increment(at.update_success);
+        stats.set(at.update_time, this.#running.loadedAt.getTime());
+        break;
+      case 'failed':
+        stats.increment(at.update_failure);
+        break;
+      default:
+        stats.increment(at.update_rejected);
+    }
+    tell(view);
+    return view;
+  }
+
+  /** A thread that fails leaves no configuration: the same as a wrong one. */
+  #load(): Promise<LoadResult> {
+    return this.#host.load().catch((error: unknown) => ({
+      ok: false,
+      warnings: [],
+      errors: [{ source: '', line: 0, column: 0, path: '', message: messageOf(error), excerpt: '', caret: 0 }],
+    }));
+  }
+
+  #dryRun(loaded: LoadResult): ReloadView {
+    const { warnings } = loaded;
+    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
+    return { outcome: 'possible', difference: this.#compare(loaded).difference, warnings };
+  }
+
+  async #apply({ isPartial }: ReloadRequest, loaded: LoadResult): Promise<ReloadView> {
+    const { warnings } = loaded;
+    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
+    const { difference, plan, result } = this.#compare(loaded);
+    if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
+    const why = this.#host.obstacle() ?? namesStillInUse(plan.removedClusters, result.bootstrap);
+    if (why !== undefined) return { outcome: 'failed', why, difference, warnings };
+    try {
+      await this.#host.apply(plan);
+    } catch (error) {
+      return { outcome: 'failed', why: messageOf(error), difference, warnings };
+    }
+    this.#running = { ...result, loadedAt: new Date() };
+    return { outcome: 'applied', difference, warnings };
+  }
+
+  #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Comparison {
+    return compareConfigurations(this.#running, configuration(bootstrap, sensitive));
+  }
+}
+
+export function configuration(bootstrap: Bootstrap, sensitive: readonly SensitiveValue[]): Configuration {
+  return { bootstrap, shown: redact(bootstrap, sensitive) };
+}
+
+/** In the log, for whoever did not ask for it himself. */
+function tell(view: ReloadView): void {
+  if (view.outcome === 'busy') return;
+  for (const warning of view.warnings) logger.warning(formatProblem(warning));
+  switch (view.outcome) {
+    case 'invalid':
+      logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
+      break;
+    case 'failed':
+      logger.error(`configuration not reloaded, everything is as it was: ${view.why}`);
+      break;
+    case 'needs-restart': {
+      const fields = view.difference.restart.map(({ path }) => path).join(', ');
+      logger.error(`configuration not reloaded, a part of it needs a restart: ${fields}`);
+      break;
+    }
+    case 'applied':
+      logger.info(`configuration reloaded: ${summary(view.difference)}`);
+  }
+}

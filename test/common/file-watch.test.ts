@@ -1,0 +1,92 @@
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { FileWatch, fileIdentity } from '../../src/common/file-watch.js';
+import { tempDir, waitFor } from '../e2e/harness/index.js';
+
+/** Watches a file, and counts. */
+function watched(t: Test, path: string, identity = fileIdentity(path)) {
+  const seen = { changes: 0, failures: [] as string[] };
+  const watch = new FileWatch(path, identity, {
+    changed: () => void seen.changes++,
+    failed: (message) => void seen.failures.push(message),
+  });
+  t.teardown(() => watch.close());
+  // The watch alone does not keep the process running.
+  const keepAlive = setInterval(() => {}, 1000);
+  t.teardown(() => clearInterval(keepAlive));
+  return seen;
+}
+
+t.test('a file that is written to, and one that is moved into its place', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path);
+  appendFileSync(path, ' two');
+  await waitFor(() => seen.changes === 1);
+  writeFileSync(join(directory, 'new'), 'three');
+  renameSync(join(directory, 'new'), path);
+  await waitFor(() => seen.changes === 2);
+  appendFileSync(path, ' four');
+  await waitFor(() => seen.changes === 3, { what: 'a change of the file that was moved there' });
+});
+
+t.test('writing in pieces is one change, and another file in the directory none', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path);
+  for (let piece = 0; piece < 50; piece++) appendFileSync(path, 'piece\n');
+  writeFileSync(join(directory, 'other'), 'x');
+  await waitFor(() => seen.changes > 0);
+  writeFileSync(join(directory, 'other'), 'y');
+  writeFileSync(`${path}.swp`, 'y');
+  writeFileSync(path, 'the end');
+  await waitFor(() => seen.changes > 1);
+  t.equal(seen.changes, 2);
+});
+
+t.test('a directory behind a link that is swapped, as ConfigMaps of Kubernetes are', async (t) => {
+  const directory = tempDir(t);
+  for (const version of ['v1', 'v2', 'v3']) {
+    mkdirSync(join(directory, version));
+    writeFileSync(join(directory, version, 'config.yaml'), version);
+  }
+  symlinkSync('v1', join(directory, '..data'));
+  symlinkSync('..data/config.yaml', join(directory, 'config.yaml'));
+  const seen = watched(t, join(directory, 'config.yaml'));
+  const swap = (version: string) => {
+    symlinkSync(version, join(directory, '..tmp'));
+    renameSync(join(directory, '..tmp'), join(directory, '..data'));
+  };
+  swap('v2');
+  await waitFor(() => seen.changes === 1);
+  rmSync(join(directory, 'v1'), { recursive: true });
+  swap('v3');
+  await waitFor(() => seen.changes === 2);
+  appendFileSync(join(directory, 'v3', 'config.yaml'), ' more');
+  await waitFor(() => seen.changes === 3, { what: 'a change behind the new link' });
+  t.strictSame(seen.failures, []);
+});
+
+t.test('a file that goes is told when it is back, and a change from before the watch too', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const before = fileIdentity(path);
+  writeFileSync(path, 'one and more');
+  const seen = watched(t, path, before);
+  await waitFor(() => seen.changes === 1);
+  rmSync(path);
+  writeFileSync(join(directory, 'other'), 'two');
+  renameSync(join(directory, 'other'), path);
+  await waitFor(() => seen.changes === 2);
+  t.strictSame(seen.failures, []);
+});
+
+t.test('a directory that cannot be watched is told', async (t) => {
+  const seen = watched(t, '/proc/self/nothing/here', '');
+  t.strictSame(seen.changes, 0);
+  t.match(seen.failures, [/cannot be watched/]);
+});
