@@ -335,6 +335,8 @@ function buildWorker(): PlayedTransport {
     scope: clusterScope,
     hostScope,
     hosts: directory.data,
+    overprovisioning: 140,
+    membershipVersion: 1,
   });
   new WorkerListeners(context, 0, 1, words.allocateListener()).apply({
     id: 1,

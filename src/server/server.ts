@@ -192,15 +192,24 @@ export class Server {
         timers: this.#timers,
         random: new Random(),
         runtime: this.runtime.runtime,
-        retireHost: (block, scope) => this.#snapshots.retireHost(block, scope),
+        now: monotonicMs,
+        managerStats: clusterManagerStats,
+        inflated: this.#inflated,
+        sources: () => this.#sources,
       },
-      clusterManagerStats,
       {
         changed: (cluster) => {
           this.#calls.clusterChanged(cluster);
           this.#hostWatch.clusterChanged(cluster);
         },
-        publish: (clusters) => this.#publish({ clusters }),
+        removed: (name) => {
+          this.#calls.clusterRemoved(name);
+          this.#hostWatch.clusterRemoved(name);
+        },
+        publish: ({ clusters, removedClusters, retired }) => {
+          for (const what of retired) this.#snapshots.retire(what);
+          this.#publish({ clusters, removedClusters });
+        },
       },
     );
     this.#listeners = new ListenerSet(
@@ -488,17 +497,14 @@ export class Server {
   #startSteps(): StartSteps {
     const { clusters = [], listeners = [] } = this.#options.bootstrap.static_resources ?? {};
     return {
-      startPrimaryClusters: (init) => this.#clusters.load(clusters, init),
+      startPrimaryClusters: (init) => this.#clusters.loadPrimary(clusters, init),
       startRuntimeLayers: (init) => {
         const { layers = [] } = this.#options.bootstrap.layered_runtime ?? {};
         this.#rtds.start(layers, this.runtime, this.#sources, init);
       },
-      startSecondaryClusters: () => {},
+      startSecondaryClusters: (init) => this.#clusters.loadSecondary(clusters, init),
       startClusterDiscovery: undefined,
-      clustersInitialized: () => {
-        this.#clusters.initialized();
-        this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.byName.size);
-      },
+      clustersInitialized: () => this.#clusters.initialized(),
       startListeners: (init) => {
         this.#listeners.open(listeners);
         for (const listener of listeners) this.#filterParts.create(listener, init);
@@ -627,7 +633,7 @@ export class Server {
   /** Memory that nobody uses any more is given back, and memory that was added reaches the workers. */
   #tidyStats(): void {
     this.#snapshots.reclaim();
-    if (this.#snapshots.hasNewChunks && !this.#isEnding) this.#publish({});
+    if ((this.#snapshots.hasNewChunks || this.#snapshots.needsVersion) && !this.#isEnding) this.#publish({});
   }
 
   get #isEnding(): boolean {

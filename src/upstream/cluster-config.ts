@@ -8,6 +8,7 @@ import type {
   Cluster,
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
+  ConfigSource,
   Http1ProtocolOptions,
   HttpProtocolOptions,
   LbEndpoint,
@@ -44,7 +45,9 @@ export interface ClusterSpec {
   /** Whether the gauges remaining_… of the default and of the high priority are kept. */
   readonly trackRemaining: readonly [boolean, boolean];
   readonly loadBalancer: LoadBalancerSpec;
-  readonly health: HealthPolicy;
+  readonly health: Omit<HealthPolicy, 'overprovisioning'>;
+  /** All connections are drained when hosts come or go, not only those to hosts that go. */
+  readonly closesOnHostChange: boolean;
 }
 
 export interface EndpointSpec {
@@ -71,9 +74,15 @@ export interface DnsSettings {
 }
 
 export interface ClusterDiscovery {
-  readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS';
+  readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS' | 'EDS';
   readonly endpoints: readonly EndpointSpec[];
   readonly dns: DnsSettings;
+  /** With type EDS: where to ask for which assignment. */
+  readonly eds: { readonly source: ConfigSource; readonly serviceName: string } | undefined;
+  /** It is not used, nor waited for, before its names have been resolved. */
+  readonly waitsForHosts: boolean;
+  /** How long changes that make no host come or go wait for others of their kind; 0: not at all. */
+  readonly mergeWindowMs: number;
 }
 
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -101,6 +110,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     ],
     loadBalancer: loadBalancerSpec(cluster),
     health: healthPolicy(cluster),
+    closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
   };
 }
 
@@ -110,8 +120,10 @@ export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
   const failure = cluster.dns_failure_refresh_rate;
   const baseMs = milliseconds(failure?.base_interval, refreshMs);
   const type = cluster.type ?? 'STATIC';
-  if (type === 'EDS' || type === 'ORIGINAL_DST')
-    throw new TypeError(`cluster ${cluster.name}: type ${type} has no endpoints of its own`);
+  if (type === 'ORIGINAL_DST') throw new TypeError(`cluster ${cluster.name}: type ${type} is not implemented`);
+  const { eds_config: source, service_name: serviceName } = cluster.eds_cluster_config ?? {};
+  if (type === 'EDS' && source === undefined)
+    throw new TypeError(`cluster ${cluster.name}: a cluster of type EDS needs an eds_cluster_config.eds_config`);
   return {
     type,
     endpoints: endpointSpecs(cluster.load_assignment),
@@ -121,7 +133,15 @@ export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
       respectTtl: cluster.respect_dns_ttl ?? false,
       failureRefresh: failure && { baseMs, maxMs: milliseconds(failure.max_interval, 10 * baseMs) },
     },
+    eds: type === 'EDS' ? { source: source!, serviceName: serviceName || (cluster.name ?? '') } : undefined,
+    waitsForHosts: cluster.wait_for_warm_on_init ?? true,
+    mergeWindowMs: milliseconds(cluster.common_lb_config?.update_merge_window, 1000),
   };
+}
+
+/** Of a load assignment, in percent. */
+export function overprovisioningFactor(assignment: ClusterLoadAssignment | undefined): number {
+  return assignment?.policy?.overprovisioning_factor ?? DEFAULT_HEALTH_POLICY.overprovisioning;
 }
 
 /** Endpoints of a load assignment in its order. */
@@ -188,14 +208,11 @@ function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
   }
 }
 
-function healthPolicy(cluster: Cluster): HealthPolicy {
+function healthPolicy(cluster: Cluster): ClusterSpec['health'] {
   const panic = cluster.common_lb_config?.healthy_panic_threshold;
   return {
-    ...DEFAULT_HEALTH_POLICY,
     panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Number(panic.value ?? 0),
     failTrafficOnPanic: cluster.common_lb_config?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
-    overprovisioning:
-      cluster.load_assignment?.policy?.overprovisioning_factor ?? DEFAULT_HEALTH_POLICY.overprovisioning,
   };
 }
 

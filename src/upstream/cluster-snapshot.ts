@@ -15,4 +15,8 @@ export interface ClusterSnapshot {
   /** Any host's scope: all have the same layout, and the host set says where each one's block lies. */
   readonly hostScope: ScopeRef;
   readonly hosts: HostSetData;
+  /** overprovisioning_factor of the load assignment, in percent. */
+  readonly overprovisioning: number;
+  /** Differs when hosts have come or gone. */
+  readonly membershipVersion: number;
 }

@@ -31,6 +31,8 @@ export class Cluster implements ConnectingCluster {
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly countsActiveRequests: boolean;
   readonly #pools = new Map<Host, (HttpPool | undefined)[]>();
+  /** Another version is in use, or none. */
+  #isReplaced = false;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<Host>;
   #balancer: ClusterLoadBalancer;
@@ -100,25 +102,39 @@ export class Cluster implements ConnectingCluster {
       pools = [undefined, undefined];
       this.#pools.set(host, pools);
     }
-    return (pools[priority] ??= new HttpPool(this, host, priority));
+    return (pools[priority] ??= this.#newPool(host, priority));
   }
 
   /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */
   updateHosts(snapshot: ClusterSnapshot): void {
     const previous = this.#hosts;
+    const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot), previous);
     this.#balancer = this.#makeBalancer(snapshot);
-    for (const host of this.#hosts.removedFrom(previous)) this.#drain(host);
+    if (this.spec.closesOnHostChange && hasOtherMembers) this.#drainAll();
+    else for (const host of this.#hosts.removedFrom(previous)) this.#drain(host);
   }
 
-  /** The cluster is gone: idle connections end now, busy ones with their request. */
+  /** Another version is in use, or none: idle connections end now, busy ones with their request. */
   drain(): void {
-    for (const host of [...this.#pools.keys()]) this.#drain(host);
+    this.#isReplaced = true;
+    this.#drainAll();
   }
 
   get snapshot(): ClusterSnapshot {
     return this.#snapshot;
+  }
+
+  #newPool(host: Host, priority: Priority): HttpPool {
+    const pool = new HttpPool(this, host, priority);
+    // For another try of a request that was begun before.
+    pool.isDraining = this.#isReplaced;
+    return pool;
+  }
+
+  #drainAll(): void {
+    for (const host of [...this.#pools.keys()]) this.#drain(host);
   }
 
   #drain(host: Host): void {
@@ -127,9 +143,10 @@ export class Cluster implements ConnectingCluster {
     for (const pool of pools ?? []) pool?.drain();
   }
 
-  #makeBalancer({ block, hosts }: ClusterSnapshot): ClusterLoadBalancer {
+  #makeBalancer({ block, hosts, overprovisioning }: ClusterSnapshot): ClusterLoadBalancer {
     const { words } = this.thread.words;
-    const { health, loadBalancer } = this.spec;
+    const { loadBalancer } = this.spec;
+    const health = { ...this.spec.health, overprovisioning };
     const { random, runtime } = this.thread;
     return new ClusterLoadBalancer(hosts, loadBalancer, health, words, block, random, runtime);
   }

@@ -26,6 +26,12 @@ export interface KnownHost extends HostResources {
   readonly address: string;
 }
 
+export interface HostChanges {
+  readonly added: number;
+  readonly removed: number;
+  readonly hasChanged: boolean;
+}
+
 export class HostDirectory {
   readonly #source: HostResourceSource;
   #hosts = new Map<string, KnownHost>();
@@ -51,36 +57,52 @@ export class HostDirectory {
 
   /**
    * Takes a new list. Hosts are told apart by `key` or address, an address that comes twice counts once, and a host that
-   * was there keeps its words and stats. Returns how many came and went.
+   * was there keeps its words and stats. Returns how many came and went, and whether anything is different at all.
    */
-  update(endpoints: readonly ResolvedEndpoint[]): { added: number; removed: number } {
+  update(endpoints: readonly ResolvedEndpoint[]): HostChanges {
     const before = this.#hosts;
     const after = new Map<string, KnownHost>();
     let added = 0;
+    let isSame = true;
     for (const endpoint of endpoints) {
       const address = addressText(endpoint.address);
       const key = endpoint.key ?? address;
       if (after.has(key)) continue;
       const known = before.get(key);
+      if (known !== undefined && known.address === address && isSameEndpoint(known.endpoint, endpoint)) {
+        after.set(key, known);
+        continue;
+      }
+      isSame = false;
       if (known === undefined) added++;
       const { block, statsChunk, statsBase } = known ?? this.#source.allocate(address);
       after.set(key, { endpoint, address, block, statsChunk, statsBase });
     }
-    let removed = 0;
-    for (const [key, host] of before) {
-      if (after.has(key)) continue;
-      removed++;
-      this.#source.retire(host);
-    }
+    const removed = before.size - (after.size - added);
+    if (isSame && removed === 0) return { added, removed, hasChanged: false };
+    if (removed > 0) for (const [key, host] of before) if (!after.has(key)) this.#source.retire(host);
     this.#hosts = after;
     this.#data = layOut([...after.values()]);
-    return { added, removed };
+    return { added, removed, hasChanged: true };
   }
 
   /** Gives everything back: the cluster is gone. */
   retireAll(): void {
     this.update([]);
   }
+}
+
+/** But for the address, and in whatever order they are listed. */
+function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
+  return (
+    a.weight === b.weight &&
+    a.healthFlags === b.healthFlags &&
+    a.priority === b.priority &&
+    a.hostname === b.hostname &&
+    a.locality.region === b.locality.region &&
+    a.locality.zone === b.locality.zone &&
+    a.locality.subZone === b.locality.subZone
+  );
 }
 
 function layOut(hosts: readonly KnownHost[]): HostSetData {

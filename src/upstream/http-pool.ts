@@ -141,7 +141,6 @@ export class HttpPool implements ConnectionPool {
   /** Opens a connection unless the circuit breaker is open. A host without any connection always gets one. */
   #connectIfAllowed(): boolean {
     const { limits, stats } = this.cluster;
-    if (this.isDraining && this.#pending === 0) return false;
     if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       if (this.#connections > 0) return false;

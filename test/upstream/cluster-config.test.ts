@@ -20,7 +20,7 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
     ],
     trackRemaining: [false, false],
     loadBalancer: { policy: 'round_robin' },
-    health: { panicThreshold: 50, failTrafficOnPanic: false, overprovisioning: 140 },
+    health: { panicThreshold: 50, failTrafficOnPanic: false },
   });
   t.match(clusterDiscovery({ name: 'c' }), {
     type: 'STATIC',
@@ -93,7 +93,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
     ],
     trackRemaining: [false, true],
     loadBalancer: { policy: 'least_request', choiceCount: 5, activeRequestBias: { runtimeKey: 'x', value: 0 } },
-    health: { panicThreshold: 0, overprovisioning: 200 },
+    health: { panicThreshold: 0 },
   });
   t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);
   t.same(structuredClone(spec), spec, 'it can be posted to workers');

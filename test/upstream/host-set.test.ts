@@ -38,11 +38,16 @@ const poolOf = (set: HostSet<Pool>, index: number) => new Pool(set.data.blocks[i
 
 t.test('a host that stays keeps its words and stats, whatever comes, goes or moves around it', async (t) => {
   const { hosts, retired } = directory();
-  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('::1')]), { added: 3, removed: 0 });
+  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('::1')]), {
+    added: 3,
+    removed: 0,
+    hasChanged: true,
+  });
   const [first, second, third] = hosts.data.blocks;
   t.same(hosts.update([endpoint('::1', { weight: 7 }), endpoint('10.0.0.9'), endpoint('10.0.0.1')]), {
     added: 1,
     removed: 1,
+    hasChanged: true,
   });
   t.same([hosts.data.blocks[0], hosts.data.blocks[2]], [third, first]);
   t.same(retired, [second]);
@@ -58,7 +63,11 @@ t.test('a host that stays keeps its words and stats, whatever comes, goes or mov
 
 t.test('an address that is listed twice is one host', async (t) => {
   const { hosts } = directory();
-  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), { added: 1, removed: 0 });
+  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), {
+    added: 1,
+    removed: 0,
+    hasChanged: true,
+  });
   t.equal(hosts.data.blocks.length, 1);
 });
 
@@ -82,7 +91,11 @@ t.test('a logical host stays the same host when its name resolves anew', async (
   hosts.update([endpoint('10.0.0.1', { key: 'name:80', hostname: 'name' })]);
   const before = new HostSet<Pool>(hosts.data, poolOf);
   const pool = before.host(0);
-  t.same(hosts.update([endpoint('10.9.9.9', { key: 'name:80', hostname: 'name' })]), { added: 0, removed: 0 });
+  t.same(hosts.update([endpoint('10.9.9.9', { key: 'name:80', hostname: 'name' })]), {
+    added: 0,
+    removed: 0,
+    hasChanged: true,
+  });
   const after = new HostSet<Pool>(hosts.data, poolOf, before);
   t.equal(after.host(0), pool);
   t.same([...pool.sockaddr.subarray(4, 8)], [10, 9, 9, 9]);
@@ -95,6 +108,6 @@ t.test('10,000 hosts, half of them new, keep what they had', async (t) => {
     Array.from({ length: 10_000 }, (_, i) => endpoint(`10.1.${(from + i) >> 8}.${(from + i) & 255}`));
   hosts.update(list(0));
   const before: HostSetData = structuredClone(hosts.data);
-  t.same(hosts.update(list(5000)), { added: 5000, removed: 5000 });
+  t.same(hosts.update(list(5000)), { added: 5000, removed: 5000, hasChanged: true });
   t.same(hosts.data.blocks.subarray(0, 5000), before.blocks.subarray(5000));
 });

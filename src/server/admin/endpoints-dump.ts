@@ -10,12 +10,12 @@ export function endpointsDump({ clusters }: Server): Dump {
   const static_endpoint_configs = mapped(
     () => clusters.values(),
     (cluster) => {
-      const { name, health } = cluster.spec;
+      const { name } = cluster.spec;
       const hosts = Array.from(cluster.hosts, (host) => ({ host, healthFlags: cluster.healthFlags(host) }));
       const assignment = {
         cluster_name: name,
         ...(hosts.length > 0 && { endpoints: localities(hosts) }),
-        policy: { overprovisioning_factor: health.overprovisioning },
+        policy: { overprovisioning_factor: cluster.overprovisioning },
       };
       return { name, message: { endpoint_config: any('envoy.config.endpoint.v3.ClusterLoadAssignment', assignment) } };
     },

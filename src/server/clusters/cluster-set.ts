@@ -1,79 +1,206 @@
-// The clusters as the primary keeps them: loaded, resolved, and published to the workers when their hosts change.
+// The clusters as the primary keeps them: added, changed and removed while traffic flows. A changed cluster gets ready while
+// the version before it serves, and takes its place on all workers at once.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
-import { ClusterManagerStats } from '../../stats/layouts/cluster.js';
+import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { Resource } from '../../xds/resource.js';
+import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
-import { PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
+import type { Retired } from '../workers/snapshots.js';
+import { ResourcePool } from './cluster-resources.js';
+import { EndpointSubscription } from './endpoint-subscription.js';
+import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
 
 const logger = getLogger('main');
+const upstream = getLogger('upstream');
+
+export interface ClusterSetHost
+  extends Omit<PrimaryClusterHost, 'endpoints' | 'endpointsUnused' | 'changed' | 'initialized'> {
+  /** Where assignments of endpoints come from; asked for when there is the first cluster of type EDS. */
+  readonly sources: () => ConfigSources;
+  /** Of thread_local_cluster_manager.main_thread. */
+  readonly inflated: Scope;
+}
 
 export interface ClusterSetEvents {
-  /** A cluster has its hosts for the first time, or other ones. */
+  /** A cluster has its hosts for the first time, or other ones, or another version of it is in use. */
   changed(cluster: PrimaryCluster): void;
-  /** Changes of one turn, together. */
-  publish(clusters: ClusterSnapshot[]): void;
+  removed(name: string): void;
+  /** Changes of one turn, together. No later snapshot has what is `retired`. */
+  publish(changes: PublishedClusters): void;
+}
+
+export interface PublishedClusters {
+  readonly clusters: ClusterSnapshot[];
+  readonly removedClusters: string[];
+  readonly retired: readonly Retired[];
+}
+
+/** What is to become of static clusters. */
+export interface ClusterChange {
+  /** Added, or changed: by name. Those that are as they were stay untouched. */
+  readonly set: readonly Cluster[];
+  readonly removed: readonly string[];
+}
+
+export interface AppliedClusters {
+  readonly added: readonly string[];
+  readonly modified: readonly string[];
+  readonly removed: readonly string[];
 }
 
 /** Clusters whose gauges one step updates: less than a millisecond's work. */
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
-  readonly #host: Omit<PrimaryClusterHost, 'changed' | 'initialized'>;
+  readonly #host: PrimaryClusterHost;
+  readonly #sources: () => ConfigSources;
   readonly #stats: Scope;
+  readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
-  readonly #clusters = new Map<string, PrimaryCluster>();
-  #changed = new Set<PrimaryCluster>();
+  readonly #resources: ResourcePool;
+  /** In use. */
+  readonly #active = new Map<string, PrimaryCluster>();
+  /** New versions that get ready. */
+  readonly #warming = new Map<string, PrimaryCluster>();
+  readonly #subscriptions = new Map<string, EndpointSubscription>();
+  readonly #targets = new Map<PrimaryCluster, InitTarget>();
+  #init: InitManager | undefined;
+  /** Until it is over, clusters are in use from the beginning: nobody serves yet. */
+  #isStarting = true;
+  #specVersion = 0;
+  #changed = new Set<string>();
+  #retired: Retired[] = [];
+  #isPublishing = false;
   #isStopped = false;
 
-  /** `stats` is the scope cluster_manager. */
-  constructor(host: Omit<PrimaryClusterHost, 'changed' | 'initialized'>, stats: Scope, events: ClusterSetEvents) {
-    this.#host = host;
-    this.#stats = stats;
+  constructor(host: ClusterSetHost, events: ClusterSetEvents) {
+    const owner = { store: host.store, words: host.words, retire: (what: Retired) => this.#retire(what) };
+    this.#stats = host.managerStats;
+    this.#inflated = host.inflated;
+    this.#sources = host.sources;
     this.#events = events;
-  }
-
-  get byName(): ReadonlyMap<string, PrimaryCluster> {
-    return this.#clusters;
-  }
-
-  /** The clusters of the bootstrap begin to look for their hosts; `init` waits until each has, or cannot have them now. */
-  load(configs: readonly Cluster[], init: InitManager): void {
-    logger.info(`loading ${configs.length} cluster(s)`);
-    const targets = new Map<PrimaryCluster, InitTarget>();
-    const host: PrimaryClusterHost = {
-      ...this.#host,
-      changed: (cluster) => this.#noteChange(cluster),
-      initialized: (cluster) => {
-        this.#events.changed(cluster);
-        targets.get(cluster)?.ready();
-        targets.delete(cluster);
+    this.#resources = new ResourcePool(owner);
+    this.#host = {
+      ...host,
+      endpoints: (cluster, source, serviceName) => {
+        const key = JSON.stringify([cluster.statPrefix, serviceName, source]);
+        let subscription = this.#subscriptions.get(key);
+        if (subscription === undefined) {
+          const { stats, statPrefix } = cluster;
+          const around = { sources: this.#sources(), timers: host.timers, stats, statPrefix };
+          subscription = new EndpointSubscription(source, serviceName, around);
+          this.#subscriptions.set(key, subscription);
+        }
+        return subscription;
       },
+      endpointsUnused: (subscription) => {
+        for (const [key, known] of this.#subscriptions) if (known === subscription) this.#subscriptions.delete(key);
+      },
+      changed: (cluster) => this.#noteChange(cluster),
+      initialized: (cluster) => this.#initialized(cluster),
     };
-    for (const config of configs) {
-      const cluster = new PrimaryCluster(config, host);
-      this.#clusters.set(cluster.spec.name, cluster);
-      targets.set(cluster, init.add(`cluster ${cluster.spec.name}`));
-      this.#stats.increment(ClusterManagerStats.at.cluster_added);
-    }
-    for (const cluster of this.#clusters.values()) cluster.start();
   }
 
-  /** All that the server waits for before it takes traffic are there. */
+  /** Those in use. */
+  get byName(): ReadonlyMap<string, PrimaryCluster> {
+    return this.#active;
+  }
+
+  /** Versions that get ready. */
+  get warming(): ReadonlyMap<string, PrimaryCluster> {
+    return this.#warming;
+  }
+
+  /** The clusters of the bootstrap that find their hosts by themselves; `init` waits until each has, or cannot now. */
+  loadPrimary(configs: readonly Cluster[], init: InitManager): void {
+    logger.info(`loading ${configs.length} cluster(s)`);
+    this.#load(
+      configs.filter((config) => !isSecondary(config)),
+      init,
+    );
+  }
+
+  /** The others, which need a management server. */
+  loadSecondary(configs: readonly Cluster[], init: InitManager): void {
+    this.#load(configs.filter(isSecondary), init);
+  }
+
+  /** As long as the server starts, clusters that are added from now on are waited for by `init`. */
+  waitIn(init: InitManager): void {
+    this.#init = init;
+  }
+
+  /** All clusters of the start are there: from now on a changed one warms while its former version serves. */
   initialized(): void {
-    this.#stats.set(ClusterManagerStats.at.active_clusters, this.#clusters.size);
-    this.#stats.set(ClusterManagerStats.at.warming_clusters, 0);
+    this.#init = undefined;
+    this.#isStarting = false;
+    this.#countClusters();
+  }
+
+  /**
+   * Changes static clusters, all of them or none: throws before anything has changed when one of them cannot be made.
+   * Whether they are right is to have been checked. A dynamic cluster of the same name becomes a static one; those that are
+   * not static are not removed.
+   */
+  apply({ set, removed }: ClusterChange): AppliedClusters {
+    const origin = { isAddedViaApi: false, version: '', updatedAt: new Date(), sensitive: [] };
+    const made: PrimaryCluster[] = [];
+    try {
+      for (const config of set) if (!this.#isKnown(config, false)) made.push(this.#make(config, origin));
+    } catch (error) {
+      for (const cluster of made) cluster.stop();
+      throw error;
+    }
+    const applied = { added: [] as string[], modified: [] as string[], removed: [] as string[] };
+    for (const name of removed) {
+      if (this.#newest(name)?.origin.isAddedViaApi !== false) continue;
+      this.#remove(name);
+      applied.removed.push(name);
+    }
+    for (const cluster of made) {
+      const { name } = cluster.spec;
+      (this.#newest(name) === undefined ? applied.added : applied.modified).push(name);
+      this.#add(cluster);
+    }
+    return applied;
+  }
+
+  /**
+   * Adds a cluster from a management server, or another version of it. Returns false when there is nothing to do: it is as it
+   * was, or there is a static cluster of that name, which stays. Throws when it cannot be made; nothing has changed then.
+   */
+  setDynamic({ message, version, sensitive }: Resource<Cluster>): boolean {
+    const name = message.name ?? '';
+    if (this.#newest(name)?.origin.isAddedViaApi === false || this.#isKnown(message, true)) return false;
+    this.#add(this.#make(message, { isAddedViaApi: true, version, updatedAt: new Date(), sensitive }));
+    return true;
+  }
+
+  /** Returns false when there is no dynamic cluster of that name. */
+  removeDynamic(name: string): boolean {
+    if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
+    this.#remove(name);
+    return true;
+  }
+
+  /** Names of clusters that came from a management server, in use or warming. */
+  *dynamicNames(): Generator<string, void> {
+    for (const [name, { origin }] of this.#active) if (origin.isAddedViaApi) yield name;
+    for (const [name, { origin }] of this.#warming) if (origin.isAddedViaApi && !this.#active.has(name)) yield name;
   }
 
   snapshots(): ClusterSnapshot[] {
-    return snapshotsOf(this.#clusters.values());
+    return [...this.#active.values()].filter((cluster) => cluster.servesTraffic).map((cluster) => cluster.snapshot());
   }
 
   /** Why requests cannot go to the cluster of that name; undefined: they can. */
   problemOfRoutesTo(name: string): string | undefined {
-    const cluster = this.#clusters.get(name);
+    const cluster = this.#active.get(name);
     if (cluster === undefined) return `unknown cluster '${name}'`;
     return cluster.servesTraffic
       ? undefined
@@ -83,7 +210,7 @@ export class ClusterSet {
   /** A part of them at a time: the primary may answer others between the steps. */
   *updateGauges(): Generator<void, void> {
     let updated = 0;
-    for (const cluster of this.#clusters.values()) {
+    for (const cluster of this.#active.values()) {
       cluster.updateGauges();
       if (++updated % UPDATES_PER_STEP === 0) yield;
     }
@@ -92,23 +219,152 @@ export class ClusterSet {
   /** Nothing changes any more. */
   stop(): void {
     this.#isStopped = true;
-    for (const cluster of this.#clusters.values()) cluster.stop();
+    for (const cluster of this.#warming.values()) cluster.stop();
+    for (const cluster of this.#active.values()) cluster.stop();
+  }
+
+  /** The latest version, whether it is in use or not. */
+  #newest(name: string): PrimaryCluster | undefined {
+    return this.#warming.get(name) ?? this.#active.get(name);
+  }
+
+  /** Whether the latest version has this configuration. */
+  #isKnown(config: Cluster, isAddedViaApi: boolean): boolean {
+    const newest = this.#newest(config.name ?? '');
+    if (newest === undefined || newest.origin.isAddedViaApi !== isAddedViaApi) return false;
+    return newest.config === config || isDeepStrictEqual(newest.config, config);
+  }
+
+  #make(config: Cluster, origin: ClusterOrigin): PrimaryCluster {
+    const name = config.name ?? '';
+    const resources = this.#resources.acquire(name, config.alt_stat_name || name);
+    try {
+      return new PrimaryCluster(config, origin, ++this.#specVersion, resources, this.#host);
+    } catch (error) {
+      resources.release();
+      throw error;
+    }
+  }
+
+  #add(cluster: PrimaryCluster): void {
+    const { name } = cluster.spec;
+    const { at } = ClusterManagerStats;
+    const isNew = this.#newest(name) === undefined;
+    this.#stats.increment(isNew ? at.cluster_added : at.cluster_modified);
+    this.#discardWarming(name);
+    if (this.#isStarting) {
+      upstream.debug(`add/update cluster ${name} during init`);
+      if (this.#init !== undefined) this.#targets.set(cluster, this.#init.add(`cluster ${name}`));
+      this.#activate(cluster);
+    } else {
+      upstream.debug(`add/update cluster ${name} starting warming`);
+      this.#warming.set(name, cluster);
+    }
+    this.#countClusters();
+    cluster.start();
+  }
+
+  #remove(name: string): void {
+    upstream.debug(`removing cluster ${name}`);
+    this.#stats.increment(ClusterManagerStats.at.cluster_removed);
+    this.#discardWarming(name);
+    const active = this.#active.get(name);
+    if (active !== undefined) {
+      this.#active.delete(name);
+      this.#discard(active);
+      this.#events.removed(name);
+      this.#publishSoon(name);
+    }
+    this.#countClusters();
+  }
+
+  #discardWarming(name: string): void {
+    const cluster = this.#warming.get(name);
+    if (cluster === undefined) return;
+    this.#warming.delete(name);
+    this.#discard(cluster);
+  }
+
+  #discard(cluster: PrimaryCluster): void {
+    cluster.stop();
+    this.#ready(cluster);
+  }
+
+  /** It takes the place of the version before it, which keeps what it has begun. */
+  #activate(cluster: PrimaryCluster): void {
+    const { name } = cluster.spec;
+    const former = this.#active.get(name);
+    this.#active.set(name, cluster);
+    cluster.activate();
+    if (former !== undefined) this.#discard(former);
+    this.#publishSoon(name);
+  }
+
+  #initialized(cluster: PrimaryCluster): void {
+    const { name } = cluster.spec;
+    if (this.#warming.get(name) === cluster) {
+      upstream.debug(`warming cluster ${name} complete`);
+      this.#warming.delete(name);
+      this.#activate(cluster);
+      this.#countClusters();
+    }
+    this.#noteChange(cluster);
+    this.#ready(cluster);
+  }
+
+  #ready(cluster: PrimaryCluster): void {
+    this.#targets.get(cluster)?.ready();
+    this.#targets.delete(cluster);
+  }
+
+  #load(configs: readonly Cluster[], init: InitManager): void {
+    this.waitIn(init);
+    this.apply({ set: configs, removed: [] });
+  }
+
+  #countClusters(): void {
+    const { at } = ClusterManagerStats;
+    const warming = this.#isStarting ? this.#targets.size : this.#warming.size;
+    this.#stats.set(at.active_clusters, this.#active.size);
+    this.#stats.set(at.warming_clusters, warming);
+    this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
   }
 
   #noteChange(cluster: PrimaryCluster): void {
     this.#events.changed(cluster);
-    if (this.#changed.size === 0) setImmediate(() => this.#publish());
-    this.#changed.add(cluster);
+    this.#publishSoon(cluster.spec.name);
+  }
+
+  #retire(what: Retired): void {
+    this.#retired.push(what);
+    this.#publishSoon(undefined);
+  }
+
+  #publishSoon(name: string | undefined): void {
+    if (name !== undefined) this.#changed.add(name);
+    if (this.#isPublishing || this.#isStopped) return;
+    this.#isPublishing = true;
+    setImmediate(() => this.#publish());
   }
 
   #publish(): void {
-    const clusters = snapshotsOf(this.#changed);
+    this.#isPublishing = false;
+    if (this.#isStopped) return;
+    const clusters: ClusterSnapshot[] = [];
+    const removedClusters: string[] = [];
+    for (const name of this.#changed) {
+      const cluster = this.#active.get(name);
+      if (cluster?.servesTraffic) clusters.push(cluster.snapshot());
+      else removedClusters.push(name);
+    }
+    const retired = this.#retired;
     this.#changed = new Set();
-    if (!this.#isStopped) this.#events.publish(clusters);
+    this.#retired = [];
+    this.#events.publish({ clusters, removedClusters, retired });
   }
 }
 
-/** What workers are told of these clusters. */
-function snapshotsOf(clusters: Iterable<PrimaryCluster>): ClusterSnapshot[] {
-  return [...clusters].filter((cluster) => cluster.servesTraffic).map((cluster) => cluster.snapshot());
+/** Its hosts are known to a management server, which takes other clusters to reach. */
+function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
+  return type === 'EDS' && eds?.eds_config?.path_config_source === undefined;
 }

@@ -22,7 +22,10 @@ export class HostWatch implements ClusterHosts {
     const cluster = this.#clusters.get(name);
     // Before the cluster has looked for hosts there is nothing to tell.
     if (cluster?.isInitialized) setImmediate(() => watchers.has(onHosts) && onHosts(addressesOf(cluster)));
-    return () => watchers.delete(onHosts);
+    return () => {
+      watchers.delete(onHosts);
+      if (watchers.size === 0 && this.#watchers.get(name) === watchers) this.#watchers.delete(name);
+    };
   }
 
   connectTimeoutMs(name: string): number {
@@ -35,6 +38,11 @@ export class HostWatch implements ClusterHosts {
     if (watchers === undefined || watchers.size === 0) return;
     const addresses = addressesOf(cluster);
     for (const onHosts of watchers) onHosts(addresses);
+  }
+
+  /** There is no such cluster any more: its channels have nobody to call. */
+  clusterRemoved(name: string): void {
+    for (const onHosts of this.#watchers.get(name) ?? []) onHosts([]);
   }
 }
 

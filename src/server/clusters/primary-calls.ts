@@ -68,6 +68,11 @@ export class PrimaryCalls implements Calls {
     if (manager?.find(cluster.spec.name) !== undefined) manager.apply(cluster.snapshot());
   }
 
+  /** There is no such cluster any more: its connections end with their calls. */
+  clusterRemoved(name: string): void {
+    this.#running?.manager.remove(name);
+  }
+
   /** Closes all connections. */
   close(): void {
     this.#running?.thread.transport.destroy();

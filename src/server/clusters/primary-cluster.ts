@@ -1,26 +1,23 @@
-// One cluster as the primary keeps it: its hosts as discovery finds them, their stats and shared words, and what workers
-// are told of it.
+// One version of a cluster's configuration as the primary keeps it: hosts as discovery finds them, and what workers are
+// told of it. Until it is activated it only gets ready, while the version before it serves.
 
 import type { Random } from '../../common/random.js';
 import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
-import type { Cluster } from '../../config/generated/api.js';
+import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
+import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { ClusterFacts } from '../../extensions/factories.js';
 import type { Timers } from '../../io/timing-wheel.js';
 import type { Runtime } from '../../runtime/runtime.js';
-import {
-  CircuitBreakerRemainingStats,
-  CircuitBreakerStats,
-  ClusterStats,
-  HostStats,
-} from '../../stats/layouts/cluster.js';
-import { Http1CodecStats } from '../../stats/layouts/http.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import type { Scope } from '../../stats/thread-stats.js';
 import {
   type ClusterDiscovery,
   type ClusterSpec,
   clusterDiscovery,
   clusterSpec,
+  endpointSpecs,
+  overprovisioningFactor,
   staticEndpoint,
 } from '../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
@@ -28,9 +25,13 @@ import { DnsCluster } from '../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
-import { HostDirectory, type HostResources, type KnownHost } from '../../upstream/host-directory.js';
-import { LimitKind, limitOf, limitWord, Priority, RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
+import type { KnownHost } from '../../upstream/host-directory.js';
+import { Priority, RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
 import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
+import { BreakerGauges } from './breaker-gauges.js';
+import type { ClusterResources } from './cluster-resources.js';
+import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
+import { UpdateMerge } from './update-merge.js';
 
 export interface PrimaryClusterHost {
   readonly store: StatsStore;
@@ -39,72 +40,124 @@ export interface PrimaryClusterHost {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
-  /** A host with these words and stats is in no snapshot from now on. */
-  retireHost(block: number, scope: ScopeRef): void;
-  /** The cluster's hosts have changed. */
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** The scope cluster_manager. */
+  readonly managerStats: Scope;
+  endpoints(cluster: PrimaryCluster, source: ConfigSource, serviceName: string): EndpointSubscription;
+  endpointsUnused(subscription: EndpointSubscription): void;
+  /** Workers are to be told of it: its hosts have changed. */
   changed(cluster: PrimaryCluster): void;
   /** Its first hosts are known, or it is known that there are none. */
   initialized(cluster: PrimaryCluster): void;
 }
 
-export class PrimaryCluster {
+/** Where a version comes from. */
+export interface ClusterOrigin {
+  readonly isAddedViaApi: boolean;
+  /** version_info of the resource; '' for static ones. */
+  readonly version: string;
+  readonly updatedAt: Date;
+  /** What is not to be shown of the configuration. */
+  readonly sensitive: readonly SensitiveValue[];
+}
+
+export class PrimaryCluster implements EndpointUser {
   readonly config: Cluster;
+  readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
   /** Workers know it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
   readonly servesTraffic: boolean;
   /** It has looked for hosts. */
   isInitialized = false;
   readonly #host: PrimaryClusterHost;
-  readonly #discovery: ClusterDiscovery;
-  readonly #block: number;
-  readonly #scope: ScopeRef;
+  readonly #specVersion: number;
+  readonly #resources: ClusterResources;
   readonly #stats: Scope;
+  readonly #discovery: ClusterDiscovery;
   readonly #thresholds: RuntimeThresholds;
   readonly #breakers: readonly [BreakerGauges, BreakerGauges];
-  readonly #directory: HostDirectory;
-  readonly #hostScopes = new Map<number, ScopeRef>();
+  readonly #merge: UpdateMerge;
   readonly #dns: DnsCluster | undefined;
+  #subscription: EndpointSubscription | undefined;
+  #endpoints: readonly ResolvedEndpoint[] | undefined;
+  #overprovisioning: number;
+  #membershipVersion = 0;
+  #isActive = false;
 
-  constructor(config: Cluster, host: PrimaryClusterHost) {
+  /** `resources` are released by stop(). `specVersion` is of this version of this cluster alone. */
+  constructor(
+    config: Cluster,
+    origin: ClusterOrigin,
+    specVersion: number,
+    resources: ClusterResources,
+    host: PrimaryClusterHost,
+  ) {
     this.config = config;
-    this.#host = host;
+    this.origin = origin;
     this.spec = clusterSpec(config);
     this.servesTraffic = !speaksHttp2(config);
+    this.#host = host;
+    this.#specVersion = specVersion;
+    this.#resources = resources;
+    this.#stats = resources.stats;
     this.#discovery = clusterDiscovery(config);
-    this.#block = host.words.allocateCluster();
-    const prefix = `cluster.${this.spec.observabilityName}.`;
-    this.#scope = host.store.addScope(prefix, ClusterStats);
-    this.#stats = host.store.scope(this.#scope);
-    host.store.addScope(`${prefix}http1.`, Http1CodecStats);
+    this.#overprovisioning = overprovisioningFactor(config.load_assignment);
     this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
+    const prefix = `cluster.${this.spec.observabilityName}.circuit_breakers.`;
     this.#breakers = [
-      new BreakerGauges(host.store, `${prefix}circuit_breakers.default.`, this.spec, Priority.Default),
-      new BreakerGauges(host.store, `${prefix}circuit_breakers.high.`, this.spec, Priority.High),
+      new BreakerGauges(host.store, `${prefix}default.`, this.spec, Priority.Default),
+      new BreakerGauges(host.store, `${prefix}high.`, this.spec, Priority.High),
     ];
-    this.#directory = new HostDirectory({
-      allocate: (address) => this.#allocate(`${prefix}host.${address}.`),
-      retire: (resources) => this.#retire(resources),
+    this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
+      timers: host.timers,
+      now: host.now,
+      stats: host.managerStats,
+      deliver: () => host.changed(this),
     });
-    this.#dns = this.#discovery.type === 'STATIC' ? undefined : this.#dnsCluster();
+    const { type } = this.#discovery;
+    this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
   }
 
   /** Begins to look for hosts. */
   start(): void {
     this.#stats.set(ClusterStats.at.warming_state, 1);
+    const { eds, endpoints, waitsForHosts } = this.#discovery;
     if (this.#dns !== undefined) {
       this.#dns.start();
-      return;
+      if (!waitsForHosts) this.#initialized();
+    } else if (eds !== undefined) {
+      this.#subscription = this.#host.endpoints(this, eds.source, eds.serviceName);
+      this.#subscription.add(this);
+    } else {
+      this.#take(endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+      this.#initialized();
     }
-    this.#setHosts(this.#discovery.endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
-    this.#initialized();
   }
 
+  /** It takes the place of the version before it: from now on the hosts of the cluster are its own. */
+  activate(): void {
+    this.#isActive = true;
+    if (this.#endpoints !== undefined) this.#setHosts(this.#endpoints);
+  }
+
+  /** It is gone. */
   stop(): void {
+    if (!this.isInitialized) this.#stats.set(ClusterStats.at.warming_state, 0);
+    this.#isActive = false;
     this.#dns?.stop();
+    this.#merge.stop();
+    if (this.#subscription?.remove(this)) this.#host.endpointsUnused(this.#subscription);
+    for (const breaker of this.#breakers) breaker.remove();
+    this.#resources.release();
   }
 
   get hosts(): Iterable<KnownHost> {
-    return this.#directory.hosts;
+    return this.#resources.directory.hosts;
+  }
+
+  get hostCount(): number {
+    return this.#resources.directory.size;
   }
 
   /** Limits of the default and of the high priority, as runtime has them now. */
@@ -114,11 +167,26 @@ export class PrimaryCluster {
 
   /** Of its own scope of stats. */
   get statPrefix(): string {
-    return this.#scope.prefix;
+    return this.#resources.scope.prefix;
   }
 
-  get hostCount(): number {
-    return this.#directory.size;
+  get stats(): Scope {
+    return this.#stats;
+  }
+
+  /** In percent. */
+  get overprovisioning(): number {
+    return this.#overprovisioning;
+  }
+
+  /** '' when it has none; the cluster's name does for it then. */
+  get edsServiceName(): string {
+    return this.config.eds_cluster_config?.service_name ?? '';
+  }
+
+  /** The assignment of endpoints in use, of a cluster that gets them from EDS. */
+  get assignment(): EndpointSubscription['current'] {
+    return this.#subscription?.current;
   }
 
   /** HealthFlag bits of a host: what discovery says and what was found out since. */
@@ -127,20 +195,39 @@ export class PrimaryCluster {
   }
 
   snapshot(): ClusterSnapshot {
+    const { block, directory, scope } = this.#resources;
     return {
       spec: this.spec,
-      specVersion: 0,
-      block: this.#block,
-      scope: this.#scope,
-      hostScope: { prefix: `${this.#scope.prefix}host.`, layout: 0, chunk: 0, base: 0 },
-      hosts: this.#directory.data,
+      specVersion: this.#specVersion,
+      block,
+      scope,
+      hostScope: { prefix: `${scope.prefix}host.`, layout: 0, chunk: 0, base: 0 },
+      hosts: directory.data,
+      overprovisioning: this.#overprovisioning,
+      membershipVersion: this.#membershipVersion,
     };
   }
 
   /** Brings the gauges of circuit breakers up to date: workers only count. */
   updateGauges(): void {
     const limits = this.#thresholds.current;
-    for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#block, limits);
+    for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#resources.block, limits);
+  }
+
+  // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  assigned(assignment: ClusterLoadAssignment): void {
+    const overprovisioning = overprovisioningFactor(assignment);
+    const isSameFactor = overprovisioning === this.#overprovisioning;
+    this.#overprovisioning = overprovisioning;
+    const hasChanged = this.#take(endpointSpecs(assignment).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+    if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
+    else if (!hasChanged && this.#isActive) this.#merge.note(true);
+    this.#initialized();
+  }
+
+  unassigned(): void {
+    this.#initialized();
   }
 
   #dnsCluster(): DnsCluster {
@@ -150,53 +237,55 @@ export class PrimaryCluster {
       random,
       resolve: (name, family) => resolver.resolve(name, family),
       count: (stat) => this.#stats.increment(ClusterStats.at[stat]),
-      onHosts: (endpoints) => {
-        this.#setHosts(endpoints);
-        this.#host.changed(this);
-      },
+      onHosts: (endpoints) => this.#take(endpoints),
       onInitialized: () => this.#initialized(),
     });
   }
 
   #initialized(): void {
+    if (this.isInitialized) return;
     this.isInitialized = true;
     this.#stats.set(ClusterStats.at.warming_state, 0);
     this.#host.initialized(this);
   }
 
-  #setHosts(endpoints: readonly ResolvedEndpoint[]): void {
-    const { added, removed } = this.#directory.update(endpoints);
+  /** Returns whether they differ from those before. */
+  #take(endpoints: readonly ResolvedEndpoint[]): boolean {
+    const isFirst = this.#endpoints === undefined;
+    this.#endpoints = endpoints;
+    return this.#isActive ? this.#setHosts(endpoints) : isFirst;
+  }
+
+  #setHosts(endpoints: readonly ResolvedEndpoint[]): boolean {
+    const { directory } = this.#resources;
+    const { added, removed, hasChanged } = directory.update(endpoints);
+    if (!hasChanged) return false;
     const { at } = ClusterStats;
-    if (added + removed > 0) this.#stats.increment(at.membership_change);
+    const isMergeable = added + removed === 0;
+    if (!isMergeable) {
+      this.#membershipVersion++;
+      this.#stats.increment(at.membership_change);
+    }
     let healthy = 0;
     let degraded = 0;
     let excluded = 0;
     let heaviest = 0;
-    for (const { endpoint } of this.#directory.hosts) {
-      if (endpoint.healthFlags & DEGRADED_FLAGS) degraded++;
-      else if ((endpoint.healthFlags & UNHEALTHY_FLAGS) === 0) healthy++;
-      if (endpoint.healthFlags & EXCLUDED_FLAGS) excluded++;
-      heaviest = Math.max(heaviest, endpoint.weight);
+    for (const { endpoint } of directory.hosts) {
+      const { healthFlags, weight } = endpoint;
+      if (weight > heaviest) heaviest = weight;
+      if (healthFlags & EXCLUDED_FLAGS) excluded++;
+      if (healthFlags & UNHEALTHY_FLAGS) continue;
+      if (healthFlags & DEGRADED_FLAGS) degraded++;
+      else healthy++;
     }
-    this.#stats.set(at.membership_total, this.#directory.size);
+    this.#stats.set(at.membership_total, directory.size);
     this.#stats.set(at.membership_healthy, healthy);
     this.#stats.set(at.membership_degraded, degraded);
     this.#stats.set(at.membership_excluded, excluded);
     this.#stats.set(at.max_host_weight, heaviest);
-  }
-
-  #allocate(prefix: string): HostResources {
-    // Every host is matched with the one transport socket that there is.
-    this.#stats.increment(ClusterStats.at['default.total_match_count']);
-    const scope = this.#host.store.addScope(prefix, HostStats, { hidden: true });
-    const block = this.#host.words.allocateHost();
-    this.#hostScopes.set(block, scope);
-    return { block, statsChunk: scope.chunk, statsBase: scope.base };
-  }
-
-  #retire({ block }: HostResources): void {
-    this.#host.retireHost(block, this.#hostScopes.get(block)!);
-    this.#hostScopes.delete(block);
+    // Before that it is told of as a whole, when its time comes.
+    if (this.isInitialized) this.#merge.note(isMergeable);
+    return true;
   }
 }
 
@@ -210,45 +299,4 @@ export function* clusterFacts(clusters: Iterable<PrimaryCluster>): Generator<Clu
       hosts: hostCount,
     };
   }
-}
-
-/** The gauges of one priority's circuit breakers. */
-class BreakerGauges {
-  readonly #priority: Priority;
-  readonly #open: Scope;
-  readonly #remaining: Scope | undefined;
-
-  constructor(store: StatsStore, prefix: string, spec: ClusterSpec, priority: Priority) {
-    this.#priority = priority;
-    this.#open = store.scope(store.addScope(prefix, CircuitBreakerStats));
-    this.#remaining = spec.trackRemaining[priority]
-      ? store.scope(store.addScope(prefix, CircuitBreakerRemainingStats))
-      : undefined;
-  }
-
-  update(words: SharedWordsOwner, block: number, thresholds: readonly [Thresholds, Thresholds]): void {
-    const limits = thresholds[this.#priority];
-    const left = (kind: LimitKind) =>
-      Math.max(0, limitOf(limits, kind) - words.read(limitWord(block, kind, this.#priority)));
-    const connections = left(LimitKind.Connections);
-    const pending = left(LimitKind.PendingRequests);
-    const requests = left(LimitKind.Requests);
-    const retries = left(LimitKind.Retries);
-    const open = CircuitBreakerStats.at;
-    setIfChanged(this.#open, open.cx_open, connections === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_pending_open, pending === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_open, requests === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_retry_open, retries === 0 ? 1 : 0);
-    if (this.#remaining === undefined) return;
-    const remaining = CircuitBreakerRemainingStats.at;
-    this.#remaining.set(remaining.remaining_cx, connections);
-    this.#remaining.set(remaining.remaining_pending, pending);
-    this.#remaining.set(remaining.remaining_rq, requests);
-    this.#remaining.set(remaining.remaining_retries, retries);
-  }
-}
-
-/** A gauge that was never changed stays unused. */
-function setIfChanged(scope: Scope, at: number, value: number): void {
-  if (scope.page[scope.base + at] !== value) scope.set(at, value);
 }

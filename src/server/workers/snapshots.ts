@@ -1,14 +1,22 @@
 // Versions of what workers run: each change is a snapshot with a number, and what it frees is used again when every live
 // worker has said that it runs it, and has ended what it had begun before.
 
-import { HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { Snapshot } from '../../worker/messages.js';
 
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'chunks'>>;
+
+/** Something that no snapshot has any more, and that workers may still write to. */
+export interface Retired {
+  /** It is wanted again: it is not given back. */
+  readonly isRevived: boolean;
+  /** Nothing that was begun with it is under way. */
+  isIdle(): boolean;
+  /** Gives it back. Shared words among it may be reused when all workers run `version`, which they do. */
+  free(version: number): void;
+}
 
 export class Snapshots {
   readonly #store: StatsStore;
@@ -18,7 +26,7 @@ export class Snapshots {
   #version = 0;
   /** How much of the stats' memory earlier snapshots have brought. */
   #chunksVersion = 0;
-  #retiredHosts: RetiredHost[] = [];
+  #retired: RetiredItem[] = [];
   #waiting: { readonly version: number; readonly callback: () => void }[] = [];
 
   constructor(store: StatsStore, words: SharedWordsOwner, workers: number) {
@@ -56,12 +64,14 @@ export class Snapshots {
     };
   }
 
-  /**
-   * A host is in no snapshot from the next one on: its words and stats are given back when no worker can write there. Its
-   * last requests may take long: they count in it until they end.
-   */
-  retireHost(block: number, scope: ScopeRef): void {
-    this.#retiredHosts.push({ block, scope, version: this.#version + 1 });
+  /** It is in no snapshot from the next one on: it is given back when no worker can write to it. */
+  retire(what: Retired): void {
+    this.#retired.push({ what, version: this.#version + 1, idleVersion: 0 });
+  }
+
+  /** Whether something waits for a version that there is not yet: any will do. */
+  get needsVersion(): boolean {
+    return this.#retired.some(({ idleVersion }) => idleVersion > this.#version);
   }
 
   /** Calls back, once, when all workers run the latest version, and have ended what they did for older ones. */
@@ -80,12 +90,7 @@ export class Snapshots {
   /** Gives back what nobody uses any more. */
   reclaim(): void {
     const oldest = this.#oldest;
-    this.#retiredHosts = this.#retiredHosts.filter(({ block, scope, version }) => {
-      if (version > oldest || this.#isBusy(scope)) return true;
-      this.#store.removeScope(scope);
-      this.#words.retireHost(block, version);
-      return false;
-    });
+    this.#retired = this.#retired.filter((item) => this.#isHeld(item, oldest));
     this.#words.reclaim(oldest);
     const reached = this.#waiting.filter(({ version }) => version <= oldest);
     this.#waiting = this.#waiting.filter(({ version }) => version > oldest);
@@ -96,14 +101,25 @@ export class Snapshots {
     return Math.min(...this.#applied);
   }
 
-  #isBusy(host: ScopeRef): boolean {
-    const { at } = HostStats;
-    return this.#store.valueOf(host, at.cx_active) !== 0 || this.#store.valueOf(host, at.rq_active) !== 0;
+  #isHeld(item: RetiredItem, oldest: number): boolean {
+    const { what, version } = item;
+    if (what.isRevived) return false;
+    if (version > oldest) return true;
+    if (!what.isIdle()) {
+      item.idleVersion = 0;
+      return true;
+    }
+    // A worker that has just ended the last request may still be in the turn in which it did, and count its end.
+    if (item.idleVersion === 0) item.idleVersion = this.#version + 1;
+    if (item.idleVersion > oldest) return true;
+    what.free(version);
+    return false;
   }
 }
 
-interface RetiredHost {
-  readonly block: number;
-  readonly scope: ScopeRef;
+interface RetiredItem {
+  readonly what: Retired;
   readonly version: number;
+  /** The first version that was made after it was seen idle; 0: it was not. */
+  idleVersion: number;
 }

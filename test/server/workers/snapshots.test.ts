@@ -1,6 +1,7 @@
 // What a removed host had is used again when no worker can write there any more.
 
 import t from 'tap';
+import { LeavingHost } from '../../../src/server/clusters/cluster-resources.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
@@ -19,7 +20,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   words.acquire(block + HostWord.ActiveRequests);
   stats.increment(HostStats.at.cx_active);
   stats.increment(HostStats.at.rq_active);
-  snapshots.retireHost(block, scope);
+  snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
   const { version } = snapshots.make({}, false);
   t.equal(snapshots.applied(0, version), false);
   t.equal(snapshots.applied(1, version), true);
@@ -32,6 +33,13 @@ t.test('a removed host keeps its words and stats until its last request has ende
 
   stats.decrement(HostStats.at.cx_active);
   snapshots.reclaim();
+  t.not(owner.allocateHost(), block, 'the turn in which it ended may still go on');
+  t.equal(snapshots.needsVersion, true);
+
+  const next = snapshots.make({}, false);
+  t.equal(snapshots.needsVersion, false);
+  snapshots.applied(0, next.version);
+  snapshots.applied(1, next.version);
   t.equal(owner.allocateHost(), block);
   t.equal(owner.read(block + HostWord.ActiveRequests), 0);
   t.end();
@@ -42,11 +50,16 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   const owner = new SharedWordsOwner(64 * 1024);
   const snapshots = new Snapshots(store, owner, 2);
   const block = owner.allocateHost();
-  snapshots.retireHost(block, store.addScope('cluster.a.host.127.0.0.1:80.', HostStats));
+  const scope = store.addScope('cluster.a.host.127.0.0.1:80.', HostStats);
+  snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
   const { version } = snapshots.make({}, false);
   snapshots.applied(0, version);
   t.not(owner.allocateHost(), block);
   snapshots.applied(1, version);
+  const next = snapshots.make({}, false);
+  snapshots.applied(1, next.version);
+  t.not(owner.allocateHost(), block);
+  snapshots.applied(0, next.version);
   t.equal(owner.allocateHost(), block);
   t.end();
 });

@@ -38,7 +38,7 @@ function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: Cluste
     healthFlags: 0,
   }));
   const cluster = new DnsCluster(
-    { type, endpoints, dns: { ...DNS, ...dns } },
+    { type, endpoints, dns: { ...DNS, ...dns }, eds: undefined, waitsForHosts: true, mergeWindowMs: 0 },
     {
       timers: wheel,
       random: new Random(1),

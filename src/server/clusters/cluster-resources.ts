@@ -1,0 +1,170 @@
+// What a cluster has in shared memory: the stats and words of the cluster and of its hosts. They belong to its name, not to
+// a version of its configuration, so that counters go on and limits hold over a change.
+
+import { Kind } from '../../stats/layout.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import { Http1CodecStats } from '../../stats/layouts/http.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import { HostDirectory, type HostResources } from '../../upstream/host-directory.js';
+import { LIMIT_KINDS, limitWord, Priority } from '../../upstream/limits.js';
+import type { SharedWordsOwner } from '../../upstream/shared-words.js';
+import type { Retired } from '../workers/snapshots.js';
+
+export interface ResourceOwner {
+  readonly store: StatsStore;
+  readonly words: SharedWordsOwner;
+  /** In no snapshot from the next one that is published. */
+  retire(retired: Retired): void;
+}
+
+/** Those of all clusters. What has left and is still written to is taken back when its cluster or host comes again. */
+export class ResourcePool {
+  readonly #owner: ResourceOwner;
+  readonly #clusters = new Map<string, ClusterResources>();
+
+  constructor(owner: ResourceOwner) {
+    this.#owner = owner;
+  }
+
+  /** One user more. Throws a RangeError when there is no room. */
+  acquire(name: string, observabilityName: string): ClusterResources {
+    const key = `${name}\0${observabilityName}`;
+    let resources = this.#clusters.get(key);
+    if (resources === undefined) {
+      resources = new ClusterResources(this.#owner, observabilityName, () => this.#clusters.delete(key));
+      this.#clusters.set(key, resources);
+    }
+    resources.retain();
+    return resources;
+  }
+}
+
+export class ClusterResources {
+  /** Of the cluster in the shared words. */
+  readonly block: number;
+  /** cluster.<name>. */
+  readonly scope: ScopeRef;
+  readonly stats: Scope;
+  /** The hosts of the version that is in use. */
+  readonly directory: HostDirectory;
+  readonly #owner: ResourceOwner;
+  readonly #http1: ScopeRef;
+  readonly #freed: () => void;
+  readonly #hostScopes = new Map<number, ScopeRef>();
+  /** Hosts that have left and are still written to, by the prefix of their stats. */
+  readonly #leaving = new Map<string, LeavingHost>();
+  #users = 0;
+  #retired: { isRevived: boolean } | undefined;
+
+  constructor(owner: ResourceOwner, observabilityName: string, freed: () => void) {
+    const { store, words } = owner;
+    const prefix = `cluster.${observabilityName}.`;
+    this.#owner = owner;
+    this.#freed = freed;
+    this.block = words.allocateCluster();
+    this.scope = store.addScope(prefix, ClusterStats);
+    this.stats = store.scope(this.scope);
+    this.#http1 = store.addScope(`${prefix}http1.`, Http1CodecStats);
+    this.directory = new HostDirectory({
+      allocate: (address) => this.#allocateHost(`${prefix}host.${address}.`),
+      retire: (host) => this.#retireHost(host),
+    });
+  }
+
+  retain(): void {
+    this.#users++;
+    if (this.#retired === undefined) return;
+    this.#retired.isRevived = true;
+    this.#retired = undefined;
+  }
+
+  /** With the last user everything is given back, as soon as nobody writes to it any more. */
+  release(): void {
+    if (--this.#users > 0) return;
+    this.directory.retireAll();
+    const { store, words } = this.#owner;
+    const retired = {
+      isRevived: false,
+      isIdle: () => this.#isIdle(),
+      free: (version: number) => {
+        store.removeScope(this.scope);
+        store.removeScope(this.#http1);
+        words.retireCluster(this.block, version);
+        this.#freed();
+      },
+    };
+    this.#retired = retired;
+    this.#owner.retire(retired);
+  }
+
+  /** No worker has a connection, or a request that waits for one or is to be tried again. */
+  #isIdle(): boolean {
+    const { store, words } = this.#owner;
+    for (let kind = 0; kind < LIMIT_KINDS; kind++) {
+      if (words.read(limitWord(this.block, kind, Priority.Default)) !== 0) return false;
+      if (words.read(limitWord(this.block, kind, Priority.High)) !== 0) return false;
+    }
+    const { at } = ClusterStats;
+    return [at.upstream_cx_active, at.upstream_rq_active].every(
+      (gauge) => store.valueAt(this.scope, gauge, Kind.Gauge) === 0,
+    );
+  }
+
+  #allocateHost(prefix: string): HostResources {
+    // Every host is matched with the one transport socket that there is.
+    this.stats.increment(ClusterStats.at['default.total_match_count']);
+    const leaving = this.#leaving.get(prefix);
+    let scope: ScopeRef;
+    let block: number;
+    if (leaving !== undefined) {
+      leaving.isRevived = true;
+      this.#leaving.delete(prefix);
+      ({ scope, block } = leaving);
+    } else {
+      block = this.#owner.words.allocateHost();
+      scope = this.#owner.store.addScope(prefix, HostStats, { hidden: true });
+    }
+    this.#hostScopes.set(block, scope);
+    return { block, statsChunk: scope.chunk, statsBase: scope.base };
+  }
+
+  #retireHost({ block }: HostResources): void {
+    const scope = this.#hostScopes.get(block)!;
+    this.#hostScopes.delete(block);
+    const leaving = new LeavingHost(this.#owner, block, scope, () => this.#leaving.delete(scope.prefix));
+    this.#leaving.set(scope.prefix, leaving);
+    this.#owner.retire(leaving);
+  }
+}
+
+/** A host that no snapshot has any more. Its last requests may take long: they count in it until they end. */
+export class LeavingHost implements Retired {
+  readonly block: number;
+  readonly scope: ScopeRef;
+  isRevived = false;
+  readonly #owner: Pick<ResourceOwner, 'store' | 'words'>;
+  readonly #freed: () => void;
+
+  constructor(owner: Pick<ResourceOwner, 'store' | 'words'>, block: number, scope: ScopeRef, freed: () => void) {
+    this.#owner = owner;
+    this.block = block;
+    this.scope = scope;
+    this.#freed = freed;
+  }
+
+  isIdle(): boolean {
+    const { at } = HostStats;
+    const { store } = this.#owner;
+    return (
+      store.valueAt(this.scope, at.cx_active, Kind.Gauge) === 0 &&
+      store.valueAt(this.scope, at.rq_active, Kind.Gauge) === 0
+    );
+  }
+
+  free(version: number): void {
+    this.#owner.store.removeScope(this.scope);
+    this.#owner.words.retireHost(this.block, version);
+    this.#freed();
+  }
+}
