@@ -5,11 +5,12 @@
 import { BatonError } from '../../common/errors.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { parseIp } from '../../io/address.js';
+import { type IpRange, ipRange, isInRange } from '../../io/ip-range.js';
 
 type InternalAddressConfig = NonNullable<HttpConnectionManager['internal_address_config']>;
 
 export class InternalAddresses {
-  readonly #ranges: readonly Range[];
+  readonly #ranges: readonly IpRange[];
   readonly #unixSockets: boolean;
   /** The last answer: the requests of a connection come one after another. */
   #lastIp = '';
@@ -17,10 +18,9 @@ export class InternalAddresses {
 
   /** @throws BatonError CONFIG_INVALID for a prefix that is no IP address */
   constructor(config: InternalAddressConfig) {
-    this.#ranges = (config.cidr_ranges ?? []).map((range, index) => ({
-      prefix: prefixOf(range.address_prefix ?? '', `cidr_ranges[${index}].address_prefix`),
-      bits: range.prefix_len ?? 0,
-    }));
+    this.#ranges = (config.cidr_ranges ?? []).map(({ address_prefix = '', prefix_len = 0 }, index) =>
+      rangeOf(address_prefix, prefix_len, `cidr_ranges[${index}].address_prefix`),
+    );
     this.#unixSockets = config.unix_sockets ?? false;
     this.#lastAnswer = this.#unixSockets;
   }
@@ -41,30 +41,17 @@ export class InternalAddresses {
 
   #isInRange(ip: string): boolean {
     const bytes = parseIp(ip);
-    return bytes !== undefined && this.#ranges.some((range) => contains(range, bytes));
+    return bytes !== undefined && this.#ranges.some((range) => isInRange(range, bytes));
   }
 }
 
-interface Range {
-  readonly prefix: Uint8Array;
-  readonly bits: number;
-}
-
-function prefixOf(text: string, where: string): Uint8Array {
-  const prefix = parseIp(text);
-  if (prefix === undefined) {
-    throw new BatonError('CONFIG_INVALID', `'${text}' is not an IP address`, {
+function rangeOf(prefix: string, bits: number, where: string): IpRange {
+  const range = ipRange(prefix, bits);
+  if (range === undefined) {
+    throw new BatonError('CONFIG_INVALID', `'${prefix}' is not an IP address`, {
       where,
       remedy: 'give one such as 10.0.0.0',
     });
   }
-  return prefix;
-}
-
-function contains(range: Range, address: Uint8Array): boolean {
-  if (address.length !== range.prefix.length) return false;
-  const whole = range.bits >> 3;
-  for (let i = 0; i < whole; i++) if (address[i] !== range.prefix[i]) return false;
-  const rest = range.bits & 7;
-  return rest === 0 || address[whole]! >> (8 - rest) === range.prefix[whole]! >> (8 - rest);
+  return range;
 }
