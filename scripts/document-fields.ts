@@ -89,7 +89,6 @@ function message(name: string): string {
 
 function limits(row: AnyRow): string {
   if (row === true) return '';
-  if ('atMost' in row) return ` (at most ${row.atMost}: ${row.reason})`;
   return Array.isArray(row) ? ` (${row.join(', ')})` : '';
 }
 

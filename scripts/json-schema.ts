@@ -87,8 +87,7 @@ class Writer {
     const rules = field.rules ?? {};
     if (field.shape === 'list') {
       const items = this.#value(field.value, (rules['repeated']?.['items'] ?? {}) as FieldRules, row, category);
-      const limit = typeof row === 'object' && 'atMost' in row ? { maxItems: row.atMost } : {};
-      return orNull({ type: 'array', items, ...bounds(rules['repeated'], 'items', 'Items'), ...limit });
+      return orNull({ type: 'array', items, ...bounds(rules['repeated'], 'items', 'Items') });
     }
     if (field.shape === 'map') {
       const values = this.#value(field.value, (rules['map']?.['values'] ?? {}) as FieldRules, row, category);
@@ -273,7 +272,6 @@ function describe(node: SchemaNode, note: string): SchemaNode {
 function noteOf(field: FieldType, row: AnyRow): string {
   const notes: string[] = [];
   if (typeof row === 'object' && 'accepted' in row) notes.push(`Has no effect: ${row.accepted}.`);
-  if (typeof row === 'object' && 'atMost' in row) notes.push(`At most ${row.atMost}: ${row.reason}.`);
   if (field.isDeprecated) notes.push('Deprecated.');
   return notes.join(' ');
 }

@@ -14,7 +14,12 @@ import { type BatonProcess, startBaton, tempDir, waitFor, withDeadline } from '.
 import { mutateConfiguration, pick } from './mutation.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
-const EXAMPLES = ['examples/quickstart.yaml', 'examples/front-proxy.yaml', 'examples/tcp-proxy.yaml'];
+const EXAMPLES = [
+  'examples/quickstart.yaml',
+  'examples/front-proxy.yaml',
+  'examples/tcp-proxy.yaml',
+  'examples/filter-chains.yaml',
+];
 /** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
 const PROGRAM_SHARE = 0.5;
 const DEADLINE_MS = 15_000;

@@ -268,11 +268,6 @@ function refusalOf(row: AnyRow | undefined, value: unknown): Refusal | undefined
   if (row === undefined) return { what: 'field', reason: '' };
   if (row === true || 'accepted' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
-  if ('atMost' in row) {
-    const count = (value as readonly unknown[]).length;
-    if (count <= row.atMost) return undefined;
-    return { what: 'field', reason: `more than ${row.atMost}: ${row.reason}` };
-  }
   const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
   return wrong === undefined ? undefined : { what: 'value', reason: `'${wrong}'` };
 }

@@ -6,6 +6,7 @@ import { bufferLimits } from '../io/transport.js';
 import { ActiveListener, type OpenConnections } from '../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener/connection-limit.js';
 import type { DrainWindow } from '../listener/drain-window.js';
+import { FilterChainTable } from '../listener/filter-chain-match.js';
 import { ListenerDrain } from '../listener/listener-drain.js';
 import type { FilterChain, FilterChainFinder } from '../listener/network-filter.js';
 import type { Arrival, Cargo, Departures } from '../listener/travel.js';
@@ -44,7 +45,7 @@ export class WorkerListeners {
   apply(snapshot: ListenerSnapshot): void {
     const existing = this.#listeners.get(snapshot.id);
     const chains = snapshot.chains.map((chain) => existing?.chain(chain.id) ?? this.#buildChain(snapshot, chain));
-    const finder: FilterChainFinder = { only: chains[0], find: () => undefined };
+    const finder = finderOf(snapshot.chains, chains);
     if (existing !== undefined) return existing.setChains(chains, finder);
     const listener = this.#create(snapshot, chains, finder);
     if (this.#departures !== undefined) listener.depart(this.#departures);
@@ -165,6 +166,15 @@ export class WorkerListeners {
       fingerprint: () => chainFingerprint(listener.address, config),
     };
   }
+}
+
+/** `chains` are those of the snapshots, in their order. */
+function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {
+  const fallback = chains.find((_, index) => snapshots[index]!.isDefault);
+  const matched = snapshots.flatMap(({ config, isDefault }, index) =>
+    isDefault ? [] : [{ match: config.filter_chain_match, chain: chains[index]! }],
+  );
+  return new FilterChainTable(matched, fallback);
 }
 
 /** A chain without filters closes its connections. */

@@ -27,7 +27,6 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   fail_traffic_on_panic: 'load balancing knows it; zones cannot be configured',
   rejected_data_points: 'what a collector of metrics answers',
   error_message: 'what a collector of metrics answers',
-  default_filter_chain: 'dumps look through all chains that a listener can have',
   overprovisioning_factor: 'load balancing knows it; priorities cannot be configured',
 };
 

@@ -139,11 +139,59 @@ stats_sinks:
     |                                                                 ^`,
   ],
   [
-    'more elements than are implemented',
-    'static_resources:\n  listeners:\n  - address: { pipe: { path: /a } }\n    filter_chains: [ {}, {} ]\n',
-    `baton.yaml:4:5: ${LISTENER}.filter_chains: field 'filter_chains' of envoy.config.listener.v3.Listener is not implemented in Baton: more than 1: a choice between filter chains is not implemented
-  4 |     filter_chains: [ {}, {} ]
-    |     ^`,
+    'two filter chains for the same connections',
+    'static_resources:\n  listeners:\n  - address: { pipe: { path: /a } }\n    filter_chains: [ { name: one }, { name: two } ]\n',
+    `baton.yaml:4:37: ${LISTENER}.filter_chains[1]: filter chain 'two' has the same matching rules defined as 'one': see ${LISTENER}.filter_chains[0]
+  4 |     filter_chains: [ { name: one }, { name: two } ]
+    |                                     ^`,
+  ],
+  [
+    'two filter chains for some of the same connections',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    filter_chains:
+    - filter_chain_match: { source_ports: [ 1, 2 ], prefix_ranges: [ { address_prefix: 10.1.2.3, prefix_len: 8 } ] }
+    - filter_chain_match: { source_ports: [ 2, 3 ], prefix_ranges: [ { address_prefix: 10.0.0.0, prefix_len: 8 } ] }
+`,
+    `baton.yaml:6:27: ${LISTENER}.filter_chains[1].filter_chain_match: multiple filter chains with overlapping matching rules are defined: see ${LISTENER}.filter_chains[0]
+  6 |     - filter_chain_match: { source_ports: [ 2, 3 ], prefix_ranges: [ { address_prefix: 10.0.0.0, prefix_len: 8 } ] }
+    |                           ^`,
+  ],
+  [
+    'a match of what only the TLS inspector finds out',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    filter_chains:
+    - filter_chain_match: { transport_protocol: tls }
+`,
+    `baton.yaml:5:49: ${LISTENER}.filter_chains[0].filter_chain_match.transport_protocol: 'tls' is not implemented in Baton: without the TLS inspector every connection is 'raw_buffer'
+  5 |     - filter_chain_match: { transport_protocol: tls }
+    |                                                 ^`,
+  ],
+  [
+    'a range of what is no address',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    filter_chains:
+    - filter_chain_match: { source_prefix_ranges: [ { address_prefix: localhost } ] }
+`,
+    `baton.yaml:5:71: ${LISTENER}.filter_chains[0].filter_chain_match.source_prefix_ranges[0].address_prefix: malformed IP address: localhost
+  5 |     - filter_chain_match: { source_prefix_ranges: [ { address_prefix: localhost } ] }
+    |                                                                       ^`,
+  ],
+  [
+    'a match of the default filter chain',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    default_filter_chain: { filter_chain_match: { source_type: external } }
+`,
+    `baton.yaml:4:49: ${LISTENER}.default_filter_chain.filter_chain_match: the default filter chain takes every connection that no other matches: leave it out
+  4 |     default_filter_chain: { filter_chain_match: { source_type: external } }
+    |                                                 ^`,
   ],
   [
     'text where a number belongs',

@@ -1,9 +1,11 @@
 // Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
 
-import type { Any, Filter, HttpFilter, Listener } from '../generated/api.js';
+import type { Any, Filter, FilterChain, HttpFilter, Listener } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
+import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters, checkRouteFilters } from './http-filters.js';
 import { checkUnique } from './names.js';
 import { checkClusterName, checkRoutes } from './routes.js';
@@ -39,15 +41,27 @@ function checkListener(listener: Listener, path: Path, around: Surroundings): vo
   }
   checkStream(listener.address?.socket_address, [...path, 'address', 'socket_address'], problems);
   if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
-  if (!listener.filter_chains && !problems.has([...path, 'filter_chains'])) {
+  if (!listener.filter_chains && !listener.default_filter_chain && !hasProblemAt(CHAINS, path, problems)) {
     problems.error(path, `no filter chains specified`);
   }
   listener.filter_chains?.forEach((chain, index) => {
-    const at = [...path, 'filter_chains', index, 'filters'];
-    checkOrder(chain?.filters, at, 'network filter', around);
-    chain?.filters?.forEach((filter, number) => {
-      if (filter?.typed_config) checkFilter(filter.typed_config, [...at, number, 'typed_config'], around);
-    });
+    checkFilters(chain, [...path, 'filter_chains', index, 'filters'], around);
+  });
+  checkFilters(listener.default_filter_chain, [...path, 'default_filter_chain', 'filters'], around);
+  checkFilterChainMatches(listener, path, problems);
+}
+
+/** Fields that hold filter chains. */
+const CHAINS = ['filter_chains', 'default_filter_chain'];
+
+function hasProblemAt(fields: readonly string[], path: Path, problems: Problems): boolean {
+  return fields.some((field) => problems.has([...path, field]));
+}
+
+function checkFilters(chain: FilterChain | undefined, path: Path, around: Surroundings): void {
+  checkOrder(chain?.filters, path, 'network filter', around);
+  chain?.filters?.forEach((filter, index) => {
+    if (filter?.typed_config) checkFilter(filter.typed_config, [...path, index, 'typed_config'], around);
   });
 }
 

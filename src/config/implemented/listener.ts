@@ -1,13 +1,14 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { atMost, type ImplementedTable, refused } from './table.js';
+import { type ImplementedTable, refused } from './table.js';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
     name: true,
     address: true,
     stat_prefix: true,
-    filter_chains: atMost(1, 'a choice between filter chains is not implemented'),
+    filter_chains: true,
+    default_filter_chain: true,
     per_connection_buffer_limit_bytes: true,
     traffic_direction: true,
     enable_reuse_port: true,
@@ -24,7 +25,18 @@ export const LISTENER: ImplementedTable = {
     name: true,
     filters: true,
     metadata: true,
-    filter_chain_match: refused('the only filter chain takes every connection'),
+    filter_chain_match: true,
+  },
+  'envoy.config.listener.v3.FilterChainMatch': {
+    destination_port: true,
+    prefix_ranges: true,
+    direct_source_prefix_ranges: true,
+    source_type: true,
+    source_prefix_ranges: true,
+    source_ports: true,
+    transport_protocol: true,
+    server_names: refused('nothing finds them out of a connection without the TLS inspector'),
+    application_protocols: refused('nothing finds them out of a connection without the TLS inspector'),
   },
   'envoy.config.listener.v3.Filter': { name: true, typed_config: true },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': {

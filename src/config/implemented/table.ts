@@ -11,9 +11,8 @@ import type { Messages } from '../generated/api.js';
  * - a list: obeys these values of the enum
  * - refused(reason): refuses it, saying why
  * - accepted(note): takes it, because it cannot change behaviour; the note says why
- * - atMost(n, reason): obeys up to n elements
  */
-export type FieldRow<V> = true | Refused | Accepted | AtMost | ([V] extends [string] ? readonly V[] : never);
+export type FieldRow<V> = true | Refused | Accepted | ([V] extends [string] ? readonly V[] : never);
 
 export interface Refused {
   readonly refused: string;
@@ -21,11 +20,6 @@ export interface Refused {
 
 export interface Accepted {
   readonly accepted: string;
-}
-
-export interface AtMost {
-  readonly atMost: number;
-  readonly reason: string;
 }
 
 /** Every field of a message is implemented. */
@@ -43,8 +37,4 @@ export function refused(reason: string): Refused {
 
 export function accepted(note: string): Accepted {
   return { accepted: note };
-}
-
-export function atMost(count: number, reason: string): AtMost {
-  return { atMost: count, reason };
 }

@@ -2,6 +2,7 @@
 
 import type { ConfigDump, DumpResource } from '../../admin/config-dump/config-dump.js';
 import type { JsonObject } from '../../admin/json.js';
+import { filterChainsOf } from '../../config/filter-chains.js';
 import type { Bootstrap, HttpConnectionManager, Listener, Secret } from '../../config/generated/api.js';
 import { unpack } from '../../config/schema/any.js';
 import type { Server } from '../server.js';
@@ -89,9 +90,8 @@ function staticSecrets(secrets: readonly Secret[], last_updated: string): Iterab
   );
 }
 
-function connectionManagers({ filter_chains = [], default_filter_chain }: Listener): HttpConnectionManager[] {
-  const chains = default_filter_chain === undefined ? filter_chains : [...filter_chains, default_filter_chain];
-  return chains.flatMap(({ filters = [] }) =>
+function connectionManagers(listener: Listener): HttpConnectionManager[] {
+  return filterChainsOf(listener).flatMap(({ filters = [] }) =>
     filters.flatMap(({ typed_config }) => unpack(typed_config, HTTP_CONNECTION_MANAGER) ?? []),
   );
 }

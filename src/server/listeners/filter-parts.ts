@@ -1,5 +1,6 @@
 // What filters of listeners have on the primary: made with a listener, closed with it.
 
+import { filterChainsOf } from '../../config/filter-chains.js';
 import type { Listener } from '../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart, PrimaryRoutes } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
@@ -34,9 +35,8 @@ export class FilterParts {
       },
     };
     this.#open.add(all);
-    const { filter_chains = [], default_filter_chain: byDefault } = listener;
     try {
-      for (const chain of byDefault === undefined ? filter_chains : [...filter_chains, byDefault]) {
+      for (const chain of filterChainsOf(listener)) {
         for (const { typed_config: config } of chain.filters ?? []) {
           const extension = context.extensions.networkFilter(config!);
           parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));

@@ -1,6 +1,7 @@
 // One listener as the primary keeps it: its sockets, its stats, and what each worker is told of it.
 
 import { randomUUID } from 'node:crypto';
+import { filterChainsOf } from '../../config/filter-chains.js';
 import type { Any, Listener } from '../../config/generated/api.js';
 import type { ScopeRequest } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
@@ -46,7 +47,11 @@ export class PrimaryListener {
     parent: InheritedSockets | undefined,
   ) {
     this.config = config;
-    this.#chains = (config.filter_chains ?? []).map((chain) => ({ id: newId(), config: chain, isDefault: false }));
+    this.#chains = filterChainsOf(config).map((chain) => ({
+      id: newId(),
+      config: chain,
+      isDefault: chain === config.default_filter_chain,
+    }));
     this.#block = block;
     this.#shim = shim;
     this.#workers = workers;
@@ -80,13 +85,15 @@ export class PrimaryListener {
       requests.push({ prefix: `${prefix}worker_${index}.`, layout: ListenerWorkerStats });
     const bufferLimit = this.config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
     const identity = { name: this.name, statToken: this.#statToken, bufferLimit };
-    for (const chain of this.config.filter_chains ?? []) {
+    for (const chain of filterChainsOf(this.config)) {
       for (const filter of chain.filters ?? []) {
         const config: Any = filter.typed_config!;
         requests.push(...extensions.networkFilter(config).scopes(config, identity, extensions));
       }
     }
-    for (const request of requests) scopes[request.prefix] = store.addScope(request.prefix, request.layout);
+    // Chains may count in the same scope.
+    const layouts = new Map(requests.map((request) => [request.prefix, request.layout]));
+    for (const [scope, layout] of layouts) scopes[scope] = store.addScope(scope, layout);
   }
 
   snapshot(worker: number, drain: DrainWindow | undefined): ListenerSnapshot {

@@ -1,0 +1,173 @@
+// Which filter chain takes a connection: what the matches of a listener's chains say, compiled to a table.
+//
+// Criteria are looked at one after another, as in Envoy: destination port, destination address, transport protocol, address of
+// the peer, kind of source, source address, source port. Each leaves the chains with the most specific value that the
+// connection fulfils, and no later one brings others back.
+
+import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/filter-chains.js';
+import type { FilterChainMatch } from '../config/generated/api.js';
+import { type Address, AddressKind, parseIp } from '../io/address.js';
+import { type IpRange, ipRange, RangeTable } from '../io/ip-range.js';
+import type { ConnectionEnds } from './network-filter.js';
+
+export interface MatchedChain<T> {
+  readonly match: FilterChainMatch | undefined;
+  readonly chain: T;
+}
+
+/** Of one version of a listener, whose matches do not overlap (overlapOf()). */
+export class FilterChainTable<T> {
+  /** Takes every connection, whatever its ends are; undefined when they have to be looked at, or when there is no chain. */
+  readonly only: T | undefined;
+  readonly #first: Step<T>;
+  readonly #fallback: T | undefined;
+
+  /** `fallback` takes what no chain matches (default_filter_chain). */
+  constructor(chains: readonly MatchedChain<T>[], fallback: T | undefined) {
+    const isAsked = (criterion: Criterion) =>
+      chains.some(({ match }) => match !== undefined && CRITERIA[criterion](match)[0] !== ANY);
+    this.only = !CRITERION_NAMES.some(isAsked) ? (chains[0]?.chain ?? fallback) : undefined;
+    this.#first = new Compiler(chains).compile([...chains.keys()], 0);
+    this.#fallback = fallback;
+  }
+
+  /** Undefined: nothing takes it. */
+  find(ends: ConnectionEnds): T | undefined {
+    return this.#first.find(ends) ?? this.#fallback;
+  }
+}
+
+/** What is left of the way to a chain. */
+interface Step<T> {
+  find(ends: ConnectionEnds): T | undefined;
+}
+
+/** Steps by the value that leads to them. */
+type NextSteps<T> = ReadonlyMap<string, Step<T>>;
+
+class Compiler<T> {
+  readonly #chains: readonly MatchedChain<T>[];
+  /** By criterion and chains that are left: lists of ranges and ports lead to the same ones again and again. */
+  readonly #known = new Map<string, Step<T>>();
+
+  constructor(chains: readonly MatchedChain<T>[]) {
+    this.#chains = chains;
+  }
+
+  /** @param left chains that the criteria before have left, by position */
+  compile(left: readonly number[], at: number): Step<T> {
+    const criterion = CRITERION_NAMES[at];
+    if (criterion === undefined || left.length === 0) return new Found(this.#chains[left[0]!]?.chain);
+    const key = `${at}:${left}`;
+    let step = this.#known.get(key);
+    if (step === undefined) {
+      const next = new Map<string, Step<T>>();
+      const groups = groupsBy(left, (index) => CRITERIA[criterion](this.#chains[index]!.match ?? {}));
+      for (const [value, group] of groups) next.set(value, this.compile(group, at + 1));
+      const any = next.get(ANY);
+      step = any !== undefined && next.size === 1 ? any : stepOf(criterion, next);
+      this.#known.set(key, step);
+    }
+    return step;
+  }
+}
+
+function stepOf<T>(criterion: Criterion, next: NextSteps<T>): Step<T> {
+  switch (criterion) {
+    case 'destination_port':
+      return new PortStep(next, 'local');
+    case 'prefix_ranges':
+      return new RangeStep(next, 'local');
+    case 'transport_protocol':
+      return next.get(RAW_BUFFER) ?? next.get(ANY) ?? new Found<T>(undefined);
+    case 'source_type':
+      return new SourceTypeStep(next);
+    case 'direct_source_prefix_ranges':
+    case 'source_prefix_ranges':
+      return new RangeStep(next, 'remote');
+    case 'source_ports':
+      return new PortStep(next, 'remote');
+  }
+}
+
+class Found<T> implements Step<T> {
+  readonly #chain: T | undefined;
+
+  constructor(chain: T | undefined) {
+    this.#chain = chain;
+  }
+
+  find(): T | undefined {
+    return this.#chain;
+  }
+}
+
+class PortStep<T> implements Step<T> {
+  readonly #end: keyof ConnectionEnds;
+  readonly #any: Step<T> | undefined;
+  readonly #byPort = new Map<number, Step<T>>();
+
+  constructor(next: NextSteps<T>, end: keyof ConnectionEnds) {
+    this.#end = end;
+    this.#any = next.get(ANY);
+    for (const [value, step] of next) if (value !== ANY) this.#byPort.set(Number(value), step);
+  }
+
+  find(ends: ConnectionEnds): T | undefined {
+    return (this.#byPort.get(ends[this.#end].port) ?? this.#any)?.find(ends);
+  }
+}
+
+class RangeStep<T> implements Step<T> {
+  readonly #end: keyof ConnectionEnds;
+  readonly #any: Step<T> | undefined;
+  readonly #byRange: RangeTable<Step<T>>;
+
+  constructor(next: NextSteps<T>, end: keyof ConnectionEnds) {
+    this.#end = end;
+    this.#any = next.get(ANY);
+    this.#byRange = new RangeTable([...next].flatMap(([text, step]) => (text === ANY ? [] : [[rangeOf(text), step]])));
+  }
+
+  find(ends: ConnectionEnds): T | undefined {
+    return (this.#byRange.find(bytesOf(ends[this.#end])) ?? this.#any)?.find(ends);
+  }
+}
+
+class SourceTypeStep<T> implements Step<T> {
+  readonly #any: Step<T> | undefined;
+  readonly #local: Step<T> | undefined;
+  readonly #external: Step<T> | undefined;
+
+  constructor(next: NextSteps<T>) {
+    this.#any = next.get(ANY);
+    this.#local = next.get('SAME_IP_OR_LOOPBACK') ?? this.#any;
+    this.#external = next.get('EXTERNAL') ?? this.#any;
+  }
+
+  find(ends: ConnectionEnds): T | undefined {
+    return (isLocal(ends) ? this.#local : this.#external)?.find(ends);
+  }
+}
+
+/** What a connection speaks when nothing has found out what it is. */
+const RAW_BUFFER = 'raw_buffer';
+
+/** The address that ends of Unix sockets have for ranges, as in Envoy. */
+const NO_IP = Uint8Array.of(255, 255, 255, 255);
+
+function bytesOf({ ip }: Address): Uint8Array {
+  const zone = ip.indexOf('%');
+  return parseIp(zone < 0 ? ip : ip.slice(0, zone)) ?? NO_IP;
+}
+
+function rangeOf(text: string): IpRange {
+  const [prefix = '', bits] = text.split('/');
+  return ipRange(prefix, Number(bits))!;
+}
+
+/** Whether the peer is on this machine, as Envoy tells: 127.0.0.1 and ::1 only, or the same address at both ends. */
+function isLocal({ remote, local }: ConnectionEnds): boolean {
+  if (remote.kind !== AddressKind.Ip4 && remote.kind !== AddressKind.Ip6) return true;
+  return remote.ip === '127.0.0.1' || remote.ip === '::1' || remote.ip === local.ip;
+}

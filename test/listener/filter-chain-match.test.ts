@@ -1,0 +1,217 @@
+// The choice of a filter chain: Envoy's rules one by one, and chains and connections at random against the rules read out.
+
+import t from 'tap';
+import { Random } from '../../src/common/random.js';
+import { CRITERIA, CRITERION_NAMES, overlapOf } from '../../src/config/filter-chains.js';
+import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api.js';
+import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/address.js';
+import { ipRange, isInRange } from '../../src/io/ip-range.js';
+import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
+
+t.test('the narrowest range decides, and what follows does not go back', async (t) => {
+  const choose = chooser({
+    all: {},
+    wide: { prefix_ranges: [range('10.0.0.0', 8)] },
+    narrow: { prefix_ranges: [range('10.1.0.0', 16)], source_ports: [7] },
+    six: { prefix_ranges: [range('fd00::', 8)] },
+  });
+  t.equal(choose('9.9.9.9:1', '192.0.2.1:80'), 'all');
+  t.equal(choose('9.9.9.9:1', '10.2.0.1:80'), 'wide');
+  t.equal(choose('9.9.9.9:7', '10.1.0.1:80'), 'narrow');
+  t.equal(choose('9.9.9.9:8', '10.1.0.1:80'), 'fallback');
+  t.equal(choose('[fd00::1]:8', '[fd12::1%1]:80'), 'six');
+  t.equal(choose('[fd00::1]:8', '[fe80::1%1]:80'), 'all');
+});
+
+t.test('the port of the destination comes before its address, as in the example of the documentation', async (t) => {
+  const choose = chooser({
+    port: { destination_port: 8080, source_prefix_ranges: [range('10.0.0.0', 8)] },
+    address: { prefix_ranges: [range('192.0.2.1', 32)] },
+  });
+  t.equal(choose('10.0.0.1:1', '192.0.2.1:8080'), 'port');
+  t.equal(choose('11.0.0.1:1', '192.0.2.1:8080'), 'fallback');
+  t.equal(choose('11.0.0.1:1', '192.0.2.1:8081'), 'address');
+});
+
+t.test('raw_buffer is more than no transport protocol', async (t) => {
+  const choose = chooser({ any: { source_ports: [5] }, raw: { transport_protocol: 'raw_buffer', source_ports: [6] } });
+  t.equal(choose('9.9.9.9:6', '10.1.0.1:80'), 'raw');
+  t.equal(choose('9.9.9.9:5', '10.1.0.1:80'), 'fallback');
+});
+
+t.test('who is on this machine', async (t) => {
+  const choose = chooser({ here: { source_type: 'SAME_IP_OR_LOOPBACK' }, there: { source_type: 'EXTERNAL' } });
+  t.equal(choose('127.0.0.1:1', '10.0.0.1:80'), 'here');
+  t.equal(choose('[::1]:1', '[::1]:80'), 'here');
+  t.equal(choose('10.0.0.1:1', '10.0.0.1:80'), 'here');
+  t.equal(choose('10.0.0.2:1', '10.0.0.1:80'), 'there');
+  t.equal(choose('127.0.0.2:1', '127.0.0.1:80'), 'there');
+  t.equal(choose(NO_ADDRESS, { ...NO_ADDRESS, kind: AddressKind.Unix, path: '/run/a' }), 'here');
+});
+
+t.test('Unix sockets have no ports, and the address 255.255.255.255', async (t) => {
+  const choose = chooser({
+    port: { destination_port: 80 },
+    some: { source_prefix_ranges: [range('255.0.0.0', 8)] },
+    other: { source_prefix_ranges: [range('0.0.0.0', 1)] },
+  });
+  t.equal(choose(NO_ADDRESS, { ...NO_ADDRESS, kind: AddressKind.Unix, path: '/run/a' }), 'some');
+});
+
+t.test('one chain without criteria is known at once', async (t) => {
+  t.equal(new FilterChainTable([{ match: { source_type: 'ANY', source_ports: [] }, chain: 'one' }], 'two').only, 'one');
+  t.equal(new FilterChainTable([], 'two').only, 'two');
+  t.equal(new FilterChainTable([{ match: { source_ports: [1] }, chain: 'one' }], 'two').only, undefined);
+});
+
+t.test('long lists do not multiply', async (t) => {
+  const ranges = Array.from({ length: 1000 }, (_, index) => range(`10.${index >> 8}.${index & 255}.0`, 24));
+  const source_ports = Array.from({ length: 1000 }, (_, index) => index + 1);
+  const lists = { prefix_ranges: ranges, source_prefix_ranges: ranges, source_ports };
+  const choose = chooser({
+    one: { ...lists, source_type: 'EXTERNAL' },
+    two: { ...lists, source_type: 'SAME_IP_OR_LOOPBACK' },
+  });
+  t.equal(choose('10.1.1.1:1000', '10.3.0.9:80'), 'one');
+  t.equal(choose('10.3.0.9:1000', '10.3.0.9:80'), 'two');
+  t.equal(choose('10.3.0.9:1001', '10.3.0.9:80'), 'fallback');
+});
+
+t.test('chains and connections at random', async (t) => {
+  const random = new Random();
+  let decided = 0;
+  for (let round = 0; round < 300; round++) {
+    const matches: FilterChainMatch[] = [];
+    for (let left = 1 + random.below(8); left > 0; left--) {
+      const match = randomMatch(random);
+      if (overlapOf([...matches, match]) === undefined) matches.push(match);
+    }
+    const table = new FilterChainTable(
+      matches.map((match, chain) => ({ match, chain })),
+      undefined,
+    );
+    for (let left = 100; left > 0; left--) {
+      const ends = { remote: randomAddress(random), local: randomAddress(random) };
+      const expected = readOut(matches, ends.remote, ends.local);
+      if (expected !== undefined) decided++;
+      if (table.find(ends) !== expected) {
+        t.same(table.find(ends), expected, JSON.stringify({ matches, ends }));
+        return;
+      }
+    }
+  }
+  t.ok(decided > 1000, 'chains were chosen');
+});
+
+t.test('what overlaps is what leaves a choice', async (t) => {
+  const random = new Random();
+  let overlaps = 0;
+  for (let round = 0; round < 2000; round++) {
+    const matches = [randomMatch(random), randomMatch(random)];
+    const isOverlap = CRITERION_NAMES.every((criterion) => {
+      const [one, other] = matches.map((match) => new Set<string>(CRITERIA[criterion](match)));
+      return [...one!].some((value) => other!.has(value));
+    });
+    if (isOverlap) overlaps++;
+    if ((overlapOf(matches) !== undefined) !== isOverlap) t.fail(JSON.stringify(matches));
+  }
+  t.ok(overlaps > 10);
+});
+
+/** The rules, without a table: each criterion keeps the chains with its most specific value. */
+function readOut(matches: readonly FilterChainMatch[], remote: Address, local: Address): number | undefined {
+  let left = [...matches.keys()];
+  for (const criterion of CRITERION_NAMES) {
+    const scores = left.map((index) => {
+      const values: readonly string[] = CRITERIA[criterion](matches[index]!);
+      return Math.max(...values.map((value) => specificity(criterion, value, remote, local)));
+    });
+    const best = Math.max(...scores);
+    if (best < 0) return undefined;
+    left = left.filter((_, at) => scores[at] === best);
+  }
+  return left[0];
+}
+
+/** -1 when the connection does not fulfil it, 0 when it says nothing. */
+function specificity(criterion: string, value: string, remote: Address, local: Address): number {
+  if (value === '') return 0;
+  const isLoopback = remote.ip === '127.0.0.1' || remote.ip === '::1';
+  switch (criterion) {
+    case 'destination_port':
+      return Number(value) === local.port ? 1 : -1;
+    case 'source_ports':
+      return Number(value) === remote.port ? 1 : -1;
+    case 'transport_protocol':
+      return 1;
+    case 'source_type':
+      return (value === 'SAME_IP_OR_LOOPBACK') === (isLoopback || remote.ip === local.ip) ? 1 : -1;
+    default: {
+      const [prefix = '', bits] = value.split('/');
+      const { ip } = criterion === 'prefix_ranges' ? local : remote;
+      return isInRange(ipRange(prefix, Number(bits))!, parseIp(ip)!) ? 1 + Number(bits) : -1;
+    }
+  }
+}
+
+const RANGES = [
+  range('0.0.0.0', 0),
+  range('10.0.0.0', 8),
+  range('10.1.2.3', 13),
+  range('10.1.0.0', 16),
+  range('10.1.2.3', 32),
+  range('127.0.0.0', 8),
+  range('::', 0),
+  range('fd00::', 8),
+  range('fd00:1::', 33),
+  range('fd00:1::1', 128),
+];
+const IPS = [
+  '10.1.2.3',
+  '10.1.0.0',
+  '10.200.0.1',
+  '127.0.0.1',
+  '192.0.2.1',
+  '::1',
+  'fd00:1::1',
+  'fd00:1::2',
+  'fe80::1',
+];
+const PORTS = [1, 2, 3];
+
+function randomMatch(random: Random): FilterChainMatch {
+  const some = <T>(list: readonly T[]): T => list[random.below(list.length)]!;
+  const maybe = <K extends string, V>(key: K, value: () => V) => (random.below(3) === 0 ? { [key]: value() } : {});
+  const lists = <T>(list: readonly T[]) => [some(list), some(list)];
+  return {
+    ...maybe('destination_port', () => some(PORTS)),
+    ...maybe('prefix_ranges', () => lists(RANGES)),
+    ...maybe('direct_source_prefix_ranges', () => lists(RANGES)),
+    ...maybe('source_type', () => some(['ANY', 'SAME_IP_OR_LOOPBACK', 'EXTERNAL'] as const)),
+    ...maybe('source_prefix_ranges', () => lists(RANGES)),
+    ...maybe('source_ports', () => lists(PORTS)),
+    ...maybe('transport_protocol', () => some(['', 'raw_buffer'])),
+  };
+}
+
+function randomAddress(random: Random): Address {
+  return ipAddress(IPS[random.below(IPS.length)]!, PORTS[random.below(PORTS.length)]!)!;
+}
+
+/** Names of chains by what is at both ends. */
+function chooser(matches: Record<string, FilterChainMatch>) {
+  const chains = Object.entries(matches).map(([chain, match]) => ({ match, chain }));
+  const table = new FilterChainTable(chains, 'fallback');
+  return (remote: string | Address, local: string | Address) =>
+    table.find({ remote: addressOf(remote), local: addressOf(local) });
+}
+
+function addressOf(address: string | Address): Address {
+  if (typeof address !== 'string') return address;
+  const colon = address.lastIndexOf(':');
+  return ipAddress(address.slice(0, colon).replace(/[[\]]/g, ''), Number(address.slice(colon + 1)))!;
+}
+
+function range(address_prefix: string, prefix_len: number): CidrRange {
+  return { address_prefix, prefix_len };
+}
