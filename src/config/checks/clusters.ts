@@ -5,6 +5,7 @@ import type { Cluster, Endpoint } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkPipe, checkStream, isPlainIp } from './addresses.js';
+import { checkEds } from './eds.js';
 import { checkGrpcCluster, speaksHttp2 } from './grpc-clusters.js';
 import { checkUnique } from './names.js';
 
@@ -26,6 +27,7 @@ function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
   checkStream(source, [...path, 'upstream_bind_config', 'source_address'], problems);
   checkOptions(cluster, path, problems);
+  checkEds(cluster, path, problems);
   if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);

@@ -36,7 +36,9 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
   if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {
     refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
   }
+  if (cluster.type === 'EDS') refuse([...path, 'type']);
   cluster.load_assignment?.endpoints?.forEach((group, number) => {
+    if ((group?.priority ?? 0) !== 0) refuse([...path, 'load_assignment', 'endpoints', number, 'priority']);
     group?.lb_endpoints?.forEach((endpoint, index) => {
       if ((endpoint?.load_balancing_weight ?? 1) === 1) return;
       const at = [...path, 'load_assignment', 'endpoints', number, 'lb_endpoints', index, 'load_balancing_weight'];

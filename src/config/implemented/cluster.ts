@@ -18,17 +18,25 @@ export const CLUSTER: ImplementedTable = {
     dns_failure_refresh_rate: true,
     respect_dns_ttl: true,
     dns_lookup_family: true,
+    wait_for_warm_on_init: true,
     upstream_bind_config: true,
     least_request_lb_config: true,
     round_robin_lb_config: accepted('its fields are of slow start, which is not implemented'),
     common_lb_config: true,
     metadata: true,
     http2_protocol_options: true,
+    ignore_health_on_host_removal: accepted(
+      'there are no active health checks, for whose verdict a host that is removed could wait',
+    ),
   },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },
   'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': {},
-  'envoy.config.cluster.v3.Cluster.CommonLbConfig': { healthy_panic_threshold: true },
+  'envoy.config.cluster.v3.Cluster.CommonLbConfig': {
+    healthy_panic_threshold: true,
+    update_merge_window: true,
+    close_connections_on_host_set_change: true,
+  },
   'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {
     priority: true,
@@ -40,13 +48,21 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.config.core.v3.BindConfig': { source_address: true },
   'envoy.config.endpoint.v3.ClusterLoadAssignment': {
-    cluster_name: accepted('the cluster that holds it has a name of its own'),
+    cluster_name: accepted(
+      'the cluster that holds it has a name of its own; from EDS it is the name that was asked for',
+    ),
     endpoints: true,
+    policy: true,
+  },
+  'envoy.config.endpoint.v3.ClusterLoadAssignment.Policy': {
+    overprovisioning_factor: true,
+    endpoint_stale_after: true,
   },
   'envoy.config.endpoint.v3.LocalityLbEndpoints': {
     locality: true,
     lb_endpoints: true,
     load_balancing_weight: true,
+    priority: true,
     metadata: true,
   },
   'envoy.config.endpoint.v3.LbEndpoint': {
