@@ -35,6 +35,7 @@ import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstrea
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { FilterConfigs } from '../../src/worker/filter-configs.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
 import { WorkerListeners } from '../../src/worker/worker-listeners.js';
 import { WorkerPorts } from '../../src/worker/worker-ports.js';
@@ -319,6 +320,7 @@ function buildWorker(): PlayedTransport {
   const context: WorkerContext = {
     ...thread,
     clusters,
+    filterConfigs: new FilterConfigs(),
     routes: new RouteTables({ clusters, runtime: thread.runtime }),
     serverHealth: { isFailing: false, isFailedOnPurpose: false },
     accessLogFiles: new AccessLogFiles(),

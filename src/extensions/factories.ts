@@ -4,7 +4,7 @@
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/file-log.js';
 import type { Extension } from '../config/extension.js';
-import type { Any, HttpConnectionManager, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
+import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js';
@@ -131,6 +131,7 @@ export interface PrimaryFilterContext {
   /** Reads YAML or JSON as the message of that full name: its canonical form, or everything that is wrong with it. */
   checkMessage(name: string, text: string): Promise<CheckedMessage>;
   readonly routes: PrimaryRoutes;
+  readonly filterConfigs: PrimaryFilterConfigs;
   /** The listener is not used before ready() is called of what this gives; `name` is for /init_dump. */
   waitFor(name: string): { ready(): void };
 }
@@ -151,6 +152,22 @@ export interface RouteUser {
   readonly statPrefix: string;
   readonly filters: RouteFilters;
   waitFor: PrimaryFilterContext['waitFor'];
+}
+
+/** The discovered configurations of HTTP filters, on the primary. */
+export interface PrimaryFilterConfigs {
+  /**
+   * Has what the filter names subscribed to, and published to the workers, until the part is closed. Throws BatonError
+   * CONFIG_INVALID when its default cannot be used.
+   */
+  attach(user: DiscoveredFilterUser): PrimaryPart;
+}
+
+/** A filter with config_discovery, in its chain. */
+export interface DiscoveredFilterUser {
+  readonly filter: HttpFilter;
+  readonly chain: HttpChain;
+  readonly context: PrimaryFilterContext;
 }
 
 /** What routes can speak to: the filters of a chain, in its order. */
@@ -222,6 +239,7 @@ export interface WorkerContext extends UpstreamThread {
   /** The way to what an extension has on the primary. */
   port(name: string): WorkerPort;
   readonly routes: WorkerRoutes;
+  readonly filterConfigs: WorkerFilterConfigs;
   /** Whether health checks are to fail (POST /healthcheck/fail): read it when it matters, it changes at any time. */
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
   /** The scope that the primary has made for `prefix` (see ScopeRequest). Throws when the configuration asked for none. */
@@ -232,6 +250,18 @@ export interface WorkerContext extends UpstreamThread {
 export interface WorkerRoutes {
   rds(rds: Rds, filters: RouteFilters): RouteSource;
   scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource;
+}
+
+/** Discovered configurations of HTTP filters, on a worker. */
+export interface WorkerFilterConfigs {
+  /** Tells `follower` what there is now, and what comes, as long as somebody else keeps it. */
+  follow(filter: HttpFilter, follower: DiscoveredFilterConfig): void;
+}
+
+/** A filter that takes a discovered configuration. */
+export interface DiscoveredFilterConfig {
+  /** For new streams from now on; undefined: there is none. */
+  update(config: Any | undefined): void;
 }
 
 /** The listener that a filter chain belongs to, as its filters see it. */

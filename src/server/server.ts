@@ -43,6 +43,7 @@ import { PrimaryCalls } from './clusters/primary-calls.js';
 import { clusterFacts, type PrimaryCluster } from './clusters/primary-cluster.js';
 import { type Drain, DrainManager, type DrainOptions } from './draining/drain-manager.js';
 import { type OpenConnections, openConnections } from './draining/open-connections.js';
+import { FilterConfigSet } from './filter-configs/filter-config-set.js';
 import type { InitManager } from './init/init-manager.js';
 import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerSet } from './listeners/listener-set.js';
@@ -105,6 +106,8 @@ export class Server {
   readonly store: StatsStore;
   readonly runtime: LayeredRuntime;
   readonly routes: PrimaryRouteSet;
+  /** Discovered configurations of HTTP filters. */
+  readonly filterConfigs: FilterConfigSet;
   readonly startedMs = monotonicMs();
   readonly #options: ServerOptions;
   readonly #shim: NativeShim;
@@ -262,13 +265,22 @@ export class Server {
       hosts: this.#hostWatch,
       failed: (what, error) => this.#internalError(what, error),
     });
+    this.filterConfigs = new FilterConfigSet({
+      sources: this.#sources,
+      store: this.store,
+      scopes: this.#scopes,
+      publish: (parts) => this.#publish(parts),
+    });
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,
       store: this.store,
       clusterProblem: (name) => this.#clusters.problemOfRoutesTo(name),
       publish: (parts) => this.#publish(parts),
     });
-    this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint, this.routes);
+    this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint, {
+      routes: this.routes,
+      filterConfigs: this.filterConfigs,
+    });
     this.succession = new Succession(this.#successionHost());
     this.#startUp = new StartUp(this.#startSteps(), this.#ended.signal);
   }
@@ -589,6 +601,7 @@ export class Server {
           scopes: this.#scopes,
           clusters: this.#clusters.snapshots(),
           ...this.routes.snapshots(),
+          ...this.filterConfigs.snapshots(),
           listeners: this.#listeners.snapshots(index),
         },
         true,

@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ProfileCommand } from '../common/profiling/profile.js';
-import type { FilterChain, Listener, RouteConfiguration } from '../config/generated/api.js';
+import type { Any, FilterChain, Listener, RouteConfiguration } from '../config/generated/api.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import type { LevelRules } from '../log/level-rules.js';
@@ -64,6 +64,16 @@ export interface ScopeSnapshot {
   readonly routes: number;
 }
 
+/** The discovered configuration of an HTTP filter as a worker needs it. */
+export interface FilterConfigSnapshot {
+  /** Unique among these. */
+  readonly id: number;
+  /** As keyOfDiscovered() makes it; another one may have had it before. */
+  readonly key: string;
+  /** Undefined: there is none. */
+  readonly config: Any | undefined;
+}
+
 /** What changes with a version; names that are not mentioned stay as they are. */
 export interface Snapshot {
   /** Grows with each snapshot. */
@@ -74,6 +84,9 @@ export interface Snapshot {
   readonly scopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
   readonly removedClusters: readonly string[];
+  readonly filterConfigs: readonly FilterConfigSnapshot[];
+  /** By id. */
+  readonly removedFilterConfigs: readonly number[];
   readonly routes: readonly RouteSnapshot[];
   /** By id. */
   readonly removedRoutes: readonly number[];

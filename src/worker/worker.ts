@@ -28,6 +28,7 @@ import { ClusterManager } from '../upstream/cluster-manager.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
+import { FilterConfigs } from './filter-configs.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
 import { RouteTables } from './route-tables.js';
@@ -51,6 +52,7 @@ class Worker {
   readonly #clock: Clock;
   readonly #timers: TimerDriver;
   readonly #clusters: ClusterManager;
+  readonly #filterConfigs = new FilterConfigs();
   readonly #routes: RouteTables;
   readonly #listeners: WorkerListeners;
   readonly #accessLogFiles: AccessLogFiles;
@@ -113,6 +115,7 @@ class Worker {
       ...thread,
       clusters: this.#clusters,
       routes: this.#routes,
+      filterConfigs: this.#filterConfigs,
       accessLogFiles: this.#accessLogFiles,
       extensions: new ExtensionRegistry(EXTENSIONS),
       headerBlocks: new HeaderBlockPool(memory),
@@ -132,6 +135,7 @@ class Worker {
       this.#stats.addChunks(snapshot.chunks);
       for (const [prefix, ref] of Object.entries(snapshot.scopes)) this.#scopes.set(prefix, ref);
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
+      this.#filterConfigs.apply(snapshot);
       this.#routes.apply(snapshot);
       for (const listener of snapshot.listeners) this.#listeners.apply(listener);
       if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
@@ -141,6 +145,7 @@ class Worker {
       }
       for (const prefix of snapshot.removedScopes) this.#scopes.delete(prefix);
       this.#routes.remove(snapshot);
+      this.#filterConfigs.remove(snapshot);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);
       this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
       this.#send({ kind: 'applied', version: snapshot.version });

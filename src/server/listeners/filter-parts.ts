@@ -2,7 +2,7 @@
 
 import { filterChainsOf } from '../../config/filter-chains.js';
 import type { Listener } from '../../config/generated/api.js';
-import type { PostEndpoint, PrimaryFilterContext, PrimaryPart, PrimaryRoutes } from '../../extensions/factories.js';
+import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import { checkMessage } from '../admin/check-message.js';
 import type { InitManager } from '../init/init-manager.js';
@@ -17,9 +17,9 @@ export class FilterParts {
     extensions: ExtensionRegistry,
     ports: PrimaryPorts,
     serve: (endpoint: PostEndpoint) => () => void,
-    routes: PrimaryRoutes,
+    discovered: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs'>,
   ) {
-    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), routes };
+    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), ...discovered };
   }
 
   /**

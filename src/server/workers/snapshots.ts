@@ -53,6 +53,8 @@ export class Snapshots {
       scopes: parts.scopes ?? {},
       clusters: parts.clusters ?? [],
       removedClusters: parts.removedClusters ?? [],
+      filterConfigs: parts.filterConfigs ?? [],
+      removedFilterConfigs: parts.removedFilterConfigs ?? [],
       routes: parts.routes ?? [],
       removedRoutes: parts.removedRoutes ?? [],
       routeScopes: parts.routeScopes ?? [],

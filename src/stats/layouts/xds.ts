@@ -26,11 +26,19 @@ export const EndpointSubscriptionStats = defineLayout({
   version_text: 'text',
 });
 
-/** Beside SubscriptionStats, where one resource replaces another while it is used: routes, scopes, extensions. */
+/** Beside SubscriptionStats, where one resource replaces another while it is used: routes, scopes. */
 export const ReloadStats = defineLayout({
   config_reload: 'counter',
   /** Milliseconds since 1970. */
   config_reload_time_ms: 'own_gauge',
+});
+
+/** Beside SubscriptionStats, of a discovered configuration of a filter. */
+export const ExtensionConfigStats = defineLayout({
+  config_reload: 'counter',
+  config_fail: 'counter',
+  /** A chain names the filter, and cannot use what there is. */
+  config_conflict: 'counter',
 });
 
 /** Scope `control_plane.` for the aggregated stream; below a subscription's own prefix for a stream of its own. */

@@ -39,17 +39,18 @@ export class TapAdmin implements PostEndpoint {
   #sessions = 0;
 
   static of(context: PrimaryFilterContext): TapAdmin {
-    let admin = known.get(context);
+    const port = context.port(TAP);
+    let admin = known.get(port);
     if (admin === undefined) {
-      admin = new TapAdmin(context);
-      known.set(context, admin);
+      admin = new TapAdmin(context, port);
+      known.set(port, admin);
     }
     return admin;
   }
 
-  private constructor(context: PrimaryFilterContext) {
+  private constructor(context: PrimaryFilterContext, port: PrimaryPort) {
     this.#context = context;
-    this.#port = context.port(TAP);
+    this.#port = port;
   }
 
   /** A filter with this config_id has come; close() says that it is gone. */
@@ -124,7 +125,8 @@ export class TapAdmin implements PostEndpoint {
   }
 }
 
-const known = new WeakMap<PrimaryFilterContext, TapAdmin>();
+/** Listeners have contexts of their own, and one way to the workers. */
+const known = new WeakMap<PrimaryPort, TapAdmin>();
 
 function refused(reason: string): EndpointAnswer {
   return { status: 400, body: reason };

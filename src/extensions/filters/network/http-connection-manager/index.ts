@@ -9,7 +9,13 @@ import { ScopeKeyBuilder } from '../../../../http/routing/scope-key.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
-import type { ExtensionFinder, ListenerIdentity, NetworkFilterExtension, ScopeRequest } from '../../../factories.js';
+import type {
+  ExtensionFinder,
+  HttpChain,
+  ListenerIdentity,
+  NetworkFilterExtension,
+  ScopeRequest,
+} from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
@@ -41,9 +47,11 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     ...filterScopes(config, extensions),
   ],
   createOnPrimary: (config, context) => [
-    ...(config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
-      const extension = context.extensions.httpFilter(filter!);
-      return extension.isTerminal ? [] : (extension.createOnPrimary?.(filter!, context) ?? []);
+    ...(config.http_filters ?? []).flatMap((filter) => {
+      const { typed_config: own } = filter;
+      if (own === undefined) return context.filterConfigs.attach({ filter, chain: chainOf(config), context });
+      const extension = context.extensions.httpFilter(own);
+      return extension.isTerminal ? [] : (extension.createOnPrimary?.(own, context) ?? []);
     }),
     context.routes.attach({
       manager: config,
@@ -67,11 +75,16 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
 const HTTP1_PREFIX = 'http1.';
 
 function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
-  const chain = { statPrefix: httpPrefix(config) };
-  return (config.http_filters ?? []).flatMap(({ typed_config: filter }) => {
-    const extension = extensions.httpFilter(filter!);
-    return extension.isTerminal ? [] : (extension.scopes?.(filter!, chain) ?? []);
+  return (config.http_filters ?? []).flatMap(({ typed_config: own }) => {
+    // Stats of a filter whose configuration is discovered come with that.
+    if (own === undefined) return [];
+    const extension = extensions.httpFilter(own);
+    return extension.isTerminal ? [] : (extension.scopes?.(own, chainOf(config)) ?? []);
   });
+}
+
+function chainOf(config: HttpConnectionManager): HttpChain {
+  return { statPrefix: httpPrefix(config) };
 }
 
 function httpPrefix(config: HttpConnectionManager): string {

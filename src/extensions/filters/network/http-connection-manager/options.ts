@@ -4,7 +4,7 @@ import { durationMs } from '../../../../common/duration.js';
 import { headerKey } from '../../../../common/header-names.js';
 import { readRegularFile } from '../../../../common/regular-file.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
-import type { HttpFilterFactory, TerminalFilterFactory } from '../../../../http/filter.js';
+import type { TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
@@ -13,6 +13,7 @@ import { PathNormalizer } from '../../../../http/path-normalization.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
+import { DiscoveredFilter } from './discovered-filter.js';
 import { routeFilters } from './route-filters.js';
 
 /** Defaults of the API where zero would mean something else. */
@@ -96,12 +97,15 @@ function createFilters(
   chain: HttpChainContext,
 ): { filters: ChainedFilter[]; terminal: TerminalFilterFactory } {
   const filters: ChainedFilter[] = [];
-  for (const { typed_config, disabled } of configs) {
-    const config = typed_config!;
+  for (const filter of configs) {
+    const { typed_config: config, disabled: isDisabled = false } = filter;
+    if (config === undefined) {
+      filters.push({ factory: new DiscoveredFilter(filter, context, chain), isDisabled });
+      continue;
+    }
     const extension = context.extensions.httpFilter(config);
     if (extension.isTerminal) return { filters, terminal: extension.createOnWorker(config, context, chain) };
-    const factory: HttpFilterFactory = extension.createOnWorker(config, context, chain);
-    filters.push({ factory, isDisabled: disabled ?? false });
+    filters.push({ factory: extension.createOnWorker(config, context, chain), isDisabled });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }

@@ -4,6 +4,7 @@ import { BatonError } from '../../../../common/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteFilter } from '../../../../http/routing/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
+import type { DiscoveredRouteConfig } from './discovered-filter.js';
 
 /** Those of the chain that do not end it, in its order. */
 export function routeFilters(configs: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
@@ -21,7 +22,9 @@ function routeFilter(name: string, own: Any | undefined, extensions: ExtensionFi
     compileRouteConfig(configs, where) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
-      return extension.isTerminal ? undefined : extension.compileRouteConfig?.(configs, where);
+      if (extension.isTerminal) return undefined;
+      const config = extension.compileRouteConfig?.(configs, where);
+      return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
     },
   };
 }

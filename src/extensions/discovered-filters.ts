@@ -1,0 +1,41 @@
+// HTTP filters whose configuration is discovered (ECDS), as the primary and the workers agree about them.
+
+import { BatonError } from '../common/errors.js';
+import type { Any, ExtensionConfigSource, HttpFilter } from '../config/generated/api.js';
+import type { ExtensionFinder, HttpFilterExtension } from './factories.js';
+
+/** Equal for filters that share what is discovered: of that name, from that source. */
+export function keyOfDiscovered({ name, config_discovery: discovery }: HttpFilter): string {
+  return JSON.stringify([name ?? '', discovery!.config_source]);
+}
+
+/** The extension that `config` configures, where `discovery` says what may come. Throws a BatonError when it may not. */
+export function discoveredExtension(
+  name: string,
+  config: Any,
+  discovery: ExtensionConfigSource,
+  extensions: ExtensionFinder,
+): HttpFilterExtension {
+  const type = messageOf(config['@type']);
+  const types = (discovery.type_urls ?? []).map(messageOf);
+  if (!types.includes(type)) {
+    throw refusal(`filter config has type URL ${type} but expect ${types.join(', ')}`);
+  }
+  const extension = extensions.httpFilter(config);
+  if (extension.isTerminal) {
+    throw refusal(
+      `terminal filter named ${name} of type ${extension.name} must be the last filter in a http filter chain`,
+    );
+  }
+  const own = messageOf(extension.typeUrls[0]!);
+  if (type !== own) throw refusal(`it is what routes say to '${extension.name}'; the filter needs ${own}`);
+  return extension;
+}
+
+function messageOf(typeUrl: string): string {
+  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
+}
+
+function refusal(why: string): BatonError {
+  return new BatonError('CONFIG_INVALID', why);
+}

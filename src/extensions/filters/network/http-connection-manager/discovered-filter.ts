@@ -1,0 +1,87 @@
+// An HTTP filter whose configuration is discovered: each new stream gets the filter as it is configured by then.
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { messageOf } from '../../../../common/errors.js';
+import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
+import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
+import { getLogger } from '../../../../log/logger.js';
+import { discoveredExtension } from '../../../discovered-filters.js';
+import type {
+  DiscoveredFilterConfig,
+  HttpChainContext,
+  HttpFilterExtension,
+  WorkerContext,
+} from '../../../factories.js';
+
+const logger = getLogger('filter');
+
+/** What a route says to a filter that may be of one kind today and of another tomorrow. */
+export interface DiscoveredRouteConfig {
+  readonly extension: HttpFilterExtension;
+  /** As that extension has compiled it. */
+  readonly config: unknown;
+}
+
+interface BuiltFilter {
+  readonly extension: HttpFilterExtension;
+  readonly factory: HttpFilterFactory;
+}
+
+export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConfig {
+  readonly #config: HttpFilterConfig;
+  readonly #context: WorkerContext;
+  readonly #chain: HttpChainContext;
+  readonly #default: BuiltFilter | undefined;
+  #built: BuiltFilter | undefined;
+
+  constructor(config: HttpFilterConfig, context: WorkerContext, chain: HttpChainContext) {
+    this.#config = config;
+    this.#context = context;
+    this.#chain = chain;
+    const { default_config: byDefault } = config.config_discovery!;
+    this.#default = byDefault && this.#build(byDefault);
+    context.filterConfigs.follow(config, this);
+  }
+
+  update(config: Any | undefined): void {
+    try {
+      this.#built = config === undefined ? this.#default : this.#build(config);
+    } catch (error) {
+      // The primary has checked it for the other chains that use it: what this one had before goes on.
+      this.#built ??= this.#default;
+      logger.error(`the configuration of the filter '${this.#config.name}' cannot be used: ${messageOf(error)}`);
+    }
+  }
+
+  create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined {
+    if (this.#built === undefined) return new MissingConfig(stream);
+    const { extension, factory } = this.#built;
+    const given = routeConfig as DiscoveredRouteConfig | undefined;
+    return factory.create(stream, given?.extension === extension ? given.config : undefined);
+  }
+
+  #build(config: Any): BuiltFilter {
+    const { name = '', config_discovery: discovery } = this.#config;
+    const extension = discoveredExtension(name, config, discovery!, this.#context.extensions);
+    return { extension, factory: extension.createOnWorker(config, this.#context, this.#chain) };
+  }
+}
+
+/** Nothing may pass a filter that nobody has configured: it might be the one that keeps people out. */
+class MissingConfig implements HttpFilter {
+  readonly #stream: StreamControl;
+
+  constructor(stream: StreamControl) {
+    this.#stream = stream;
+  }
+
+  decodeHeaders(): HeadersStatus {
+    this.#stream.sendLocalReply({
+      status: 500,
+      body: '',
+      details: 'no_filter_config_found',
+      flags: ResponseFlag.NoFilterConfigFound,
+    });
+    return HeadersStatus.StopIteration;
+  }
+}

@@ -1,0 +1,60 @@
+// One place in one filter chain that takes a discovered configuration: its stats, and what its filter has on the primary.
+
+import type { Any } from '../../config/generated/api.js';
+import { discoveredExtension } from '../../extensions/discovered-filters.js';
+import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { FilterConfigsHost } from './filter-configs-host.js';
+
+export class ChainUse {
+  readonly #user: DiscoveredFilterUser;
+  readonly #host: FilterConfigsHost;
+  /** By prefix. They stay until the chain is gone: streams count in those of the configuration that they began with. */
+  readonly #scopes = new Map<string, ScopeRef>();
+  #part: PrimaryPart | undefined;
+
+  constructor(user: DiscoveredFilterUser, host: FilterConfigsHost) {
+    this.#user = user;
+    this.#host = host;
+  }
+
+  /** The extension that `config` configures here. Throws a BatonError when it cannot be used in this place. */
+  extensionOf(config: Any): HttpFilterExtension {
+    const { filter, context } = this.#user;
+    return discoveredExtension(filter.name ?? '', config, filter.config_discovery!, context.extensions);
+  }
+
+  /** Makes all that the filter needs before workers build it. What it returns ends what the filter had until now. */
+  prepare(extension: HttpFilterExtension, config: Any): () => void {
+    const { chain, context } = this.#user;
+    for (const { prefix, layout } of extension.scopes?.(config, chain) ?? []) {
+      if (this.#scopes.has(prefix)) continue;
+      const ref = this.#host.store.addScope(prefix, layout);
+      this.#scopes.set(prefix, ref);
+      this.#host.scopes[prefix] = ref;
+    }
+    const part = extension.createOnPrimary?.(config, context);
+    return () => {
+      this.#part?.close();
+      this.#part = part;
+    };
+  }
+
+  /** The filter has no configuration any more, or that of the chain itself again. */
+  withdraw(): void {
+    const { default_config: byDefault } = this.#user.filter.config_discovery!;
+    if (byDefault !== undefined) return this.prepare(this.extensionOf(byDefault), byDefault)();
+    this.#part?.close();
+    this.#part = undefined;
+  }
+
+  get scopes(): Readonly<Record<string, ScopeRef>> {
+    return Object.fromEntries(this.#scopes);
+  }
+
+  /** The chain is gone, on all workers. */
+  close(): void {
+    this.#part?.close();
+    for (const ref of this.#scopes.values()) this.#host.store.removeScope(ref);
+  }
+}

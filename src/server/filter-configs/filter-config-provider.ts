@@ -1,0 +1,200 @@
+// One configuration of an HTTP filter that a source delivers (ECDS), for all chains that name it: checked here, published to
+// the workers, and kept when the source has nothing better.
+
+import { messageOf } from '../../common/errors.js';
+import type { Any, ConfigSource, TypedExtensionConfig } from '../../config/generated/api.js';
+import { getLogger } from '../../log/logger.js';
+import { ExtensionConfigStats } from '../../stats/layouts/xds.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { FilterConfigSnapshot } from '../../worker/messages.js';
+import type { Resource, Update } from '../../xds/resource.js';
+import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
+import type { ChainUse } from './chain-use.js';
+import type { FilterConfigsHost } from './filter-configs-host.js';
+
+const logger = getLogger('config');
+
+export interface ProviderOptions {
+  /** Never that of another one. */
+  readonly id: number;
+  readonly key: string;
+  readonly source: ConfigSource;
+  /** Of the filter, and of the resource. */
+  readonly name: string;
+}
+
+export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
+  readonly id: number;
+  readonly name: string;
+  readonly #key: string;
+  readonly #host: FilterConfigsHost;
+  readonly #scope: ScopeRef;
+  readonly #subscription: Subscription;
+  /** What to call when the configuration is there, or will not come for now. */
+  readonly #uses = new Map<ChainUse, () => void>();
+  #state: DynamicState = REQUESTED;
+  #resource: Resource<TypedExtensionConfig> | undefined;
+  #isSettled = false;
+
+  /** Subscribes. */
+  constructor(host: FilterConfigsHost, { id, key, source, name }: ProviderOptions) {
+    this.id = id;
+    this.name = name;
+    this.#key = key;
+    this.#host = host;
+    const statPrefix = `extension_config_discovery.http_filter.${name}.`;
+    this.#scope = host.store.addScope(statPrefix, ExtensionConfigStats);
+    const names = new Set([name]);
+    this.#subscription = host.sources.subscribe({ source, type: 'extension-config', names, statPrefix, watcher: this });
+  }
+
+  get isUsed(): boolean {
+    return this.#uses.size > 0;
+  }
+
+  get state(): DynamicState {
+    return this.#state;
+  }
+
+  /** What is in use. */
+  get resource(): Resource<TypedExtensionConfig> | undefined {
+    return this.#resource;
+  }
+
+  get snapshot(): FilterConfigSnapshot {
+    return { id: this.id, key: this.#key, config: this.#resource?.message.typed_config };
+  }
+
+  /** A chain takes the configuration from now on; one that cannot use what there is goes on without until that changes. */
+  add(use: ChainUse, ready: () => void): void {
+    this.#uses.set(use, ready);
+    const config = this.#resource?.message.typed_config;
+    if (config !== undefined) {
+      const problem = problemOf(use, config);
+      if (problem === undefined) {
+        use.prepare(use.extensionOf(config), config)();
+      } else {
+        this.#count(ExtensionConfigStats.at.config_conflict);
+        logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${problem}`);
+      }
+    }
+    this.#host.publish({ scopes: use.scopes });
+    if (this.#isSettled) ready();
+  }
+
+  remove(use: ChainUse): void {
+    this.#uses.delete(use);
+  }
+
+  update(update: Update<TypedExtensionConfig>): readonly Rejection[] {
+    const rejections = this.#use(update);
+    this.#settle();
+    return rejections;
+  }
+
+  fetchTimedOut(): void {
+    this.#count(ExtensionConfigStats.at.config_fail);
+    logger.warning(`the configuration of the filter '${this.name}' has not come in time`);
+    this.#settle();
+  }
+
+  close(): void {
+    this.#subscription.close();
+    this.#host.store.removeScope(this.#scope);
+  }
+
+  #use({ resources, refused: unusable, removed, isComplete, version }: Update<TypedExtensionConfig>): Rejection[] {
+    const ofThis = ({ name }: { readonly name: string }) => name === this.name;
+    const resource = resources.find(ofThis);
+    if (resource !== undefined) return this.#take(resource);
+    const refusal = unusable.find(ofThis);
+    if (refusal !== undefined) {
+      this.#state = refused(this.#state, refusal);
+      this.#failed(refusal.details);
+    } else if (removed.includes(this.name)) {
+      this.#withdraw();
+    } else if (isComplete) {
+      // What is not mentioned is not gone: ECDS has no removals in the state of the world.
+      const details = `the update has no configuration of the filter '${this.name}'`;
+      this.#state = refused(this.#state, { version, details, message: undefined });
+      this.#failed(details);
+      return [{ name: this.name, details }];
+    }
+    return [];
+  }
+
+  #take(resource: Resource<TypedExtensionConfig>): Rejection[] {
+    if (resource.message === this.#resource?.message) {
+      this.#state = accepted(resource, this.#state.lastUpdated);
+      this.#resource = resource;
+      return [];
+    }
+    const config = resource.message.typed_config;
+    const details = config === undefined ? 'typed_config is missing' : this.#problemWith(config);
+    if (details !== undefined) {
+      const rejection = { name: this.name, details };
+      this.#state = rejected(this.#state, resource, rejection);
+      this.#failed(details);
+      return [rejection];
+    }
+    const uses = [...this.#uses.keys()];
+    const replace = uses.map((use) => use.prepare(use.extensionOf(config!), config!));
+    this.#state = accepted(resource);
+    this.#resource = resource;
+    this.#publish(uses);
+    for (const end of replace) end();
+    this.#count(ExtensionConfigStats.at.config_reload);
+    logger.info(`ecds: the filter '${this.name}' is configured by version '${resource.version}'`);
+    return [];
+  }
+
+  /** Chains have their own configuration again, or none. */
+  #withdraw(): void {
+    this.#state = DOES_NOT_EXIST;
+    if (this.#resource === undefined) return;
+    this.#resource = undefined;
+    const uses = [...this.#uses.keys()];
+    for (const use of uses) use.withdraw();
+    this.#publish(uses);
+    logger.info(`ecds: the configuration of the filter '${this.name}' is removed`);
+  }
+
+  /** Why one of the chains cannot use it; undefined: all can. */
+  #problemWith(config: Any): string | undefined {
+    for (const use of this.#uses.keys()) {
+      const problem = problemOf(use, config);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  #publish(uses: readonly ChainUse[]): void {
+    const scopes = Object.assign({}, ...uses.map((use) => use.scopes));
+    this.#host.publish({ scopes, filterConfigs: [this.snapshot] });
+  }
+
+  #failed(details: string): void {
+    this.#count(ExtensionConfigStats.at.config_fail);
+    logger.warning(`an update of the filter '${this.name}' is rejected: ${details}`);
+  }
+
+  #count(at: number): void {
+    this.#host.store.scope(this.#scope).increment(at);
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    for (const ready of this.#uses.values()) ready();
+  }
+}
+
+function problemOf(use: ChainUse, config: Any): string | undefined {
+  try {
+    use.extensionOf(config);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

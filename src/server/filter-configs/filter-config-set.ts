@@ -1,0 +1,62 @@
+// The discovered configurations of HTTP filters (ECDS) as the primary keeps them: each is shared by all chains that name it.
+
+import { discoveredExtension, keyOfDiscovered } from '../../extensions/discovered-filters.js';
+import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '../../extensions/factories.js';
+import type { SnapshotParts } from '../workers/snapshots.js';
+import { ChainUse } from './chain-use.js';
+import { FilterConfigProvider } from './filter-config-provider.js';
+import type { FilterConfigsHost } from './filter-configs-host.js';
+
+export class FilterConfigSet implements PrimaryFilterConfigs {
+  readonly #host: FilterConfigsHost;
+  readonly #providers = new Map<string, FilterConfigProvider>();
+  #lastId = 0;
+
+  constructor(host: FilterConfigsHost) {
+    this.#host = host;
+  }
+
+  get providers(): Iterable<FilterConfigProvider> {
+    return this.#providers.values();
+  }
+
+  /** For workers that begin. */
+  snapshots(): Required<Pick<SnapshotParts, 'filterConfigs'>> {
+    return { filterConfigs: Array.from(this.#providers.values(), (provider) => provider.snapshot) };
+  }
+
+  attach(user: DiscoveredFilterUser): PrimaryPart {
+    const { filter, context } = user;
+    const { apply_default_config_without_warming: isEarly, default_config: byDefault } = filter.config_discovery!;
+    const use = new ChainUse(user, this.#host);
+    if (byDefault !== undefined) {
+      use.prepare(
+        discoveredExtension(filter.name ?? '', byDefault, filter.config_discovery!, context.extensions),
+        byDefault,
+      )();
+    }
+    const key = keyOfDiscovered(filter);
+    const provider = this.#providers.get(key) ?? this.#add(key, user);
+    const target = isEarly && byDefault !== undefined ? undefined : context.waitFor(`ECDS ${filter.name ?? ''}`);
+    provider.add(use, () => target?.ready());
+    return {
+      close: () => {
+        provider.remove(use);
+        target?.ready();
+        use.close();
+        if (provider.isUsed || this.#providers.get(key) !== provider) return;
+        this.#providers.delete(key);
+        provider.close();
+        this.#host.publish({ removedFilterConfigs: [provider.id] });
+      },
+    };
+  }
+
+  #add(key: string, { filter }: DiscoveredFilterUser): FilterConfigProvider {
+    const source = filter.config_discovery!.config_source!;
+    const provider = new FilterConfigProvider(this.#host, { id: ++this.#lastId, key, source, name: filter.name ?? '' });
+    this.#providers.set(key, provider);
+    this.#host.publish({ filterConfigs: [provider.snapshot] });
+    return provider;
+  }
+}
