@@ -5,15 +5,17 @@ import type { Extension, ExtensionCatalog } from '../extension.js';
 import type { Any, HttpConnectionManager } from '../generated/api.js';
 import { messageNameOf } from '../schema/decode.js';
 import type { Path } from '../text/path.js';
+import { checkDiscoveredFilter } from './discovered-filters.js';
 import type { Surroundings } from './surroundings.js';
 
 /** A filter has its own message, not one for routes, and one that ends the chain is not disabled. */
-export function checkHttpFilters(
-  manager: HttpConnectionManager,
-  path: Path,
-  { catalog, problems }: Surroundings,
-): void {
+export function checkHttpFilters(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
+  const { catalog, problems } = around;
   manager.http_filters?.forEach((filter, index) => {
+    if (filter?.config_discovery) {
+      const isLast = index === manager.http_filters!.length - 1;
+      checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], around);
+    }
     const found = filter?.typed_config && httpFilter(catalog, filter.typed_config);
     if (!found) return;
     const at = [...path, 'http_filters', index];
