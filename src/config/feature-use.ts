@@ -20,6 +20,9 @@ export interface DeprecatedUse {
   readonly isDisallowed: boolean;
 }
 
+/** What is said of uses: of all, of what is unfinished (--skip-deprecated-logs), of none; and then they are not counted either. */
+export type FeatureNotes = 'all' | 'unfinished' | 'none';
+
 /** Counts and judges the uses of one configuration. */
 export class FeatureUse {
   /** Uses of deprecated fields and values: runtime.deprecated_feature_use. */
@@ -28,14 +31,13 @@ export class FeatureUse {
   unfinished = 0;
   readonly #problems: Problems;
   readonly #keys: FeatureKeys;
-  readonly #isQuiet: boolean;
+  readonly #notes: FeatureNotes;
   readonly #told = new Set<string>();
 
-  /** @param isQuiet whether deprecated features are counted only (--skip-deprecated-logs) */
-  constructor(problems: Problems, keys: FeatureKeys, isQuiet: boolean) {
+  constructor(problems: Problems, keys: FeatureKeys, notes: FeatureNotes) {
     this.#problems = problems;
     this.#keys = keys;
-    this.#isQuiet = isQuiet;
+    this.#notes = notes;
   }
 
   /** Notes a use. Returns whether it is allowed; if not, it has been reported. */
@@ -47,13 +49,14 @@ export class FeatureUse {
       this.#problems.error(use.path, `${use.title} is deprecated and ${why}${remedy}`, use.aspect);
       return false;
     }
-    this.deprecated++;
-    if (!this.#isQuiet) this.#tell(use.name, use.path, `${use.title} is deprecated`, use.aspect);
+    if (this.#notes !== 'none') this.deprecated++;
+    if (this.#notes === 'all') this.#tell(use.name, use.path, `${use.title} is deprecated`, use.aspect);
     return true;
   }
 
   /** Notes the use of a field or message that is work in progress. */
   noteUnfinished(path: Path, name: string, title: string): void {
+    if (this.#notes === 'none') return;
     this.unfinished++;
     this.#tell(name, path, `${title} is work in progress in Envoy's API and may change without notice`, 'key');
   }

@@ -1,7 +1,7 @@
 // Clusters: unique names, and endpoints that fit the way they are discovered.
 
 import { durationMs } from '../../common/duration.js';
-import type { Cluster, Endpoint } from '../generated/api.js';
+import type { Cluster, ClusterLoadAssignment, Endpoint } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkPipe, checkStream, isPlainIp } from './addresses.js';
@@ -23,7 +23,8 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
   });
 }
 
-function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
+/** A cluster by itself. */
+export function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
   checkStream(source, [...path, 'upstream_bind_config', 'source_address'], problems);
   checkOptions(cluster, path, problems);
@@ -38,7 +39,7 @@ function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
     }
     return;
   }
-  const endpoints = endpointsOf(cluster, path);
+  const endpoints = endpointsOf(cluster.load_assignment, [...path, 'load_assignment']);
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
@@ -48,10 +49,18 @@ function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
   }
 }
 
-function endpointsOf(cluster: Cluster, path: Path): { readonly endpoint: Endpoint; readonly at: Path }[] {
-  return (cluster.load_assignment?.endpoints ?? []).flatMap((locality, group) =>
+/** Endpoints that come by themselves: each has an address. */
+export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, problems: Problems): void {
+  for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
+}
+
+function endpointsOf(
+  assignment: ClusterLoadAssignment | undefined,
+  path: Path,
+): { readonly endpoint: Endpoint; readonly at: Path }[] {
+  return (assignment?.endpoints ?? []).flatMap((locality, group) =>
     (locality?.lb_endpoints ?? []).flatMap((lb, index) => {
-      const at = [...path, 'load_assignment', 'endpoints', group, 'lb_endpoints', index, 'endpoint'];
+      const at = [...path, 'endpoints', group, 'lb_endpoints', index, 'endpoint'];
       return lb?.endpoint ? [{ endpoint: lb.endpoint, at }] : [];
     }),
   );
@@ -80,7 +89,7 @@ function checkEndpoint(type: string, isTypeWrong: boolean, endpoint: Endpoint, p
   }
   checkStream(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
-  if (type === 'STATIC') {
+  if (type === 'STATIC' || type === 'EDS') {
     const host = address.socket_address?.address;
     if (host === undefined || isPlainIp(host) || isTypeWrong) return;
     problems.error(

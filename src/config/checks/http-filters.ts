@@ -2,7 +2,7 @@
 
 import { didYouMean } from '../../common/suggest.js';
 import type { Extension, ExtensionCatalog } from '../extension.js';
-import type { Any, HttpConnectionManager } from '../generated/api.js';
+import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../generated/api.js';
 import { messageNameOf } from '../schema/decode.js';
 import type { Path } from '../text/path.js';
 import { checkDiscoveredFilter } from './discovered-filters.js';
@@ -32,29 +32,49 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, aro
   });
 }
 
-/** What routes say to a filter is of its kind; that a filter of the name is missing is only worth a warning. */
-export function checkRouteFilters(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
-  const filters = new Map<string, Extension | undefined>();
-  for (const filter of manager.http_filters ?? []) {
-    if (filter?.typed_config) filters.set(filter.name ?? '', httpFilter(around.catalog, filter.typed_config));
+/**
+ * What routes say to a filter is of its kind; that a filter of the name is missing is only worth a warning.
+ * @param chain the filters of the connection manager; undefined where they are not known
+ */
+export function checkRouteFilters(
+  routes: RouteConfiguration,
+  path: Path,
+  around: Surroundings,
+  chain: readonly HttpFilter[] | undefined,
+): void {
+  const check = checkOfChain(chain, around);
+  check(routes.typed_per_filter_config, path);
+  routes.virtual_hosts?.forEach((host, number) => {
+    if (host) checkHostFilters(host, [...path, 'virtual_hosts', number], check);
+  });
+}
+
+/** The same of a virtual host by itself. */
+export function checkVirtualHostFilters(host: VirtualHost, path: Path, around: Surroundings): void {
+  checkHostFilters(host, path, checkOfChain(undefined, around));
+}
+
+type FilterConfigsCheck = (configs: { readonly [name: string]: Any } | undefined, at: Path) => void;
+
+function checkOfChain(chain: readonly HttpFilter[] | undefined, around: Surroundings): FilterConfigsCheck {
+  const filters = chain && new Map<string, Extension | undefined>();
+  for (const filter of chain ?? []) {
+    if (filter?.typed_config) filters!.set(filter.name ?? '', httpFilter(around.catalog, filter.typed_config));
   }
-  const check = (configs: { readonly [name: string]: Any } | undefined, at: Path): void => {
+  return (configs, at) => {
     for (const [name, config] of Object.entries(configs ?? {})) {
       if (config) checkRouteFilter(name, config, filters, [...at, 'typed_per_filter_config', name], around);
     }
   };
-  const routes = manager.route_config;
-  const base = [...path, 'route_config'];
-  check(routes?.typed_per_filter_config, base);
-  routes?.virtual_hosts?.forEach((host, number) => {
-    const atHost = [...base, 'virtual_hosts', number];
-    check(host?.typed_per_filter_config, atHost);
-    host?.routes?.forEach((route, index) => {
-      const atRoute = [...atHost, 'routes', index];
-      check(route?.typed_per_filter_config, atRoute);
-      route?.route?.weighted_clusters?.clusters?.forEach((cluster, place) => {
-        check(cluster?.typed_per_filter_config, [...atRoute, 'route', 'weighted_clusters', 'clusters', place]);
-      });
+}
+
+function checkHostFilters(host: VirtualHost, path: Path, check: FilterConfigsCheck): void {
+  check(host.typed_per_filter_config, path);
+  host.routes?.forEach((route, index) => {
+    const atRoute = [...path, 'routes', index];
+    check(route?.typed_per_filter_config, atRoute);
+    route?.route?.weighted_clusters?.clusters?.forEach((cluster, place) => {
+      check(cluster?.typed_per_filter_config, [...atRoute, 'route', 'weighted_clusters', 'clusters', place]);
     });
   });
 }
@@ -62,7 +82,7 @@ export function checkRouteFilters(manager: HttpConnectionManager, path: Path, ar
 function checkRouteFilter(
   name: string,
   config: Any,
-  filters: ReadonlyMap<string, Extension | undefined>,
+  filters: ReadonlyMap<string, Extension | undefined> | undefined,
   path: Path,
   { catalog, problems }: Surroundings,
 ): void {
@@ -70,7 +90,7 @@ function checkRouteFilter(
   if (!given) return;
   const url = messageNameOf(config['@type']);
   const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
-  const filter = filters.get(name);
+  const filter = filters?.get(name);
   if (filter && filter !== given) {
     problems.error(
       [...path, '@type'],
@@ -79,7 +99,7 @@ function checkRouteFilter(
   } else if (url === own) {
     const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
     problems.error([...path, '@type'], `it configures the filter '${given.name}' itself; ${remedy}`);
-  } else if (!filters.has(name)) {
+  } else if (filters?.has(name) === false) {
     problems.warn(
       path,
       `no filter of the chain has the name '${name}'${didYouMean(name, filters.keys())}; it has no effect`,

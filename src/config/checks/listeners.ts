@@ -33,7 +33,8 @@ function addressOf(listener: Listener): string | undefined {
   return `${socket.address}:${socket.port_value}`;
 }
 
-function checkListener(listener: Listener, path: Path, around: Surroundings): void {
+/** A listener by itself. */
+export function checkListener(listener: Listener, path: Path, around: Surroundings): void {
   const { problems } = around;
   checkBindable(listener.address, [...path, 'address'], problems);
   if ((listener.tcp_backlog_size ?? 0) > MAX_BACKLOG) {
@@ -89,14 +90,18 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
       );
     }
     checkHttpFilters(manager, path, around);
-    checkRouteFilters(manager, path, around);
-    if (manager.route_config) checkRoutes(manager.route_config, [...path, 'route_config'], around);
+    if (manager.route_config) {
+      checkRouteFilters(manager.route_config, [...path, 'route_config'], around, manager.http_filters ?? []);
+      checkRoutes(manager.route_config, [...path, 'route_config'], around, true);
+    }
   }
   const proxy = unpack(config, TCP_PROXY);
   if (proxy?.cluster === '') around.problems.error([...path, 'cluster'], 'it must not be empty');
-  if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around);
+  // A dynamic listener may come before the cluster that its connections go to.
+  const mustExist = around.needed === undefined;
+  if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around, mustExist);
   proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
-    checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around);
+    checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around, mustExist);
   });
 }
 

@@ -2,54 +2,84 @@
 
 import { didYouMean } from '../../common/suggest.js';
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
-import type { Path } from '../text/path.js';
+import { formatPath, type Path } from '../text/path.js';
 import { checkUnique } from './names.js';
 import type { Surroundings } from './surroundings.js';
 
-export function checkRoutes(routes: RouteConfiguration, path: Path, around: Surroundings): void {
+/** @param needsClusters whether clusters have to exist where validate_clusters does not say it */
+export function checkRoutes(
+  routes: RouteConfiguration,
+  path: Path,
+  around: Surroundings,
+  needsClusters: boolean,
+): void {
   const hosts = routes.virtual_hosts ?? [];
   const at = [...path, 'virtual_hosts'];
   const names = hosts.map((host) => host?.name);
   checkUnique(names, (index) => [...at, index, 'name'], 'virtual host', around.problems);
-  checkDomains(hosts, at, around);
-  if (routes.validate_clusters === false) return;
+  checkDomains(hosts, (number) => [...at, number, 'domains'], around);
+  const mustExist = routes.validate_clusters ?? needsClusters;
   hosts.forEach((host, number) => {
-    host?.routes?.forEach((route, index) => {
-      if (route) checkRoute(route, [...at, number, 'routes', index], around);
-    });
+    if (host) checkHostRoutes(host, [...at, number], around, mustExist);
   });
 }
 
-/** Reports a route's cluster that no cluster has as its name, or that traffic cannot go to. */
-export function checkClusterName(name: string | undefined, path: Path, around: Surroundings): void {
-  const { clusters, http2Clusters, problems } = around;
+/** A virtual host by itself. Its clusters need not exist. */
+export function checkVirtualHost(host: VirtualHost, path: Path, around: Surroundings): void {
+  checkDomains([host], () => [...path, 'domains'], around);
+  checkHostRoutes(host, path, around, false);
+}
+
+/** Reports a cluster that no cluster has as its name, if it has to exist, or that traffic cannot go to. */
+export function checkClusterName(
+  name: string | undefined,
+  path: Path,
+  { clusters, http2Clusters, problems, needed }: Surroundings,
+  mustExist = true,
+): void {
   if (name !== undefined && http2Clusters.has(name)) {
     problems.error(path, `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`);
   }
-  if (name === undefined || name === '' || clusters.has(name)) return;
-  problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
+  if (!mustExist || name === undefined || name === '') return;
+  if (needed !== undefined) needed.push({ name, path: formatPath(path) });
+  else if (!clusters.has(name)) problems.error(path, unknownCluster(name, clusters));
 }
 
-function checkDomains(hosts: readonly VirtualHost[], path: Path, { problems }: Surroundings): void {
+/** What is said of a cluster that does not exist. */
+export function unknownCluster(name: string, known: Iterable<string>): string {
+  return `unknown cluster '${name}'${didYouMean(name, known)}`;
+}
+
+function checkDomains(
+  hosts: readonly VirtualHost[],
+  pathOf: (number: number) => Path,
+  { problems }: Surroundings,
+): void {
   const domains = hosts.flatMap((host, number) =>
-    (host?.domains ?? []).map((domain, index) => ({ domain, at: [...path, number, 'domains', index] })),
+    (host?.domains ?? []).map((domain, index) => ({ domain, at: [...pathOf(number), index] })),
   );
   const lower = domains.map(({ domain }) => domain?.toLowerCase());
   checkUnique(lower, (index) => domains[index]!.at, 'domain', problems);
 }
 
-function checkRoute(route: Route, path: Path, around: Surroundings): void {
+function checkHostRoutes(host: VirtualHost, path: Path, around: Surroundings, mustExist: boolean): void {
+  host.routes?.forEach((route, index) => {
+    if (route) checkRoute(route, [...path, 'routes', index], around, mustExist);
+  });
+}
+
+function checkRoute(route: Route, path: Path, around: Surroundings, mustExist: boolean): void {
   const action = route.route;
   if (!action) return;
   const at = [...path, 'route'];
-  checkClusterName(action.cluster, [...at, 'cluster'], around);
-  if (action.weighted_clusters) checkWeights(action, [...at, 'weighted_clusters'], around);
+  checkClusterName(action.cluster, [...at, 'cluster'], around, mustExist);
+  if (action.weighted_clusters) checkWeights(action, [...at, 'weighted_clusters'], around, mustExist);
 }
 
-function checkWeights(action: RouteAction, path: Path, around: Surroundings): void {
+function checkWeights(action: RouteAction, path: Path, around: Surroundings, mustExist: boolean): void {
   const clusters = action.weighted_clusters?.clusters ?? [];
   clusters.forEach((cluster, index) => {
-    checkClusterName(cluster?.name, [...path, 'clusters', index, 'name'], around);
+    checkClusterName(cluster?.name, [...path, 'clusters', index, 'name'], around, mustExist);
   });
   const sum = clusters.reduce((total, cluster) => total + (cluster?.weight ?? 0), 0);
   const wanted = action.weighted_clusters?.total_weight;

@@ -68,7 +68,8 @@ export function loadConfiguration(
 
   const { bootstrap, unknownFields } = decodeAll(schema, sources, problems, options.unknownStaticFields ?? 'refuse');
   problems.within(sources);
-  const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), options.skipDeprecatedLogs === true);
+  const notes = options.skipDeprecatedLogs === true ? 'unfinished' : 'all';
+  const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
   checkBootstrap(bootstrap as Bootstrap, catalog, problems);
   if (problems.errorCount === 0) {

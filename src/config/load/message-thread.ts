@@ -40,7 +40,7 @@ function check(name: string, text: string, extensions: readonly Extension[]): Ch
   const schema = loadSchema();
   const problems = new Problems([source]);
   const message = new Decoder(schema, problems, 'refuse', source.size + MAX_EXPANSION).decode(name, source.value ?? {});
-  const features = new FeatureUse(problems, new Map(), true);
+  const features = new FeatureUse(problems, new Map(), 'unfinished');
   new Checker(schema, new ExtensionCatalog(extensions), implementedBy(extensions), problems, features).check(
     name,
     message,

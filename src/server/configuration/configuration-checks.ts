@@ -1,10 +1,8 @@
 // What start-up would refuse of a whole bootstrap, found while it is loaded: by building what start-up builds.
 
-import { checkWritable } from '../../access-log/writable.js';
 import type { BootstrapCheck } from '../../config/bootstrap-check.js';
-import type { Report } from '../../config/extension.js';
-import { formatPath, type PathPart } from '../../config/text/path.js';
 import { EXTENSIONS } from '../../extensions/index.js';
+import { reportLogFiles } from '../../extensions/log-files.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
 import { reportMistakes } from '../../extensions/report-mistakes.js';
 import { applicationLogPattern } from '../../log/application-log.js';
@@ -44,22 +42,6 @@ function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>)
 
 /** Log files of listeners and the admin interface are such as can be opened; none is. */
 function checkLogFiles(...[{ admin, static_resources: resources }, report]: Parameters<BootstrapCheck>): void {
-  walkLogFiles(admin, ['admin'], report);
-  walkLogFiles(resources?.listeners, ['static_resources', 'listeners'], report);
+  reportLogFiles(admin, ['admin'], report);
+  reportLogFiles(resources?.listeners, ['static_resources', 'listeners'], report);
 }
-
-function walkLogFiles(value: unknown, path: PathPart[], report: Report): void {
-  if (typeof value !== 'object' || value === null) return;
-  const { '@type': type, path: file } = value as { readonly '@type'?: string; readonly path?: string };
-  if (type?.endsWith(FILE_LOG) && file !== undefined) {
-    reportMistakes(report, formatPath([...path, 'path']), () => checkWritable(file));
-    return;
-  }
-  for (const [name, held] of Object.entries(value)) {
-    path.push(Array.isArray(value) ? Number(name) : name);
-    walkLogFiles(held, path, report);
-    path.pop();
-  }
-}
-
-const FILE_LOG = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';

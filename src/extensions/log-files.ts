@@ -1,0 +1,23 @@
+// Log files that a configuration names are such as can be opened; none is opened to find out.
+
+import { checkWritable } from '../access-log/writable.js';
+import type { Report } from '../config/extension.js';
+import { formatPath, type PathPart } from '../config/text/path.js';
+import { reportMistakes } from './report-mistakes.js';
+
+/** Reports each file in `value`, which stands at `path`, that cannot be written to. `value` is in canonical form. */
+export function reportLogFiles(value: unknown, path: PathPart[], report: Report): void {
+  if (typeof value !== 'object' || value === null) return;
+  const { '@type': type, path: file } = value as { readonly '@type'?: string; readonly path?: string };
+  if (type?.endsWith(FILE_LOG) && file !== undefined) {
+    reportMistakes(report, formatPath([...path, 'path']), () => checkWritable(file));
+    return;
+  }
+  for (const [name, held] of Object.entries(value)) {
+    path.push(Array.isArray(value) ? Number(name) : name);
+    reportLogFiles(held, path, report);
+    path.pop();
+  }
+}
+
+const FILE_LOG = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';
