@@ -26,11 +26,23 @@ export interface ReadFile extends ReadResources {
   readonly version: string;
 }
 
+/** A file of resources that cannot be used as a whole. */
+export class ResourceFileError extends Error {
+  /** It is not there, or may not be read; otherwise its content is wrong. */
+  readonly isUnreadable: boolean;
+
+  constructor(message: string, isUnreadable: boolean) {
+    super(message);
+    this.name = 'ResourceFileError';
+    this.isUnreadable = isUnreadable;
+  }
+}
+
 /** Each subscription has a reader of its own: it knows what it has read before. */
 export interface ResourceReader {
   /** `version` is that of the response: of resources that have none. Never rejects for what is wrong with resources. */
   read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources>;
-  /** A DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects when there is nothing to read. */
+  /** A DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects with a ResourceFileError. */
   readFile(type: ResourceType, path: string): Promise<ReadFile>;
   close(): void;
 }

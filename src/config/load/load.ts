@@ -1,8 +1,5 @@
 // Loads a bootstrap: reads the texts, merges them, checks everything, and gives plain data or all mistakes at once.
 
-import { extname } from 'node:path';
-import { messageOf } from '../../common/errors.js';
-import { readRegularFile } from '../../common/regular-file.js';
 import type { BootstrapCheck } from '../bootstrap-check.js';
 import { Checker } from '../check.js';
 import { checkBootstrap } from '../checks/index.js';
@@ -14,11 +11,11 @@ import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
 import { mergeMessage } from '../schema/merge.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
+import { readFileSource } from '../text/file-source.js';
 import { parsePath } from '../text/path.js';
 import type { Problem } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
-import { readProto } from '../text/proto-source.js';
-import { readJson, readYaml, type Source, type SourceResult } from '../text/source.js';
+import { readYaml, type Source, type SourceResult } from '../text/source.js';
 import type { LoadOptions } from './load-options.js';
 
 /** What is counted while a configuration is loaded. */
@@ -80,9 +77,6 @@ export function loadConfiguration(
   return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
 }
 
-/** Configuration files above this size are refused. */
-export const MAX_FILE_BYTES = 128 * 1024 * 1024;
-
 /** What aliases may add to the values that stand in the texts. */
 const MAX_EXPANSION = 1_000_000;
 
@@ -131,43 +125,9 @@ function decodeAll(
 
 function readSources(options: LoadOptions): SourceResult[] {
   const results: SourceResult[] = [];
-  if (options.path) results.push(readFile(options.path));
+  if (options.path) results.push(readFileSource(options.path, BOOTSTRAP));
   if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
   return results.length > 0 ? results : [refuse('', NO_CONFIGURATION)];
-}
-
-function readFile(path: string): SourceResult {
-  const format = extname(path);
-  if (!FORMATS.includes(format)) {
-    return refuse(path, `unknown extension '${format}': a configuration file ends in ${FORMATS.join(', ')}`);
-  }
-  let bytes: Buffer;
-  try {
-    bytes = readRegularFile(path, MAX_FILE_BYTES);
-  } catch (error) {
-    return refuse(path, `unable to read file: ${reasonOf(error)}`);
-  }
-  if (format === '.pb') return readProto(path, 'binary', bytes, BOOTSTRAP);
-  const text = decodeText(bytes);
-  if (text === undefined) return refuse(path, 'the file is not UTF-8 text');
-  if (format === '.pb_text') return readProto(path, 'text', text, BOOTSTRAP);
-  return format === '.json' ? readJson(path, text) : readYaml(path, text);
-}
-
-/** `no such file or directory` of `ENOENT: no such file or directory, open '…'`. */
-function reasonOf(error: unknown): string {
-  return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
-}
-
-const FORMATS = ['.yaml', '.yml', '.json', '.pb', '.pb_text'];
-
-function decodeText(bytes: Buffer): string | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return text.includes('\0') ? undefined : text;
-  } catch {
-    return undefined;
-  }
 }
 
 function refuse(name: string, message: string): SourceResult {

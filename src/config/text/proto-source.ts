@@ -1,12 +1,11 @@
 // Bootstraps in protobuf's own forms: binary and text. Their mistakes have a field path, and no line.
 
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
 import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type * as TextFormat from 'protobufjs/ext/textformat.js';
 import { messageOf } from '../../common/errors.js';
-import { schemaPath } from '../schema/schema.js';
+import { loadAllMessages } from '../schema/messages.js';
 import { readBinary } from './binary-proto.js';
 import type { SourceResult } from './source.js';
 
@@ -18,7 +17,7 @@ export function readProto(
   message: string,
 ): SourceResult {
   const { protobuf, protojson, textformat } = libraries();
-  const root = protobuf.Root.fromJSON(JSON.parse(readFileSync(schemaPath(), 'utf8')));
+  const root = loadAllMessages();
   try {
     const source = { name, size: content.length, locate: () => undefined };
     if (form === 'binary') {

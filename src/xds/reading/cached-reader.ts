@@ -1,0 +1,273 @@
+// The reader of one subscription: it remembers what it has read, so that what has not changed costs a hash and keeps its identity.
+
+import { createHash, hash } from 'node:crypto';
+import { inTurns } from '../../common/next-turn.js';
+import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
+import {
+  type EncodedResource,
+  type ReadFile,
+  type ReadResources,
+  ResourceFileError,
+  type ResourceReader,
+} from '../resource-reader.js';
+import { type Parcel, sizeOf, unpack } from './parcel.js';
+import { isTooLarge, type ReadingThread, TOO_LARGE } from './reading-thread.js';
+import type { ReadItem, ReadingResult } from './task.js';
+
+/** Bytes that the thread is asked to read at once. */
+const BATCH_BYTES = 1024 * 1024;
+/** Bytes or characters that one turn of the loop takes. */
+const TURN = 256 * 1024;
+/** How much is remembered at least, in characters. */
+const REMEMBERED = 1024 * 1024;
+
+/** A usable resource as it was read. */
+interface Known {
+  readonly resource: Resource;
+  readonly ttlMs: number | undefined;
+  readonly size: number;
+}
+
+/** A part of an update. */
+interface Entry {
+  readonly key: string;
+  readonly sent: { readonly version?: string; readonly aliases?: readonly string[] };
+  /** As it was read; undefined when the same is known already. */
+  readonly item: ReadItem | undefined;
+}
+
+export class CachedReader implements ResourceReader {
+  readonly #thread: ReadingThread;
+  /** By what was read; the one that was used last is the last one. */
+  readonly #known = new Map<string, Known>();
+  /** Key of the latest one of a name: an older one of the same name is forgotten. */
+  readonly #keys = new Map<string, string>();
+  #size = 0;
+  /** Size of the largest update. */
+  #largest = REMEMBERED;
+  /** What is asked for last: one update is read after the other. */
+  #last: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(thread: ReadingThread) {
+    this.#thread = thread;
+  }
+
+  read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources> {
+    return this.#queue(() => this.#read(type, version, encoded));
+  }
+
+  readFile(type: ResourceType, path: string): Promise<ReadFile> {
+    return this.#queue(() => this.#readFile(type, path));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#known.clear();
+    this.#keys.clear();
+  }
+
+  #queue<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#last.then(work);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+
+  async #read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources> {
+    const keys = await inTurns(keysOf(encoded));
+    const fresh = encoded.filter((_, index) => !this.#known.has(keys[index]!));
+    const items = await this.#ask(RESOURCE_MESSAGES[type], fresh);
+    const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
+    const entries = encoded.map((sent, index) => ({ key: keys[index]!, sent, item: read.get(sent) }));
+    return inTurns(this.#collect(version, entries));
+  }
+
+  async #readFile(type: ResourceType, path: string): Promise<ReadFile> {
+    const result = await this.#thread.ask({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
+      if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, false);
+      throw error;
+    });
+    if (result.refusal !== undefined) throw new ResourceFileError(result.refusal.details, result.refusal.isUnreadable);
+    this.#thread.note(result);
+    const keys = await inTurns(keysOfItems(result.items));
+    const entries = result.items.map((item, index) => ({
+      key: keys[index]!,
+      sent: item.kind === 'alive' ? {} : item,
+      item,
+    }));
+    return { version: result.version, ...(await inTurns(this.#collect(result.version, entries))) };
+  }
+
+  /** One item for each, whatever becomes of the thread. */
+  async #ask(message: string, encoded: readonly EncodedResource[]): Promise<ReadItem[]> {
+    const items: ReadItem[] = [];
+    for (const batch of batchesOf(encoded)) {
+      const result = await this.#askFor(message, batch);
+      this.#thread.note(result);
+      for (const item of result.items) items.push(item);
+    }
+    return items;
+  }
+
+  async #askFor(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
+    try {
+      return await this.#thread.ask({ kind: 'resources', message, encoded });
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    // One of them may be to blame: each by itself then.
+    if (encoded.length > 1) {
+      const items: ReadItem[] = [];
+      for (const one of encoded) {
+        const result = await this.#askFor(message, [one]);
+        this.#thread.note(result);
+        items.push(...result.items);
+      }
+      return { items, ...NOTHING_FOUND };
+    }
+    const [{ name, version }] = encoded as [EncodedResource];
+    return { items: [{ kind: 'refused', name, version, details: TOO_LARGE, message: undefined }], ...NOTHING_FOUND };
+  }
+
+  /** Everything of an update, from what was read now and what was known. */
+  *#collect(version: string, entries: readonly Entry[]): Generator<void, ReadResources> {
+    const resources: Resource[] = [];
+    const refused: RefusedResource[] = [];
+    const ttlMs = new Map<string, number>();
+    const names = new Set<string>();
+    let done = 0;
+    let size = 0;
+    for (const { key, sent, item } of entries) {
+      if (item?.kind === 'alive') {
+        ttlMs.set(item.name, item.ttlMs);
+        continue;
+      }
+      if (item?.kind === 'refused') {
+        const message = item.message && (yield* unpack(item.message));
+        refused.push({ name: item.name, version: item.version || version, details: item.details, message });
+        continue;
+      }
+      let known = this.#known.get(key);
+      if (known === undefined) {
+        known = yield* knownOf(item!);
+        done += known.size;
+      }
+      this.#remember(key, known);
+      size += known.size;
+      const resource = asSent(known.resource, sent, version);
+      const { name } = resource;
+      if (names.has(name)) {
+        const details = `duplicate resource '${name}': another resource of the update has the same name`;
+        refused.push({ name, version: resource.version, details, message: resource.message });
+        continue;
+      }
+      names.add(name);
+      resources.push(resource);
+      const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
+      if (lifeMs !== undefined) ttlMs.set(name, lifeMs);
+      if (done < TURN) continue;
+      done = 0;
+      yield;
+    }
+    this.#largest = Math.max(this.#largest, size);
+    this.#forget();
+    return { resources, refused, ttlMs };
+  }
+
+  #remember(key: string, known: Known): void {
+    if (this.#isClosed) return;
+    const { name } = known.resource;
+    const before = this.#keys.get(name);
+    if (before !== undefined) this.#drop(before);
+    this.#keys.set(name, key);
+    this.#known.set(key, known);
+    this.#size += known.size;
+  }
+
+  #drop(key: string): void {
+    this.#size -= this.#known.get(key)?.size ?? 0;
+    this.#known.delete(key);
+  }
+
+  /** Gives up what was used longest ago: names may come and go for ever. */
+  #forget(): void {
+    for (const [key, { resource }] of this.#known) {
+      if (this.#size <= 2 * this.#largest) return;
+      this.#drop(key);
+      this.#keys.delete(resource.name);
+    }
+  }
+}
+
+/** The resource with what was said of it beside its bytes. */
+function asSent(resource: Resource, { version = '', aliases = [] }: Entry['sent'], ofUpdate: string): Resource {
+  return {
+    ...resource,
+    version: version || resource.version || ofUpdate,
+    aliases: aliases.length > 0 ? aliases : resource.aliases,
+  };
+}
+
+const NOTHING_FOUND = { warnings: [], counts: { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 } };
+
+function* knownOf(item: ReadItem): Generator<void, Known> {
+  if (item.kind !== 'usable') throw new TypeError(`a resource that is ${item.kind}`);
+  const { name, version, aliases, sensitive, needed, ttlMs } = item;
+  const message = yield* unpack(item.message);
+  const resource = { name, version, message, aliases, sensitive, needed };
+  return { resource, ttlMs, size: sizeOf(item.message) };
+}
+
+function* keysOf(encoded: readonly EncodedResource[]): Generator<void, string[]> {
+  const keys: string[] = [];
+  let done = 0;
+  for (const { name, typeUrl, value } of encoded) {
+    keys.push(JSON.stringify([name, typeUrl, hash('sha256', value, 'base64')]));
+    done += value.length;
+    if (done < TURN) continue;
+    done = 0;
+    yield;
+  }
+  return keys;
+}
+
+function* keysOfItems(items: readonly ReadItem[]): Generator<void, string[]> {
+  const keys: string[] = [];
+  let done = 0;
+  for (const item of items) {
+    if (item.kind !== 'usable') {
+      keys.push('');
+      continue;
+    }
+    const { name, message } = item;
+    keys.push(JSON.stringify([name, hashOf(message)]));
+    done += sizeOf(message);
+    if (done < TURN) continue;
+    done = 0;
+    yield;
+  }
+  return keys;
+}
+
+function hashOf({ text, lists }: Parcel): string {
+  const hashed = createHash('sha256').update(text);
+  for (const { path, pieces } of lists) {
+    hashed.update(JSON.stringify(path));
+    for (const piece of pieces) hashed.update(piece);
+  }
+  return hashed.digest('base64');
+}
+
+function* batchesOf(encoded: readonly EncodedResource[]): Generator<EncodedResource[], void> {
+  let batch: EncodedResource[] = [];
+  let bytes = 0;
+  for (const resource of encoded) {
+    batch.push(resource);
+    bytes += resource.value.length;
+    if (bytes < BATCH_BYTES) continue;
+    yield batch;
+    batch = [];
+    bytes = 0;
+  }
+  if (batch.length > 0) yield batch;
+}

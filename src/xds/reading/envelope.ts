@@ -1,0 +1,32 @@
+// A DiscoveryResponse in a file: what stands around its resources.
+
+import { describe } from '../../config/schema/scalar.js';
+import { formatProblems } from '../../config/text/problem.js';
+import type { Source } from '../../config/text/source.js';
+import type { ResourceCheck } from './resource-check.js';
+
+const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
+
+export class Envelope {
+  readonly version: string;
+  readonly resources: readonly unknown[];
+  /** What is wrong with the file as a whole. */
+  readonly refusal: string | undefined;
+
+  constructor(source: Source, check: ResourceCheck) {
+    const { value } = source;
+    const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const { resources = [], ...rest } = (isMap ? value : {}) as { readonly resources?: unknown };
+    const { message, problems } = check.decode(RESPONSE, isMap ? rest : value, source, []);
+    // A file that somebody begins to write is empty first: that is not to remove everything.
+    if (!isMap ? value === null : Object.keys(value).length === 0) {
+      problems.error([], "it is empty; where there are no resources, it says 'resources: []'");
+    }
+    if (resources !== null && !Array.isArray(resources)) {
+      problems.error(['resources'], `expected a list, found ${describe(resources)}`);
+    }
+    this.version = String(message['version_info'] ?? '');
+    this.resources = Array.isArray(resources) ? resources : [];
+    this.refusal = problems.errorCount === 0 ? undefined : formatProblems(problems.errors);
+  }
+}

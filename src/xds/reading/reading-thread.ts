@@ -1,0 +1,90 @@
+// The primary's end of the thread that reads resources. The thread is started by the first question, and ends when none has
+// come for a while: what it has loaded is given back then.
+
+import { Piscina } from 'piscina';
+import type { LoadCounts } from '../../config/load/load.js';
+import { formatProblem, type Problem } from '../../config/text/problem.js';
+import { getLogger } from '../../log/logger.js';
+import type { EncodeMessage } from '../resource-reader.js';
+import type { ReadingResults, ReadingSettings, ReadingTask } from './task.js';
+
+/** Heap of the thread: a resource that needs more is refused instead of taking the process down. */
+const MAX_HEAP_MB = 1024;
+const YOUNG_HEAP_MB = 32;
+/** How long it waits for the next question. */
+const IDLE_MS = 10_000;
+/** Warnings that are told once; further ones are not told at all. */
+const MAX_TOLD = 10_000;
+
+const logger = getLogger('config');
+
+/** Said of what needs more memory than the thread may have. */
+export const TOO_LARGE = `it needs more than ${MAX_HEAP_MB} MB of memory to read`;
+
+export interface ReadingThreadOptions {
+  readonly settings: ReadingSettings;
+  /** What was counted while resources were read. */
+  readonly counted: (counts: LoadCounts) => void;
+  readonly idleMs?: number;
+  readonly maxHeapMb?: number;
+}
+
+export class ReadingThread {
+  readonly #options: ReadingThreadOptions;
+  readonly #told = new Set<string>();
+  #pool: Piscina | undefined;
+
+  constructor(options: ReadingThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the thread is there now. */
+  get isRunning(): boolean {
+    return (this.#pool?.threads.length ?? 0) > 0;
+  }
+
+  /** Rejects when the thread has died of the task; isTooLarge() says whether that is the fault of what was read. */
+  async ask<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
+    this.#pool ??= newPool(this.#options);
+    return (await this.#pool.run(task)) as ReadingResults[T['kind']];
+  }
+
+  /** Tells warnings that have not been told before, and passes on what was counted. */
+  note({ warnings, counts }: { readonly warnings: readonly Problem[]; readonly counts: LoadCounts }): void {
+    for (const warning of warnings) {
+      if (this.#told.has(warning.message) || this.#told.size >= MAX_TOLD) continue;
+      this.#told.add(warning.message);
+      logger.warning(formatProblem(warning));
+    }
+    this.#options.counted(counts);
+  }
+
+  readonly encode: EncodeMessage = (message, value) => this.ask({ kind: 'encode', message, value: value as object });
+
+  /** Ends the thread; what it was asked is rejected. */
+  async close(): Promise<void> {
+    await this.#pool?.destroy();
+  }
+}
+
+/** Whether the thread has died for want of memory. */
+export function isTooLarge(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
+
+function newPool({ settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB }: ReadingThreadOptions): Piscina {
+  const pool = new Piscina({
+    filename: new URL('./thread.js', import.meta.url).href,
+    workerData: settings,
+    minThreads: 0,
+    maxThreads: 1,
+    concurrentTasksPerWorker: 1,
+    idleTimeout: idleMs,
+    atomics: 'disabled',
+    recordTiming: false,
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
+  });
+  // Whoever has asked is told; nobody else waits for it.
+  pool.on('error', () => {});
+  return pool;
+}

@@ -1,0 +1,227 @@
+// Decodes and checks resources one by one: what is wrong with one of them is told with it, and spoils no other.
+
+import { durationMs } from '../../common/duration.js';
+import { messageOf } from '../../common/errors.js';
+import { Checker } from '../../config/check.js';
+import { checkResource } from '../../config/checks/resources.js';
+import type { NeededCluster } from '../../config/checks/surroundings.js';
+import type { ExtensionCatalog } from '../../config/extension.js';
+import { FeatureUse } from '../../config/feature-use.js';
+import { implementedBy } from '../../config/implemented/index.js';
+import type { ImplementedTable } from '../../config/implemented/table.js';
+import type { LoadCounts } from '../../config/load/load.js';
+import { Decoder, type Message, messageNameOf } from '../../config/schema/decode.js';
+import { describe } from '../../config/schema/scalar.js';
+import type { Schema } from '../../config/schema/schema.js';
+import { sensitiveValues } from '../../config/schema/sensitive.js';
+import { formatPath, type Path, parsePath } from '../../config/text/path.js';
+import { formatProblem, type Problem } from '../../config/text/problem.js';
+import { Problems } from '../../config/text/problems.js';
+import type { Source } from '../../config/text/source.js';
+import { reportLogFiles } from '../../extensions/log-files.js';
+import { pack } from './parcel.js';
+import type { ReadItem, ReadingSettings, RefusedItem } from './task.js';
+
+export const RESOURCE_WRAPPER = 'envoy.service.discovery.v3.Resource';
+
+/** What is known of a resource before it is read; '' where it has no name or version. */
+interface KnownOfResource {
+  readonly name: string;
+  readonly version: string;
+  readonly aliases: readonly string[];
+}
+
+/** What aliases may add to the values that stand in a text. */
+const MAX_EXPANSION = 1_000_000;
+
+export class ResourceCheck {
+  readonly #schema: Schema;
+  readonly #catalog: ExtensionCatalog;
+  readonly #table: ImplementedTable;
+  readonly #settings: ReadingSettings;
+  readonly #message: string;
+  readonly #warnings: Problem[] = [];
+  /** Where names of usable resources were met first. */
+  readonly #places = new Map<string, string>();
+  #unknownFields = 0;
+  #deprecatedUses = 0;
+  #unfinishedUses = 0;
+
+  /** @param message full name of the message that the resources are */
+  constructor(schema: Schema, catalog: ExtensionCatalog, settings: ReadingSettings, message: string) {
+    this.#schema = schema;
+    this.#catalog = catalog;
+    this.#settings = settings;
+    this.#message = message;
+    this.#table = implementedBy(catalog.list());
+  }
+
+  /** What was found beside the resources themselves. */
+  get found(): { readonly warnings: readonly Problem[]; readonly counts: LoadCounts } {
+    const counts = {
+      unknownFields: this.#unknownFields,
+      deprecatedUses: this.#deprecatedUses,
+      unfinishedUses: this.#unfinishedUses,
+    };
+    return { warnings: this.#warnings, counts };
+  }
+
+  /** Why a type URL is not that of `expected`; undefined when it is. */
+  refusalOfType(typeUrl: string, expected: string): string | undefined {
+    const name = messageNameOf(typeUrl);
+    if (name === expected) return undefined;
+    const what = `expected a ${expected}, found ${typeUrl === '' ? "no '@type'" : `type URL '${typeUrl}'`}`;
+    const successor = this.#schema.successorOf(name);
+    return successor === undefined ? what : `${what}: it is of an older API; use 'type.googleapis.com/${successor}'`;
+  }
+
+  refused({ name, version }: KnownOfResource, details: string): RefusedItem {
+    return { kind: 'refused', name, version, details, message: undefined };
+  }
+
+  /** Reads `raw`, a message with its '@type', or a Resource that holds one. It stands at `path` in the source. */
+  read(raw: unknown, source: Source, path: Path, known: KnownOfResource): ReadItem {
+    try {
+      return this.#read(raw, source, path, known);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return this.refused(known, `it cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  /** Decodes and checks a message without asking what it means. */
+  decode(name: string, raw: unknown, source: Source, path: Path): { message: Message; problems: Problems } {
+    const problems = new Problems([within(source, path)]);
+    const decoder = new Decoder(this.#schema, problems, this.#settings.unknownFields, source.size + MAX_EXPANSION);
+    const message = decoder.decode(name, raw);
+    decoder.noteUnknown(unknownBelow(source, path));
+    const features = new FeatureUse(problems, this.#settings.featureKeys, this.#settings.features);
+    new Checker(this.#schema, this.#catalog, this.#table, problems, features).check(name, message);
+    this.#unknownFields += decoder.unknownCount;
+    this.#deprecatedUses += features.deprecated;
+    this.#unfinishedUses += features.unfinished;
+    return { message, problems };
+  }
+
+  #read(raw: unknown, source: Source, path: Path, known: KnownOfResource): ReadItem {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+      return this.#refusedAt(known, source, path, `expected a resource with its '@type', found ${describe(raw)}`);
+    }
+    const { '@type': url, ...fields } = raw as Message;
+    if (messageNameOf(String(url ?? '')) === RESOURCE_WRAPPER) return this.#wrapped(fields, source, path, known);
+    const refusal = this.refusalOfType(String(url ?? ''), this.#message);
+    if (refusal !== undefined) return this.#refusedAt(known, source, path, refusal);
+    return this.#resource(fields, source, path, known, undefined);
+  }
+
+  #wrapped(raw: Message, source: Source, path: Path, known: KnownOfResource): ReadItem {
+    const { resource, ...rest } = raw;
+    const { message, problems } = this.decode(RESOURCE_WRAPPER, rest, source, path);
+    const {
+      name = '',
+      version = '',
+      aliases = [],
+      ttl,
+    } = message as {
+      readonly name?: string;
+      readonly version?: string;
+      readonly aliases?: readonly string[];
+      readonly ttl?: string;
+    };
+    const own = {
+      name: known.name || name,
+      version: known.version || version,
+      aliases: known.aliases.length > 0 ? known.aliases : aliases,
+    };
+    if (problems.errorCount > 0) return this.refused(own, formatAll(problems.errors));
+    this.#warnings.push(...problems.warnings);
+    const ttlMs = ttl === undefined ? undefined : durationMs(ttl);
+    const inner = (resource ?? {}) as Message;
+    if (ttlMs !== undefined && own.name !== '' && Object.keys(inner).length === 0) {
+      return { kind: 'alive', name: own.name, ttlMs };
+    }
+    const at = [...path, 'resource'];
+    const { '@type': url, ...fields } = inner;
+    const refusal = this.refusalOfType(String(url ?? ''), this.#message);
+    if (refusal !== undefined) return this.#refusedAt(own, source, at, refusal);
+    return this.#resource(fields, source, at, own, ttlMs);
+  }
+
+  #resource(raw: Message, source: Source, path: Path, known: KnownOfResource, ttlMs: number | undefined): ReadItem {
+    const { message, problems } = this.decode(this.#message, raw, source, path);
+    const needed: NeededCluster[] = [];
+    checkResource(this.#message, message, {
+      catalog: this.#catalog,
+      problems,
+      clusters: new Set(),
+      http2Clusters: this.#settings.http2Clusters,
+      needed,
+    });
+    if (problems.errorCount === 0) {
+      reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
+    }
+    const name = this.#checkName(message, known.name, problems, formatPath(path));
+    this.#warnings.push(...problems.warnings);
+    const { version, aliases } = known;
+    if (problems.errorCount > 0) {
+      return { kind: 'refused', name, version, details: formatAll(problems.errors), message: pack(message) };
+    }
+    const sensitive = sensitiveValues(this.#schema, this.#message, message);
+    return { kind: 'usable', name, version, aliases, message: pack(message), sensitive, needed, ttlMs };
+  }
+
+  /** The name that the resource goes by: one of its own, which no other of the update has. */
+  #checkName(message: Message, given: string, problems: Problems, place: string): string {
+    const field = this.#message === ENDPOINTS ? 'cluster_name' : 'name';
+    const own = String(message[field] ?? '');
+    // That of a virtual host begins with its route configuration's.
+    const name = given === '' || this.#message === VIRTUAL_HOST ? given || own : own;
+    if (problems.has([field])) return name;
+    if (own === '') problems.error([field], 'a dynamic resource needs a name');
+    else if (given !== '' && name !== given) {
+      problems.error([field], `the resource was sent as '${given}', and is called '${own}'`);
+    }
+    const earlier = this.#places.get(name);
+    if (earlier !== undefined) {
+      const where = earlier === '' ? 'another resource of the update' : earlier;
+      problems.error([field], `duplicate resource '${name}': ${where} is the same`);
+    } else if (problems.errorCount === 0) this.#places.set(name, place);
+    return given || own;
+  }
+
+  #refusedAt(known: KnownOfResource, source: Source, path: Path, message: string): RefusedItem {
+    const problems = new Problems([within(source, path)]);
+    problems.error([], message);
+    return this.refused(known, formatAll(problems.errors));
+  }
+}
+
+const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
+const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
+
+/** A part of a text, as a text: paths begin there. */
+function within(source: Source, path: Path): Source {
+  let value = source.value;
+  for (const part of path) value = (value as { readonly [part: string]: unknown } | undefined)?.[part];
+  return { ...source, value, locate: (inner, at) => source.locate([...path, ...inner], at) };
+}
+
+/** Fields that the API does not have, in the message at that path, and not in the resource that a Resource there holds. */
+function unknownBelow({ unknownFields = [] }: Source, path: Path) {
+  return unknownFields.flatMap((field) => {
+    if (!path.every((part, index) => field.path[index] === part)) return [];
+    const inner = field.path.slice(path.length);
+    const isOfOther = (path.length === 0 && inner[0] === 'resources') || inner[0] === 'resource';
+    return isOfOther ? [] : [{ ...field, path: inner }];
+  });
+}
+
+/** Where there is no text, the path alone tells the place. */
+function formatAll(problems: readonly Problem[]): string {
+  return problems
+    .map((problem) => {
+      if (problem.source !== '' || problem.path === '') return formatProblem(problem);
+      return `${problem.path}: ${problem.message}`;
+    })
+    .join('\n');
+}
