@@ -397,7 +397,7 @@ export const OPTIONS = {
     help: 'Refuses fields that the API does not have in dynamic configuration.',
     details: 'Without it they are accepted, with a warning at first use.',
     info: 'reject_unknown_dynamic_fields',
-    effect: 'open',
+    effect: 'present',
   },
   'ignore-unknown-dynamic-fields': {
     kind: 'flag',
@@ -405,7 +405,7 @@ export const OPTIONS = {
     help: 'Neither warns of nor counts unknown fields in dynamic configuration.',
     details: 'Has no meaning with --reject-unknown-dynamic-fields.',
     info: 'ignore_unknown_dynamic_fields',
-    effect: 'open',
+    effect: 'present',
   },
   'skip-deprecated-logs': {
     kind: 'flag',

@@ -136,6 +136,11 @@ async function loadAndServe(
       handsOverConnections: options.handOverConnections && restart !== undefined,
       localAddressFamily: options.localAddressIpVersion,
       counts: loaded.counts,
+      dynamic: {
+        rejectsUnknown: options.rejectUnknownDynamicFields,
+        ignoresUnknown: options.ignoreUnknownDynamicFields,
+        skipsDeprecatedLogs: options.skipDeprecatedLogs,
+      },
       statsTags: options.statsTag,
       sensitive: loaded.sensitive,
       disabledExtensions: disabledExtensions(options),

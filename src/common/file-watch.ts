@@ -1,7 +1,7 @@
 // Notices that a file has become another one: written to, moved into place, or behind links that lead elsewhere now.
 
-import { type FSWatcher, lstatSync, readlinkSync, statSync, watch } from 'node:fs';
-import { dirname, join, parse, resolve } from 'node:path';
+import { existsSync, type FSWatcher, lstatSync, readlinkSync, realpathSync, statSync, watch } from 'node:fs';
+import { basename, dirname, join, parse, resolve } from 'node:path';
 import { messageOf } from './errors.js';
 
 export interface FileWatchEvents {
@@ -33,6 +33,7 @@ export function fileIdentity(path: string): string {
 
 export class FileWatch {
   readonly #path: string;
+  readonly #within: string | undefined;
   readonly #events: FileWatchEvents;
   /** Directories in which a name stands that leads to the file. */
   readonly #watchers = new Map<string, Watched>();
@@ -40,9 +41,13 @@ export class FileWatch {
   #firstEvent = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `identity`: of the file that is known already; if it is another one by now, that is told. */
-  constructor(path: string, identity: string, events: FileWatchEvents) {
+  /**
+   * `identity`: of the file that is known already; if it is another one by now, that is told. With `within` the file is looked at
+   * only when that directory is another one, or names in it come, go or are moved.
+   */
+  constructor(path: string, identity: string, events: FileWatchEvents, within?: string) {
     this.#path = resolve(path);
+    this.#within = within === undefined ? undefined : resolve(within);
     this.#identity = identity;
     this.#events = events;
     this.#watch();
@@ -76,7 +81,7 @@ export class FileWatch {
 
   /** Brings the watches in line with where links lead now. */
   #watch(): void {
-    const wanted = namesOnTheWay(this.#path);
+    const wanted = this.#within === undefined ? namesOnTheWay(this.#path) : namesWithin(this.#within);
     for (const [directory, { inode, watcher }] of this.#watchers) {
       if (wanted.has(directory) && inode === inodeOf(directory)) continue;
       watcher.close();
@@ -89,12 +94,14 @@ export class FileWatch {
     }
   }
 
-  #watchDirectory(directory: string, names: ReadonlySet<string>): void {
+  #watchDirectory(directory: string, names: Names): void {
     try {
       const watcher = watch(directory, { persistent: false });
       const watched: Watched = { watcher, names, inode: inodeOf(directory) };
-      watcher.on('change', (_event, name) => {
-        if (name === null || watched.names.has(String(name))) this.#touched();
+      watcher.on('change', (event, name) => {
+        const isOurs = watched.names === 'all' ? event === 'rename' : watched.names.has(String(name));
+        // A directory that goes is told by its own name.
+        if (name === null || isOurs || name === basename(directory)) this.#touched();
       });
       watcher.on('error', (error) => this.#events.failed(`${directory} is no longer watched: ${messageOf(error)}`));
       this.#watchers.set(directory, watched);
@@ -104,14 +111,31 @@ export class FileWatch {
   }
 }
 
+/** Names in a directory; 'all': each that comes, goes or is moved. */
+type Names = ReadonlySet<string> | 'all';
+
 interface Watched {
   readonly watcher: FSWatcher;
-  names: ReadonlySet<string>;
+  names: Names;
   /** The directory itself may be replaced by another one of that name. */
   readonly inode: string;
 }
 
-/** Directories, and in each the names that lead to the file: its own, and each link on the way there. */
+/** What leads to a directory, and everything in it. */
+function namesWithin(directory: string): Map<string, Names> {
+  const found: Map<string, Names> = namesOnTheWay(directory);
+  try {
+    found.set(realpathSync(directory), 'all');
+  } catch {
+    // Then what is missing of the way is watched.
+  }
+  return found;
+}
+
+/**
+ * Directories, and in each the names that lead to the file: its own, and each link on the way there. A way that ends before the
+ * file's directory is watched where it ends.
+ */
 function namesOnTheWay(path: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const note = (directory: string, name: string) => {
@@ -135,8 +159,12 @@ function namesOnTheWay(path: string): Map<string, Set<string>> {
       if (link.startsWith('/')) real = parse(link).root;
       rest = [...link.split('/'), ...rest];
     } else {
-      if (rest.length === 0) note(real, name);
-      else real = join(real, name);
+      const inner = join(real, name);
+      if (rest.length === 0 || !existsSync(inner)) {
+        note(real, name);
+        break;
+      }
+      real = inner;
     }
   }
   return found;

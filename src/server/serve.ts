@@ -13,6 +13,7 @@ import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger, type LoggingOptions } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
+import type { DynamicOptions } from '../xds/reading/settings.js';
 import { AdminInterface, type AdminInterfaceOptions } from './admin/admin-interface.js';
 import type { AdminFacts } from './admin/admin-view.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
@@ -47,6 +48,7 @@ export interface ServeOptions {
   readonly handsOverConnections: boolean;
   readonly localAddressFamily: string;
   readonly counts: LoadCounts;
+  readonly dynamic: Omit<DynamicOptions, 'disabledExtensions'>;
   /** Values of --stats-tag. */
   readonly statsTags: readonly string[];
   /** Values of the bootstrap that are not to be shown. */
@@ -100,6 +102,7 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     handsOverConnections: options.handsOverConnections,
     localIp: localIp(options.localAddressFamily),
     counts: options.counts,
+    dynamic: { ...options.dynamic, disabledExtensions: options.disabledExtensions },
     statsTags: options.statsTags,
     epoch: joined,
     refreshParentStats: restart === undefined ? undefined : () => restart.refreshStats(),

@@ -36,6 +36,7 @@ import { DnsResolver } from '../upstream/dns/resolver.js';
 import { SharedWords, SharedWordsOwner } from '../upstream/shared-words.js';
 import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
 import { ServerConfigSources } from '../xds/config-sources.js';
+import type { DynamicOptions } from '../xds/reading/settings.js';
 import type { ConfigSources } from '../xds/subscription.js';
 import { ClusterSet } from './clusters/cluster-set.js';
 import { HostWatch } from './clusters/host-watch.js';
@@ -83,6 +84,7 @@ export interface ServerOptions {
   readonly localIp: string;
   /** What was counted while the configuration was loaded. */
   readonly counts: LoadCounts;
+  readonly dynamic: DynamicOptions;
   /** Adds an endpoint that streams events to the admin interface. */
   readonly serveEvents: (stream: EventStream) => void;
   /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
@@ -261,8 +263,9 @@ export class Server {
     this.#sources = new ServerConfigSources({
       bootstrap: options.bootstrap,
       store: this.store,
-      calls: this.#calls,
       hosts: this.#hostWatch,
+      dynamic: options.dynamic,
+      counted: (counts) => this.#processStats.countDynamic(counts),
       failed: (what, error) => this.#internalError(what, error),
     });
     this.filterConfigs = new FilterConfigSet({
@@ -478,7 +481,7 @@ export class Server {
     this.#filterParts.close();
     await this.#sinks.close();
     this.#drains.close();
-    this.#sources.close();
+    await this.#sources.close();
     this.#calls.close();
     this.#clusters.stop();
     this.#resolver.close();

@@ -24,6 +24,7 @@ export class ProcessStats {
   readonly #server: Scope;
   readonly #dns: Scope;
   readonly #runtime: Scope;
+  #deprecatedSeen = 0;
   readonly #seen: DnsCounters = {
     resolve_total: 0,
     not_found: 0,
@@ -70,7 +71,18 @@ export class ProcessStats {
     this.#server.add(ServerStats.at.wip_protos, counts.unfinishedUses);
     const { at } = RuntimeStats;
     this.#runtime.add(at.deprecated_feature_use, counts.deprecatedUses);
-    this.#runtime.set(at.deprecated_feature_seen_since_process_start, counts.deprecatedUses);
+    this.#deprecatedSeen = counts.deprecatedUses;
+    this.#runtime.set(at.deprecated_feature_seen_since_process_start, this.#deprecatedSeen);
+  }
+
+  /** The same of resources that have come since. */
+  countDynamic({ unknownFields, unfinishedUses, deprecatedUses }: LoadCounts): void {
+    this.#server.add(ServerStats.at.dynamic_unknown_fields, unknownFields);
+    this.#server.add(ServerStats.at.wip_protos, unfinishedUses);
+    const { at } = RuntimeStats;
+    this.#runtime.add(at.deprecated_feature_use, deprecatedUses);
+    this.#deprecatedSeen += deprecatedUses;
+    this.#runtime.set(at.deprecated_feature_seen_since_process_start, this.#deprecatedSeen);
   }
 
   /** server.live: whether health checks pass. */

@@ -1,0 +1,179 @@
+// A file of resources, which any number of subscriptions share: it is read when it is another one, and each is told.
+
+import { FileWatch, fileIdentity } from '../common/file-watch.js';
+import { getLogger } from '../log/logger.js';
+import type { StatsStore } from '../stats/store.js';
+import type { RefusedResource, ResourceType } from './resource.js';
+import { type ReadFile, ResourceFileError, type ResourceReader } from './resource-reader.js';
+import type { Rejection, ResourceNames, Subscription, SubscriptionRequest } from './subscription.js';
+import { SubscriptionStats } from './subscription-stats.js';
+
+const logger = getLogger('config');
+
+export interface FileSourceOptions {
+  readonly path: string;
+  /** Looked at when something is moved in this directory; undefined: when the file itself is another one, or changed. */
+  readonly watchedDirectory: string | undefined;
+  readonly type: ResourceType;
+  readonly reader: ResourceReader;
+  readonly store: StatsStore;
+  /** What should not happen, and was caught. */
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+/** A subscription to it. */
+interface Subscriber {
+  readonly request: SubscriptionRequest;
+  readonly stats: SubscriptionStats;
+  names: ResourceNames;
+  /** It will be told what there is. */
+  isDue: boolean;
+  /** It has been told something: that there is nothing is said only to those that have nothing. */
+  isTold: boolean;
+}
+
+export class FileSource {
+  readonly #options: FileSourceOptions;
+  readonly #subscribers = new Set<Subscriber>();
+  readonly #watch: FileWatch;
+  /** The last one that could be read. */
+  #content: ReadFile | undefined;
+  /** Why the latest one could not. */
+  #error: ResourceFileError | undefined;
+  #isReading = false;
+  /** It has changed while it was read. */
+  #isStale = false;
+  #isClosed = false;
+
+  constructor(options: FileSourceOptions) {
+    this.#options = options;
+    const { path, watchedDirectory } = options;
+    this.#watch = new FileWatch(
+      path,
+      fileIdentity(path),
+      {
+        changed: () => this.#read(),
+        failed: (message) => logger.error(`changes of ${path} may go unnoticed: ${message}`),
+      },
+      watchedDirectory,
+    );
+    setImmediate(() => this.#read());
+  }
+
+  get isUnused(): boolean {
+    return this.#subscribers.size === 0;
+  }
+
+  subscribe(request: SubscriptionRequest): Subscription {
+    const stats = new SubscriptionStats(this.#options.store, request.statPrefix, request.type);
+    const subscriber: Subscriber = { request, stats, names: request.names, isDue: false, isTold: false };
+    this.#subscribers.add(subscriber);
+    this.#tellSoon(subscriber);
+    return {
+      setNames: (names) => {
+        subscriber.names = names;
+        this.#tellSoon(subscriber);
+      },
+      close: () => {
+        if (this.#subscribers.delete(subscriber)) stats.close();
+      },
+    };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#watch.close();
+    this.#options.reader.close();
+  }
+
+  #read(): void {
+    if (this.#isClosed) return;
+    this.#isStale = this.#isReading;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    const { reader, type, path, failed } = this.#options;
+    reader
+      .readFile(type, path)
+      .catch((error: unknown) => {
+        if (error instanceof ResourceFileError) return error;
+        throw error;
+      })
+      .then(
+        (content) => this.#take(content),
+        (error: unknown) => {
+          if (this.#isClosed) return;
+          failed(`${path} was not read`, error);
+          this.#take(new ResourceFileError(`${path}: it was not read`, true));
+        },
+      );
+  }
+
+  #take(content: ReadFile | ResourceFileError): void {
+    this.#isReading = false;
+    if (this.#isClosed) return;
+    if (content instanceof ResourceFileError) {
+      this.#error = content;
+      const level = content.isUnreadable ? 'error' : 'warning';
+      logger[level](`no resources were taken from a file: ${content.message}`);
+    } else {
+      this.#content = content;
+      this.#error = undefined;
+    }
+    for (const subscriber of [...this.#subscribers]) {
+      if (!this.#subscribers.has(subscriber)) continue;
+      if (this.#error === undefined) this.#deliver(subscriber, this.#content!);
+      else this.#refuse(subscriber, this.#error);
+    }
+    if (this.#isStale) this.#read();
+  }
+
+  /** Whoever comes later, or asks for other names, gets what was read last; while it is read there will be something newer. */
+  #tellSoon(subscriber: Subscriber): void {
+    if (subscriber.isDue || (this.#content ?? this.#error) === undefined) return;
+    subscriber.isDue = true;
+    setImmediate(() => {
+      subscriber.isDue = false;
+      if (this.#isReading || !this.#subscribers.has(subscriber)) return;
+      if (this.#content !== undefined) this.#deliver(subscriber, this.#content);
+      else this.#refuse(subscriber, this.#error!);
+    });
+  }
+
+  /** What came before stays in use; whoever has nothing yet goes on without. */
+  #refuse(subscriber: Subscriber, error: ResourceFileError): void {
+    const { request, stats } = subscriber;
+    stats.attempt();
+    if (error.isUnreadable) stats.failure();
+    else stats.rejected();
+    if (!subscriber.isTold) request.watcher.fetchTimedOut();
+    subscriber.isTold = true;
+  }
+
+  #deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): void {
+    const { request, stats, names } = subscriber;
+    subscriber.isTold = true;
+    stats.attempt();
+    const began = performance.now();
+    const isWanted = ({ name }: { readonly name: string }) => names === '*' || name === '' || names.has(name);
+    const bad = refused.filter(isWanted);
+    let rejections: readonly Rejection[];
+    try {
+      const update = { version, isComplete: true, resources: resources.filter(isWanted), refused: bad, removed: [] };
+      rejections = request.watcher.update(update);
+    } catch (error) {
+      this.#options.failed(`an update of ${request.statPrefix} failed`, error);
+      stats.rejected();
+      return;
+    }
+    const wrong = [...bad, ...rejections];
+    if (wrong.length === 0) stats.success(version, performance.now() - began);
+    else {
+      stats.rejected();
+      logger.warning(`resources of ${this.#options.path} were rejected:\n${describe(wrong)}`);
+    }
+  }
+}
+
+function describe(wrong: readonly (Rejection | RefusedResource)[]): string {
+  return wrong.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+}

@@ -1,0 +1,31 @@
+// How resources are read in this process: what the command line and the bootstrap say of it.
+
+import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
+import { featureKeys } from '../../config/feature-use.js';
+import type { Bootstrap } from '../../config/generated/api.js';
+import type { ReadingSettings } from './task.js';
+
+/** What the command line says of dynamic configuration. */
+export interface DynamicOptions {
+  /** --reject-unknown-dynamic-fields */
+  readonly rejectsUnknown: boolean;
+  /** --ignore-unknown-dynamic-fields */
+  readonly ignoresUnknown: boolean;
+  /** --skip-deprecated-logs */
+  readonly skipsDeprecatedLogs: boolean;
+  /** `<category>/<name>` of extensions that may not be used. */
+  readonly disabledExtensions: readonly string[];
+}
+
+export function readingSettings(bootstrap: Bootstrap, options: DynamicOptions): ReadingSettings {
+  const { rejectsUnknown, ignoresUnknown, skipsDeprecatedLogs, disabledExtensions } = options;
+  const http2 = (bootstrap.static_resources?.clusters ?? []).filter(speaksHttp2);
+  const ignores = ignoresUnknown && !rejectsUnknown;
+  return {
+    unknownFields: rejectsUnknown ? 'refuse' : ignores ? 'ignore' : 'warn',
+    features: ignores ? 'none' : skipsDeprecatedLogs ? 'unfinished' : 'all',
+    featureKeys: featureKeys(bootstrap),
+    disabledExtensions,
+    http2Clusters: new Set(http2.map((cluster) => cluster.name ?? '')),
+  };
+}
