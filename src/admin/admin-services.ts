@@ -142,6 +142,8 @@ export interface AdminServices {
   listeners(): Iterable<ListenerView>;
   /** See listeners(). */
   clusters(): Iterable<ClusterView>;
+  /** Of the last update of CDS that was used; '' when there was none. */
+  clustersVersion(): string;
   /** Merges histograms now: a new interval begins. Resolves when it is done. */
   flushStats(): Promise<void>;
   /** Counters count from 0 again, and recent lookups are forgotten. Resolves when all do. */

@@ -38,6 +38,7 @@ import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
 import { ServerConfigSources } from '../xds/config-sources.js';
 import type { DynamicOptions } from '../xds/reading/settings.js';
 import type { ConfigSources } from '../xds/subscription.js';
+import { ClusterDiscoveryService } from './clusters/cds.js';
 import { ClusterSet } from './clusters/cluster-set.js';
 import { HostWatch } from './clusters/host-watch.js';
 import { PrimaryCalls } from './clusters/primary-calls.js';
@@ -135,6 +136,7 @@ export class Server {
   readonly #sources: ServerConfigSources;
   readonly #rtds = new RtdsLayers();
   readonly #clusters: ClusterSet;
+  readonly #clusterDiscovery: ClusterDiscoveryService;
   readonly #listeners: ListenerSet;
   readonly #ports: PrimaryPorts;
   readonly #filterParts: FilterParts;
@@ -217,6 +219,7 @@ export class Server {
         },
       },
     );
+    this.#clusterDiscovery = new ClusterDiscoveryService(this.#clusters);
     this.#listeners = new ListenerSet(
       {
         shim: this.#shim,
@@ -314,6 +317,15 @@ export class Server {
 
   get clusters(): ReadonlyMap<string, PrimaryCluster> {
     return this.#clusters.byName;
+  }
+
+  /** Versions of clusters that are not in use yet. */
+  get warmingClusters(): ReadonlyMap<string, PrimaryCluster> {
+    return this.#clusters.warming;
+  }
+
+  get clusterDiscovery(): ClusterDiscoveryService {
+    return this.#clusterDiscovery;
   }
 
   get listeners(): ReadonlyMap<string, PrimaryListener> {
@@ -511,6 +523,7 @@ export class Server {
 
   #startSteps(): StartSteps {
     const { clusters = [], listeners = [] } = this.#options.bootstrap.static_resources ?? {};
+    const { cds_config: cds } = this.#options.bootstrap.dynamic_resources ?? {};
     return {
       startPrimaryClusters: (init) => this.#clusters.loadPrimary(clusters, init),
       startRuntimeLayers: (init) => {
@@ -518,7 +531,7 @@ export class Server {
         this.#rtds.start(layers, this.runtime, this.#sources, init);
       },
       startSecondaryClusters: (init) => this.#clusters.loadSecondary(clusters, init),
-      startClusterDiscovery: undefined,
+      startClusterDiscovery: cds && ((init) => this.#clusterDiscovery.start(cds, this.#sources, init)),
       clustersInitialized: () => this.#clusters.initialized(),
       startListeners: (init) => {
         this.#listeners.open(listeners);

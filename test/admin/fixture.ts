@@ -76,6 +76,9 @@ export class FakeServices implements AdminServices {
   listeners() {
     return this.listenerViews;
   }
+  clustersVersion(): string {
+    return '';
+  }
   clusters(): Iterable<ClusterView> {
     return this.clusterViews;
   }

@@ -5,9 +5,16 @@ import { healthFlagsText } from '../../upstream/health-flags.js';
 import type { ClusterView } from '../admin-services.js';
 import { COUNT_NAMES, type CountedHost, countHosts } from './host-counts.js';
 
-/** With an empty text for each cluster that is undefined, so that a walk over many of them can be broken off. */
-export function* clustersText(clusters: Iterable<ClusterView | undefined>, store: StatsStore): Generator<string, void> {
-  yield 'version_info::static\n';
+/**
+ * With an empty text for each cluster that is undefined, so that a walk over many of them can be broken off. `version` is that
+ * of CDS, or ''.
+ */
+export function* clustersText(
+  clusters: Iterable<ClusterView | undefined>,
+  version: string,
+  store: StatsStore,
+): Generator<string, void> {
+  yield `version_info::${version || 'static'}\n`;
   for (const cluster of clusters) {
     if (cluster === undefined) {
       yield '';

@@ -20,7 +20,8 @@ export const clusters: AdminHandler = {
     const wanted = selected(services.clusters(), nameFilter(query));
     const { stats } = services;
     // A format that it does not know is text: so have scripts always been answered.
-    if (query.get('format') !== 'json') return { body: textPieces(clustersText(wanted, stats)) };
+    if (query.get('format') !== 'json')
+      return { body: textPieces(clustersText(wanted, services.clustersVersion(), stats)) };
     return { contentType: JSON_TYPE, body: textPieces(clustersJson(wanted, stats)) };
   },
 };

@@ -50,6 +50,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     },
     listeners: () => listenerViews(server),
     clusters: () => clusterViews(server),
+    clustersVersion: () => server.clusterDiscovery.version,
     flushStats: () => server.flushStats(),
     runtimeLayers: () => server.runtime.layers,
     modifyRuntime: (entries) => server.runtime.modify(entries),
@@ -90,8 +91,8 @@ function* clusterViews(server: Server): Generator<ClusterView> {
     yield {
       spec: cluster.spec,
       thresholds: cluster.thresholds,
-      isAddedViaApi: false,
-      edsServiceName: '',
+      isAddedViaApi: cluster.origin.isAddedViaApi,
+      edsServiceName: cluster.edsServiceName,
       hosts: [...cluster.hosts].map((host) => ({ host, healthFlags: cluster.healthFlags(host) })),
     };
   }

@@ -6,6 +6,7 @@ import { filterChainsOf } from '../../config/filter-chains.js';
 import type { Bootstrap, HttpConnectionManager, Listener, Secret } from '../../config/generated/api.js';
 import { unpack } from '../../config/schema/any.js';
 import type { Server } from '../server.js';
+import { clustersDump } from './clusters-dump.js';
 import { any, type Dump, mapped } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
 
@@ -29,7 +30,7 @@ export function configDumps(server: Server, config: DumpedConfiguration, include
   const listenerNames = [...server.listeners.keys()];
   const dumps: Dump[] = [
     { message: 'BootstrapConfigDump', fields: { bootstrap: bootstrap as JsonObject, last_updated } },
-    { message: 'ClustersConfigDump', lists: { static_clusters: resources('cluster', clusters, last_updated) } },
+    clustersDump(server, clusters, config.loadedAt),
     ...(includeEds ? [endpointsDump(server)] : []),
     {
       message: 'ListenersConfigDump',
@@ -46,7 +47,6 @@ export function configDumps(server: Server, config: DumpedConfiguration, include
 
 /** Types of resources by the field that holds one. */
 const TYPES = {
-  cluster: 'envoy.config.cluster.v3.Cluster',
   listener: 'envoy.config.listener.v3.Listener',
   route_config: 'envoy.config.route.v3.RouteConfiguration',
 } as const;

@@ -3,24 +3,45 @@
 import type { HostView } from '../../admin/admin-services.js';
 import { addressJson, type JsonObject } from '../../admin/json.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
+import type { PrimaryCluster } from '../clusters/primary-cluster.js';
 import type { Server } from '../server.js';
 import { any, type Dump, mapped } from './dump.js';
 
 export function endpointsDump({ clusters }: Server): Dump {
   const static_endpoint_configs = mapped(
-    () => clusters.values(),
+    () => selected(clusters, false),
+    (cluster) => ({ name: assignmentName(cluster), message: { endpoint_config: assignmentOf(cluster) } }),
+  );
+  const dynamic_endpoint_configs = mapped(
+    () => selected(clusters, true),
     (cluster) => {
-      const { name } = cluster.spec;
-      const hosts = Array.from(cluster.hosts, (host) => ({ host, healthFlags: cluster.healthFlags(host) }));
-      const assignment = {
-        cluster_name: name,
-        ...(hosts.length > 0 && { endpoints: localities(hosts) }),
-        policy: { overprovisioning_factor: cluster.overprovisioning },
-      };
-      return { name, message: { endpoint_config: any('envoy.config.endpoint.v3.ClusterLoadAssignment', assignment) } };
+      const { assignment } = cluster;
+      const last_updated = assignment?.updatedAt.toISOString();
+      const version_info = assignment?.version || undefined;
+      const message = { version_info, endpoint_config: assignmentOf(cluster), last_updated };
+      return { name: assignmentName(cluster), message };
     },
   );
-  return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs } };
+  return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs, dynamic_endpoint_configs } };
+}
+
+/** Clusters of the bootstrap, or of CDS. */
+function* selected(clusters: ReadonlyMap<string, PrimaryCluster>, isAddedViaApi: boolean): Generator<PrimaryCluster> {
+  for (const cluster of clusters.values()) if (cluster.origin.isAddedViaApi === isAddedViaApi) yield cluster;
+}
+
+function assignmentName(cluster: PrimaryCluster): string {
+  return cluster.edsServiceName || cluster.spec.name;
+}
+
+/** The hosts that are used, not the assignment as it came. */
+function assignmentOf(cluster: PrimaryCluster): JsonObject {
+  const hosts = Array.from(cluster.hosts, (host) => ({ host, healthFlags: cluster.healthFlags(host) }));
+  return any('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+    cluster_name: assignmentName(cluster),
+    ...(hosts.length > 0 && { endpoints: localities(hosts) }),
+    policy: { overprovisioning_factor: cluster.overprovisioning },
+  });
 }
 
 /** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */

@@ -171,14 +171,15 @@ export class ClusterSet {
   }
 
   /**
-   * Adds a cluster from a management server, or another version of it. Returns false when there is nothing to do: it is as it
-   * was, or there is a static cluster of that name, which stays. Throws when it cannot be made; nothing has changed then.
+   * Adds a cluster from a management server, or another version of it. Nothing is to be done when the latest version is the
+   * same, or when there is a static cluster of that name, which stays. Throws when it cannot be made; nothing has changed then.
    */
-  setDynamic({ message, version, sensitive }: Resource<Cluster>): boolean {
+  setDynamic({ message, version, sensitive }: Resource<Cluster>): 'changed' | 'unchanged' | 'static' {
     const name = message.name ?? '';
-    if (this.#newest(name)?.origin.isAddedViaApi === false || this.#isKnown(message, true)) return false;
+    if (this.#newest(name)?.origin.isAddedViaApi === false) return 'static';
+    if (this.#isKnown(message, true)) return 'unchanged';
     this.#add(this.#make(message, { isAddedViaApi: true, version, updatedAt: new Date(), sensitive }));
-    return true;
+    return 'changed';
   }
 
   /** Returns false when there is no dynamic cluster of that name. */
@@ -186,12 +187,6 @@ export class ClusterSet {
     if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
     this.#remove(name);
     return true;
-  }
-
-  /** Names of clusters that came from a management server, in use or warming. */
-  *dynamicNames(): Generator<string, void> {
-    for (const [name, { origin }] of this.#active) if (origin.isAddedViaApi) yield name;
-    for (const [name, { origin }] of this.#warming) if (origin.isAddedViaApi && !this.#active.has(name)) yield name;
   }
 
   snapshots(): ClusterSnapshot[] {

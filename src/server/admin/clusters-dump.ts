@@ -1,0 +1,65 @@
+// The clusters as they are configured (envoy.admin.v3.ClustersConfigDump): those of the bootstrap, and what CDS has brought.
+
+import type { DumpResource } from '../../admin/config-dump/config-dump.js';
+import type { Cluster } from '../../config/generated/api.js';
+import type { PrimaryCluster } from '../clusters/primary-cluster.js';
+import type { Server } from '../server.js';
+import { any, type Dump, mapped } from './dump.js';
+import { type DynamicState, shown, statusFields } from './dynamic-state.js';
+
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+
+/** `configured`: those of the bootstrap, without what is secret; `loadedAt`: when that was loaded. */
+export function clustersDump(server: Server, configured: readonly Cluster[], loadedAt: Date): Dump {
+  const { clusterDiscovery, clusters, warmingClusters } = server;
+  const { states, version } = clusterDiscovery;
+  const static_clusters = mapped(
+    () => configured,
+    (config) => {
+      const name = config.name ?? '';
+      // One that was changed since then, or has been there before what is configured now was loaded, has a time of its own.
+      const { origin } = warmingClusters.get(name) ?? clusters.get(name) ?? {};
+      const updatedAt = origin?.isAddedViaApi === false ? origin.updatedAt : loadedAt;
+      return { name, message: { cluster: any(CLUSTER, config), last_updated: updatedAt.toISOString() } };
+    },
+  );
+  const dynamic_active_clusters = mapped(
+    () => activeOrRefused(server),
+    ([name, cluster]) => dynamicCluster(name, cluster, warmingClusters.has(name) ? undefined : states.get(name)),
+  );
+  const dynamic_warming_clusters = mapped(
+    () => [...warmingClusters.values()].filter(({ origin }) => origin.isAddedViaApi),
+    (cluster) => dynamicCluster(cluster.spec.name, cluster, states.get(cluster.spec.name)),
+  );
+  const hasDynamic = version !== '' || states.size > 0;
+  return {
+    message: 'ClustersConfigDump',
+    fields: version === '' ? {} : { version_info: version },
+    lists: { static_clusters, ...(hasDynamic && { dynamic_active_clusters, dynamic_warming_clusters }) },
+  };
+}
+
+/** Dynamic clusters in use, and those of which no version could ever be used. */
+function* activeOrRefused(server: Server): Generator<[string, PrimaryCluster | undefined]> {
+  const { clusterDiscovery, clusters, warmingClusters } = server;
+  for (const [name, cluster] of clusters) if (cluster.origin.isAddedViaApi) yield [name, cluster];
+  for (const name of clusterDiscovery.states.keys()) {
+    if (!clusters.has(name) && !warmingClusters.has(name)) yield [name, undefined];
+  }
+}
+
+function dynamicCluster(
+  name: string,
+  cluster: PrimaryCluster | undefined,
+  state: DynamicState | undefined,
+): DumpResource {
+  const message = {
+    ...(cluster && {
+      version_info: cluster.origin.version || undefined,
+      cluster: any(CLUSTER, shown(cluster.config, cluster.origin.sensitive)),
+      last_updated: cluster.origin.updatedAt.toISOString(),
+    }),
+    ...(state && statusFields(CLUSTER, state)),
+  };
+  return { name, message };
+}

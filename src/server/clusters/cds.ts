@@ -1,0 +1,111 @@
+// CDS: clusters from a file or a management server. Those that are right are used even when others of the update are not.
+
+import { messageOf } from '../../common/errors.js';
+import type { Cluster, ConfigSource } from '../../config/generated/api.js';
+import { getLogger } from '../../log/logger.js';
+import type { Resource, Update } from '../../xds/resource.js';
+import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
+import type { InitManager, InitTarget } from '../init/init-manager.js';
+import type { ClusterSet } from './cluster-set.js';
+
+const logger = getLogger('upstream');
+
+export class ClusterDiscoveryService implements Watcher<Cluster> {
+  readonly #clusters: ClusterSet;
+  readonly #states = new Map<string, DynamicState>();
+  #version = '';
+  #subscription: Subscription | undefined;
+  #target: InitTarget | undefined;
+
+  constructor(clusters: ClusterSet) {
+    this.#clusters = clusters;
+  }
+
+  /** `init` waits for the first update and its clusters, or for the time in which nothing comes. */
+  start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
+    this.#clusters.waitIn(init);
+    this.#target = init.add('CDS');
+    this.#subscription = sources.subscribe<Cluster>({
+      source,
+      type: 'cluster',
+      names: '*',
+      statPrefix: 'cluster_manager.cds.',
+      watcher: this,
+    });
+  }
+
+  close(): void {
+    this.#subscription?.close();
+  }
+
+  /** Of the last update from which something was used; '' before. */
+  get version(): string {
+    return this.#version;
+  }
+
+  /** What became of each cluster, by name. */
+  get states(): ReadonlyMap<string, DynamicState> {
+    return this.#states;
+  }
+
+  update(update: Update<Cluster>): readonly Rejection[] {
+    const gone = this.#namesGone(update);
+    logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.length} cluster(s)`);
+    const rejections: Rejection[] = [];
+    const names = new Set<string>();
+    let changed = 0;
+    for (const resource of update.resources) {
+      const { name } = resource;
+      try {
+        if (names.has(name)) throw new Error(`duplicate cluster ${name} found`);
+        names.add(name);
+        if (this.#set(resource)) changed++;
+      } catch (error) {
+        const rejection = { name, details: messageOf(error) };
+        rejections.push(rejection);
+        this.#states.set(name, rejected(this.#stateOf(name), resource, rejection));
+      }
+    }
+    for (const resource of update.refused) {
+      this.#states.set(resource.name, refused(this.#stateOf(resource.name), resource));
+    }
+    for (const name of gone) {
+      logger.debug(`cds: remove cluster '${name}'`);
+      this.#clusters.removeDynamic(name);
+      this.#states.delete(name);
+    }
+    const used = update.resources.length - rejections.length;
+    logger.info(`cds: added/updated ${changed} cluster(s), skipped ${used - changed} unmodified cluster(s)`);
+    if (used > 0 || rejections.length + update.refused.length === 0) this.#version = update.version;
+    this.#target?.ready();
+    return rejections;
+  }
+
+  fetchTimedOut(): void {
+    this.#target?.ready();
+  }
+
+  /** Returns whether it has changed anything. Throws when it cannot be used. */
+  #set(resource: Resource<Cluster>): boolean {
+    const { name } = resource;
+    const outcome = this.#clusters.setDynamic(resource);
+    logger.debug(`cds: add/update cluster '${name}'${outcome === 'changed' ? '' : ' skipped'}`);
+    if (outcome === 'static') return false;
+    if (outcome === 'changed' || this.#stateOf(name).clientStatus !== 'ACKED')
+      this.#states.set(name, accepted(resource));
+    return outcome === 'changed';
+  }
+
+  /** Names of clusters that this update says are gone. */
+  #namesGone({ isComplete, refused, removed, resources }: Update<Cluster>): string[] {
+    // One of those that stay may be the one whose name cannot be read.
+    if (!isComplete || refused.some(({ name }) => name === '')) return [...removed];
+    const there = new Set([...resources, ...refused].map(({ name }) => name));
+    return [...new Set([...removed, ...[...this.#states.keys()].filter((name) => !there.has(name))])];
+  }
+
+  #stateOf(name: string): DynamicState {
+    return this.#states.get(name) ?? REQUESTED;
+  }
+}
