@@ -3,8 +3,10 @@
 
 import {
   Client,
+  type ClientDuplexStream,
   type ClientUnaryCall,
   type ClientWritableStream,
+  connectivityState,
   credentials,
   Metadata,
   type ServiceError,
@@ -64,6 +66,16 @@ export class GrpcChannel {
         else reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
       });
     });
+  }
+
+  /** There is a connection. */
+  get isReady(): boolean {
+    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
+  }
+
+  /** Begins a call in which both sides send messages. It fails when there is no connection to be had. */
+  stream(method: string): ClientDuplexStream<Uint8Array, Buffer> {
+    return this.#client.makeBidiStreamRequest(method, toBuffer, identity, this.#metadata(), {});
   }
 
   /** Begins a call that sends many messages, for which there is one answer at its end. */

@@ -1,0 +1,52 @@
+// Configuration from management servers over gRPC: the aggregated stream, which subscriptions share, and streams of their own.
+
+import { BatonError } from '../../common/errors.js';
+import type { Subscription, SubscriptionRequest } from '../subscription.js';
+import type { GrpcSourcesHost } from './host.js';
+import { Mux } from './mux.js';
+
+export class GrpcSources {
+  readonly #host: GrpcSourcesHost;
+  readonly #muxes = new Set<Mux>();
+  #aggregated: Mux | undefined;
+
+  constructor(host: GrpcSourcesHost) {
+    this.#host = host;
+  }
+
+  /**
+   * For a source with api_config_source (GRPC, DELTA_GRPC), ads, or self, which is the aggregated stream too: resources that
+   * come by other ways must not say it. The watcher is never called before this returns.
+   */
+  subscribe(request: SubscriptionRequest): Subscription {
+    const { api_config_source: api } = request.source;
+    if (api === undefined) return this.#ads().subscribe(request);
+    const mux = new Mux(request.type, api, request.statPrefix, this.#host);
+    this.#muxes.add(mux);
+    const subscription = mux.subscribe(request);
+    return {
+      setNames: (names) => subscription.setNames(names),
+      close: () => {
+        mux.close();
+        this.#muxes.delete(mux);
+      },
+    };
+  }
+
+  /** Ends all streams at once. */
+  close(): void {
+    for (const mux of this.#muxes) mux.close();
+    this.#muxes.clear();
+  }
+
+  #ads(): Mux {
+    if (this.#aggregated !== undefined) return this.#aggregated;
+    const { adsConfig } = this.#host;
+    if (adsConfig === undefined) {
+      throw new BatonError('INTERNAL', 'a source of configuration asks for ads, and there is no ads_config');
+    }
+    this.#aggregated = new Mux('all', adsConfig, '', this.#host);
+    this.#muxes.add(this.#aggregated);
+    return this.#aggregated;
+  }
+}

@@ -1,0 +1,193 @@
+// One stream to a management server: opened, paced, and opened again after it broke. What is said on it is others' business.
+
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { durationMs } from '../../common/duration.js';
+import { messageOf } from '../../common/errors.js';
+import { Random } from '../../common/random.js';
+import type { ApiConfigSource } from '../../config/generated/api.js';
+import { GrpcChannel } from '../../grpc/grpc-channel.js';
+import { getLogger } from '../../log/logger.js';
+import { ControlPlaneStats } from '../../stats/layouts/xds.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import { BackOff } from './back-off.js';
+import type { GrpcSourcesHost } from './host.js';
+import { TokenBucket } from './token-bucket.js';
+
+export interface StreamEvents {
+  /** There is a new stream: nothing was said on it yet. */
+  opened(): void;
+  /** Resolves when the message is handled: the next one waits for it. Rejects when it makes no sense, which ends the stream. */
+  received(message: Buffer): Promise<void>;
+  /** The stream has ended, or cannot be had; it is tried again. */
+  lost(): void;
+  /** Requests that are due. */
+  readonly due: number;
+  /** The next of them, encoded. */
+  next(): Uint8Array;
+}
+
+/** As Envoy's, unless the service's retry_policy says otherwise. */
+const BASE_INTERVAL_MS = 500;
+const MAX_INTERVAL_MS = 30_000;
+/** max_interval, if only base_interval is given, in base_intervals. */
+const INTERVALS = 10;
+const DEFAULT_TOKENS = 100;
+const DEFAULT_FILL_RATE = 10;
+
+type Call = ClientDuplexStream<Uint8Array, Buffer>;
+
+const logger = getLogger('config');
+
+export class ManagementStream {
+  readonly #method: string;
+  readonly #source: ApiConfigSource;
+  readonly #host: GrpcSourcesHost;
+  readonly #events: StreamEvents;
+  readonly #scope: ScopeRef;
+  readonly #stats: Scope;
+  readonly #backOff: BackOff;
+  readonly #bucket: TokenBucket | undefined;
+  #channel: GrpcChannel | undefined;
+  #call: Call | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
+  #drainTimer: NodeJS.Timeout | undefined;
+  /** Why there is no stream, as the log has said it. */
+  #trouble = '';
+  #identifier = '';
+  #isClosed = false;
+
+  /** `statPrefix` of `control_plane.`, with its final dot or empty. */
+  constructor(
+    method: string,
+    source: ApiConfigSource,
+    statPrefix: string,
+    host: GrpcSourcesHost,
+    events: StreamEvents,
+  ) {
+    this.#method = method;
+    this.#source = source;
+    this.#host = host;
+    this.#events = events;
+    this.#scope = host.store.addScope(`${statPrefix}control_plane.`, ControlPlaneStats);
+    this.#stats = host.store.scope(this.#scope);
+    this.#backOff = backOffOf(source);
+    const { rate_limit_settings: limits } = source;
+    if (limits !== undefined) {
+      const { max_tokens: tokens = DEFAULT_TOKENS, fill_rate: perSecond = DEFAULT_FILL_RATE } = limits;
+      this.#bucket = new TokenBucket(tokens, perSecond, performance.now());
+    }
+  }
+
+  /** Opens the stream. */
+  open(): void {
+    if (this.#isClosed) return;
+    if (this.#channel?.isReady !== true) {
+      this.#channel?.close();
+      this.#channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#host.hosts);
+    }
+    const call: Call = this.#channel.stream(this.#method);
+    this.#call = call;
+    call.on('data', (message: Buffer) => this.#receive(call, message));
+    call.on('status', ({ code, details }) => this.#lose(call, `${code}, ${details}`));
+    // The status says the same.
+    call.on('error', () => {});
+    this.#channel.ready().then(
+      () => this.#connected(call),
+      (error: unknown) => this.#lose(call, messageOf(error)),
+    );
+    this.#events.opened();
+    this.send();
+  }
+
+  /** Sends what is due, as fast as the rate limit allows. */
+  send(): void {
+    if (this.#call === undefined || this.#drainTimer !== undefined) return;
+    while (this.#events.due > 0) {
+      if (this.#bucket?.take(performance.now()) === false) return this.#wait(this.#bucket.waitMs);
+      this.#call.write(this.#events.next());
+    }
+    this.#setPending(0);
+  }
+
+  /** The control plane says who it is. */
+  identify(identifier: string): void {
+    if (identifier === this.#identifier) return;
+    this.#identifier = identifier;
+    this.#host.store.setText(this.#scope, ControlPlaneStats.at.identifier, identifier);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#end();
+    clearTimeout(this.#retryTimer);
+    this.#channel?.close();
+    this.#host.store.removeScope(this.#scope);
+  }
+
+  #connected(call: Call): void {
+    if (call !== this.#call) return;
+    this.#stats.set(ControlPlaneStats.at.connected_state, 1);
+    if (this.#trouble !== '') logger.info(`${this.#name} is open again`);
+    this.#trouble = '';
+  }
+
+  #receive(call: Call, message: Buffer): void {
+    if (call !== this.#call) return;
+    this.#backOff.reset();
+    call.pause();
+    this.#events.received(message).then(
+      () => {
+        if (call === this.#call) call.resume();
+      },
+      (error: unknown) => this.#lose(call, messageOf(error)),
+    );
+  }
+
+  #lose(call: Call, reason: string): void {
+    if (call !== this.#call) return;
+    this.#end();
+    if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${reason}`);
+    this.#trouble = reason;
+    this.#events.lost();
+    this.#retryTimer = setTimeout(() => this.open(), this.#backOff.next());
+  }
+
+  #end(): void {
+    const call = this.#call;
+    this.#call = undefined;
+    call?.cancel();
+    clearTimeout(this.#drainTimer);
+    this.#drainTimer = undefined;
+    if (call === undefined) return;
+    this.#stats.set(ControlPlaneStats.at.connected_state, 0);
+    this.#setPending(0);
+  }
+
+  #wait(ms: number): void {
+    this.#stats.increment(ControlPlaneStats.at.rate_limit_enforced);
+    this.#setPending(this.#events.due);
+    this.#drainTimer = setTimeout(() => {
+      this.#drainTimer = undefined;
+      this.send();
+    }, Math.ceil(ms));
+  }
+
+  /** A gauge that never had anything to say stays unused. */
+  #setPending(requests: number): void {
+    const at = ControlPlaneStats.at.pending_requests;
+    if (this.#stats.page[this.#stats.base + at] !== requests) this.#stats.set(at, requests);
+  }
+
+  get #name(): string {
+    const { envoy_grpc: own, google_grpc: google } = this.#source.grpc_services![0]!;
+    const method = this.#method.slice(this.#method.lastIndexOf('/') + 1);
+    return `${method} gRPC config stream to ${own?.cluster_name ?? google?.target_uri}`;
+  }
+}
+
+function backOffOf({ grpc_services: services }: ApiConfigSource): BackOff {
+  const { base_interval: base, max_interval: max } = services![0]!.envoy_grpc?.retry_policy?.retry_back_off ?? {};
+  if (base === undefined) return new BackOff(BASE_INTERVAL_MS, MAX_INTERVAL_MS, new Random());
+  const baseMs = durationMs(base);
+  return new BackOff(baseMs, max === undefined ? baseMs * INTERVALS : durationMs(max), new Random());
+}

@@ -1,0 +1,195 @@
+// Subscriptions that share a stream: all of them on the aggregated one, one alone on a stream of its own. What they ask for
+// in a turn of the loop travels together, so that an update of many resources brings one request.
+
+import { messageOf } from '../../common/errors.js';
+import type { ApiConfigSource } from '../../config/generated/api.js';
+import { getLogger } from '../../log/logger.js';
+import type { ResourceType } from '../resource.js';
+import type { Subscription, SubscriptionRequest } from '../subscription.js';
+import { decodeDeltaResponse, decodeStateResponse, type Response, withClientFeatures } from './discovery-messages.js';
+import type { GrpcSourcesHost } from './host.js';
+import { ManagementStream, type StreamEvents } from './management-stream.js';
+import { methodOf, typeUrlOf } from './services.js';
+import { TypeChannel } from './type-channel.js';
+
+/** What a server may do that knows that its client understands it. */
+const CLIENT_FEATURES = ['xds.config.supports-resource-ttl', 'xds.config.supports-resource-in-sotw'];
+
+const logger = getLogger('config');
+
+export class Mux implements StreamEvents {
+  readonly #type: ResourceType | 'all';
+  readonly #isDelta: boolean;
+  readonly #saysNodeOnce: boolean;
+  readonly #host: GrpcSourcesHost;
+  readonly #stream: ManagementStream;
+  /** By type URL, in the order of the first subscription. */
+  readonly #channels = new Map<string, TypeChannel>();
+  /** Channels whose subscriptions have changed. */
+  readonly #changed = new Set<TypeChannel>();
+  /** Channels that may have something to say, in the order in which they came to it. */
+  readonly #due = new Set<TypeChannel>();
+  #node: Uint8Array | undefined;
+  /** Counts them, as they come and go. */
+  #streams = 0;
+  /** The response that is being handled. */
+  #work: Promise<void> = Promise.resolve();
+  #hasSaidNode = false;
+  #isStarted = false;
+  #isScheduled = false;
+  #isClosed = false;
+
+  /** `statPrefix` of `control_plane.`, with its final dot or empty. */
+  constructor(type: ResourceType | 'all', source: ApiConfigSource, statPrefix: string, host: GrpcSourcesHost) {
+    this.#type = type;
+    this.#isDelta = source.api_type === 'DELTA_GRPC';
+    this.#saysNodeOnce = source.set_node_on_first_message_only ?? false;
+    this.#host = host;
+    this.#stream = new ManagementStream(methodOf(type, this.#isDelta), source, statPrefix, host, this);
+  }
+
+  subscribe(request: SubscriptionRequest): Subscription {
+    const channel = this.#channelOf(request.type);
+    const watch = channel.add(request);
+    this.#change(channel);
+    if (!this.#isStarted) void this.#start();
+    return {
+      setNames: (names) => {
+        if (channel.setNames(watch, names)) this.#change(channel);
+      },
+      close: () => {
+        if (channel.remove(watch)) this.#change(channel);
+      },
+    };
+  }
+
+  /** Ends the stream and everything on it. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stream.close();
+    for (const channel of this.#channels.values()) channel.close();
+  }
+
+  opened(): void {
+    this.#streams++;
+    this.#hasSaidNode = false;
+    this.#flush();
+    this.#due.clear();
+    for (const channel of this.#channels.values()) {
+      channel.protocol.opened();
+      this.#due.add(channel);
+    }
+  }
+
+  received(message: Buffer): Promise<void> {
+    const stream = this.#streams;
+    // One of the stream before may still be at work.
+    const handled = this.#work.then(() => this.#handle(message, () => stream === this.#streams));
+    this.#work = handled.catch(() => {});
+    return handled;
+  }
+
+  lost(): void {
+    this.#streams++;
+    for (const channel of this.#channels.values()) channel.connectionFailed();
+  }
+
+  get due(): number {
+    for (const channel of this.#due) if (!channel.protocol.isDue) this.#due.delete(channel);
+    return this.#due.size;
+  }
+
+  next(): Uint8Array {
+    const [channel] = this.#due;
+    const node = this.#saysNodeOnce && this.#hasSaidNode ? undefined : this.#node;
+    this.#hasSaidNode = true;
+    const request = channel!.protocol.request(node);
+    if (!channel!.protocol.isDue) this.#due.delete(channel!);
+    return request;
+  }
+
+  async #start(): Promise<void> {
+    this.#isStarted = true;
+    try {
+      this.#node = withClientFeatures(await this.#host.node(), CLIENT_FEATURES);
+    } catch (error) {
+      if (!this.#isClosed) this.#host.failed('the node of requests cannot be encoded', error);
+      return;
+    }
+    if (!this.#isClosed) this.#stream.open();
+  }
+
+  async #handle(message: Buffer, isCurrent: () => boolean): Promise<void> {
+    if (this.#isClosed) return;
+    const response = this.#decode(message);
+    if (response.identifier !== undefined) this.#stream.identify(response.identifier);
+    const channel = this.#channels.get(response.typeUrl);
+    if (channel !== undefined) await channel.handle(response, isCurrent);
+    else this.#handleStray(response, isCurrent());
+    const answering = channel ?? this.#only;
+    if (answering === undefined || this.#isClosed) return;
+    this.#due.add(answering);
+    this.#schedule();
+  }
+
+  #decode(message: Buffer): Response {
+    try {
+      return this.#isDelta ? decodeDeltaResponse(message) : decodeStateResponse(message);
+    } catch (error) {
+      throw new Error(`a response of ${message.length} bytes cannot be read: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** A response of a type that nobody asked for. */
+  #handleStray(response: Response, isCurrent: boolean): void {
+    const only = this.#only;
+    if (only === undefined) {
+      logger.warning(`Ignoring the message for type URL ${response.typeUrl} as it has no current subscribers.`);
+    } else {
+      const url = typeUrlOf(this.#type as ResourceType);
+      only.refuse(response, `a response of type '${response.typeUrl}' where '${url}' was asked for`, isCurrent);
+    }
+  }
+
+  /** The channel of a stream that has one. */
+  get #only(): TypeChannel | undefined {
+    return this.#type === 'all' ? undefined : this.#channels.get(typeUrlOf(this.#type));
+  }
+
+  #channelOf(type: ResourceType): TypeChannel {
+    const url = typeUrlOf(type);
+    let channel = this.#channels.get(url);
+    if (channel === undefined) {
+      channel = new TypeChannel(type, this.#isDelta, this.#host);
+      this.#channels.set(url, channel);
+    }
+    return channel;
+  }
+
+  #change(channel: TypeChannel): void {
+    if (this.#isClosed) return;
+    this.#changed.add(channel);
+    this.#due.add(channel);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.#isClosed) return;
+      this.#flush();
+      this.#stream.send();
+    });
+  }
+
+  #flush(): void {
+    // Watchers that are told something may change further subscriptions.
+    for (const channel of this.#changed) {
+      this.#changed.delete(channel);
+      channel.flush();
+    }
+  }
+}

@@ -1,0 +1,26 @@
+// What a client says of one kind of resources on a stream, in one of the two protocols: which request is next, and what the
+// last response has changed. No I/O.
+
+import type { Response } from './discovery-messages.js';
+
+/** What is wanted of a kind of resources. */
+export interface Wanted {
+  readonly names: ReadonlySet<string>;
+  /** All that there are. */
+  readonly isWildcard: boolean;
+}
+
+export interface Protocol {
+  /** There is a new stream, on which nothing was said yet. */
+  opened(): void;
+  /** This is wanted from now on; it keeps the object. */
+  want(wanted: Wanted): void;
+  /** Resources of a response are in use, by name with their versions; others are not any more. */
+  apply(inUse: Iterable<readonly [name: string, version: string]>, gone: Iterable<string>): void;
+  /** The response is accepted, or refused for that reason; not `isCurrent`: on a stream that is gone. */
+  answer(response: Response, error: string | undefined, isCurrent: boolean): void;
+  /** There is something to say. */
+  readonly isDue: boolean;
+  /** It, encoded. */
+  request(node: Uint8Array | undefined): Uint8Array;
+}

@@ -1,0 +1,70 @@
+// The state-of-the-world protocol: each request names all that is wanted and the version that is in use, and answers the
+// response before.
+
+import { encodeStateRequest, type Response } from './discovery-messages.js';
+import type { Protocol, Wanted } from './protocol.js';
+
+export class StateOfTheWorld implements Protocol {
+  readonly #typeUrl: string;
+  #wanted: Wanted = { names: new Set(), isWildcard: false };
+  /** The last version that was accepted. */
+  #version = '';
+  #nonce = '';
+  #error: string | undefined;
+  #isDue = false;
+  /** Something was asked for on this stream: without names an empty list then means nothing, and not everything. */
+  #hasAsked = false;
+
+  constructor(typeUrl: string) {
+    this.#typeUrl = typeUrl;
+  }
+
+  opened(): void {
+    this.#nonce = '';
+    this.#error = undefined;
+    this.#hasAsked = false;
+    this.#isDue = true;
+  }
+
+  want(wanted: Wanted): void {
+    const { names, isWildcard } = this.#wanted;
+    const isSame =
+      isWildcard === wanted.isWildcard &&
+      names.size === wanted.names.size &&
+      [...names].every((name) => wanted.names.has(name));
+    this.#wanted = wanted;
+    if (!isSame) this.#isDue = true;
+  }
+
+  apply(): void {
+    // The server tells everything again when it has something else.
+  }
+
+  answer(response: Response, error: string | undefined, isCurrent: boolean): void {
+    if (error === undefined) this.#version = response.version;
+    if (!isCurrent) return;
+    this.#nonce = response.nonce;
+    this.#error = error;
+    this.#isDue = true;
+  }
+
+  get isDue(): boolean {
+    return this.#isDue && (this.#hasAsked || this.#wanted.isWildcard || this.#wanted.names.size > 0);
+  }
+
+  request(node: Uint8Array | undefined): Uint8Array {
+    const { names, isWildcard } = this.#wanted;
+    const request = {
+      node,
+      version: this.#version,
+      names: isWildcard && names.size > 0 ? ['*', ...names] : [...names],
+      typeUrl: this.#typeUrl,
+      nonce: this.#nonce,
+      error: this.#error,
+    };
+    this.#error = undefined;
+    this.#isDue = false;
+    this.#hasAsked = true;
+    return encodeStateRequest(request);
+  }
+}

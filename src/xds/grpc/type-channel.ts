@@ -1,0 +1,286 @@
+// All subscriptions to one kind of resources on a stream: what they want together, and which of them is told what.
+
+import { messageOf } from '../../common/errors.js';
+import type { RefusedResource, Resource, ResourceType } from '../resource.js';
+import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
+import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
+import { Delta } from './delta.js';
+import type { Response, SentResource } from './discovery-messages.js';
+import type { GrpcSourcesHost } from './host.js';
+import type { Protocol } from './protocol.js';
+import { ResourceTtls } from './resource-ttls.js';
+import { typeUrlOf } from './services.js';
+import { StateOfTheWorld } from './state-of-the-world.js';
+import { rejectionText, Watch } from './watch.js';
+
+/** Longer texts are cut: servers only show them. */
+const LONGEST_ERROR = 4096;
+
+/** What a response says, or the part of it that is of interest to a watcher. */
+interface News {
+  readonly resources: readonly Resource[];
+  readonly refused: readonly RefusedResource[];
+  readonly removed: readonly string[];
+}
+
+export class TypeChannel {
+  readonly protocol: Protocol;
+  readonly #type: ResourceType;
+  readonly #isDelta: boolean;
+  readonly #host: GrpcSourcesHost;
+  readonly #reader: ResourceReader;
+  readonly #watches = new Set<Watch>();
+  /** Resources in use by name, for subscriptions that come later: the server says nothing twice. */
+  readonly #known = new Map<string, Resource>();
+  readonly #ttls = new ResourceTtls((names) => this.#expire(names));
+  /** Those who want everything, and the others by what they want: as of the last flush. */
+  #wildcards: Watch[] = [];
+  #byName = new Map<string, Watch[]>();
+  /** Of the last response. */
+  #version = '';
+  /** What is known is everything that there is. */
+  #knowsAll = false;
+  /** Subscriptions have changed since the last flush. */
+  #isChanged = false;
+  #isClosed = false;
+
+  constructor(type: ResourceType, isDelta: boolean, host: GrpcSourcesHost) {
+    this.#type = type;
+    this.#isDelta = isDelta;
+    this.#host = host;
+    this.#reader = host.createReader();
+    this.protocol = isDelta ? new Delta(typeUrlOf(type)) : new StateOfTheWorld(typeUrlOf(type));
+  }
+
+  add(request: SubscriptionRequest): Watch {
+    const watch = new Watch(request, this.#host);
+    this.#watches.add(watch);
+    this.#isChanged = true;
+    return watch;
+  }
+
+  /** False when the watch is gone already. */
+  setNames(watch: Watch, names: ResourceNames): boolean {
+    if (!this.#watches.has(watch)) return false;
+    watch.setNames(names);
+    this.#isChanged = true;
+    return true;
+  }
+
+  /** False when it was gone already. */
+  remove(watch: Watch): boolean {
+    if (!this.#watches.delete(watch)) return false;
+    watch.close();
+    this.#isChanged = true;
+    return true;
+  }
+
+  /** If subscriptions have changed: forgets what nobody wants any more, and tells those that are new what is known. */
+  flush(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    this.#wildcards = [];
+    this.#byName = new Map();
+    for (const watch of this.#watches) {
+      if (watch.names === '*') this.#wildcards.push(watch);
+      else for (const name of watch.names) add(this.#byName, name, watch);
+    }
+    const isWildcard = this.#wildcards.length > 0;
+    this.protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
+    if (!isWildcard) {
+      this.#knowsAll = false;
+      this.#forget([...this.#known.values()].filter((known) => !this.#isWanted(known)).map(({ name }) => name));
+    }
+    for (const watch of this.#watches) this.#tellKnown(watch);
+  }
+
+  /** Resolves when the response is applied, as far as it can be; it is answered if the stream that it came on is still there. */
+  async handle(response: Response, isCurrent: () => boolean): Promise<void> {
+    const read = await this.#read(response);
+    if (this.#isClosed) return;
+    if (typeof read === 'string') return this.refuse(response, read, isCurrent());
+    const heartbeats = response.resources.filter((each) => !isBody(each)).map(({ name }) => name);
+    const rejections = this.#apply(response, read, heartbeats);
+    const wrong = [...read.refused, ...rejections];
+    this.protocol.answer(response, wrong.length === 0 ? undefined : cut(rejectionText(wrong)), isCurrent());
+  }
+
+  /** The response is no use at all. */
+  refuse(response: Response, details: string, isCurrent: boolean): void {
+    for (const watch of this.#watches) watch.refuse(details);
+    this.protocol.answer(response, cut(details), isCurrent);
+  }
+
+  /** There is no stream. */
+  connectionFailed(): void {
+    for (const watch of this.#watches) watch.connectionFailed();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const watch of this.#watches) watch.close();
+    this.#watches.clear();
+    this.#ttls.close();
+    this.#reader.close();
+  }
+
+  /** A text when there is nothing to be read at all. */
+  async #read({ resources, version }: Response): Promise<ReadResources | string> {
+    const url = typeUrlOf(this.#type);
+    const stray = resources.find((each) => each.value !== undefined && each.typeUrl !== url);
+    if (stray !== undefined) return `a resource of type '${stray.typeUrl}' lies in a response of type '${url}'`;
+    const encoded = resources.filter(isBody);
+    if (encoded.length === 0) return NOTHING_READ;
+    try {
+      return withoutDuplicates(await this.#reader.read(this.#type, version, encoded));
+    } catch (error) {
+      if (!this.#isClosed) this.#host.failed(`resources of type ${url} cannot be read`, error);
+      return `internal error: ${messageOf(error)}`;
+    }
+  }
+
+  #apply(response: Response, read: ReadResources, heartbeats: readonly string[]): readonly Rejection[] {
+    this.flush();
+    const isHeartbeat = heartbeats.length > 0 && heartbeats.length === response.resources.length;
+    let rejections: readonly Rejection[] = [];
+    if (!isHeartbeat || response.removed.length > 0) {
+      // Where what is not named is gone, heartbeats stand for their resources.
+      const living = this.#isDelta ? [] : heartbeats.flatMap((name) => this.#known.get(name) ?? []);
+      const news = { resources: [...living, ...read.resources], refused: read.refused, removed: response.removed };
+      this.#version = response.version;
+      rejections = this.#tell(news);
+      this.#note(news, new Set(rejections.map(({ name }) => name)));
+    }
+    this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name));
+    return rejections;
+  }
+
+  /** Tells each watcher its part; those who want everything even when there is nothing. */
+  #tell(news: News): Rejection[] {
+    const rejections: Rejection[] = [];
+    for (const [watch, part] of this.#parts(news)) {
+      // The watchers before it may have ended it.
+      if (!this.#watches.has(watch)) continue;
+      rejections.push(...watch.update({ version: this.#version, isComplete: this.#isComplete(watch), ...part }));
+    }
+    return rejections;
+  }
+
+  #parts(news: News): Map<Watch, News> {
+    const parts = new Map<Watch, { resources: Resource[]; refused: RefusedResource[]; removed: string[] }>();
+    const partOf = (watch: Watch) => {
+      let part = parts.get(watch);
+      if (part === undefined) parts.set(watch, (part = { resources: [], refused: [], removed: [] }));
+      return part;
+    };
+    for (const watch of this.#watches) if (this.#isComplete(watch)) partOf(watch);
+    for (const resource of news.resources) {
+      const watches = new Set([resource.name, ...resource.aliases].flatMap((name) => this.#byName.get(name) ?? []));
+      for (const watch of watches) partOf(watch).resources.push(resource);
+    }
+    for (const refused of news.refused) {
+      const watches = refused.name === '' ? [...this.#watches] : (this.#byName.get(refused.name) ?? []);
+      for (const watch of watches) if (watch.names !== '*') partOf(watch).refused.push(refused);
+    }
+    for (const name of news.removed) for (const watch of this.#byName.get(name) ?? []) partOf(watch).removed.push(name);
+    return new Map<Watch, News>([...parts, ...this.#wildcards.map((watch) => [watch, news] as const)]);
+  }
+
+  /** Keeps what is in use from now on. */
+  #note({ resources, refused, removed }: News, rejected: ReadonlySet<string>): void {
+    const used = resources.filter((each) => !rejected.has(each.name) && this.#isWanted(each));
+    for (const resource of used) this.#known.set(resource.name, resource);
+    this.protocol.apply(
+      used.map(({ name, version }) => [name, version] as const),
+      [],
+    );
+    this.#knowsAll = this.#wildcards.length > 0;
+    const isState = !this.#isDelta && (this.#knowsAll || this.#isState);
+    const there = new Set([...resources, ...refused].map(({ name }) => name));
+    this.#forget(isState ? [...this.#known.keys()].filter((name) => !there.has(name)) : removed);
+  }
+
+  #forget(names: readonly string[]): void {
+    for (const name of names) this.#known.delete(name);
+    this.protocol.apply([], names);
+  }
+
+  /** What it has begun to want, and the server has said already. */
+  #tellKnown(watch: Watch): void {
+    const { fresh } = watch;
+    if (fresh !== '*' && fresh.size === 0) return;
+    watch.fresh = NO_NAMES;
+    const isAll = fresh === '*';
+    if (isAll && !this.#knowsAll) return;
+    const known = [...this.#known.values()];
+    const resources = isAll
+      ? known
+      : known.filter(({ name, aliases }) => [name, ...aliases].some((each) => fresh.has(each)));
+    if (!isAll && resources.length === 0) return;
+    watch.update({ version: this.#version, isComplete: isAll && !this.#isDelta, resources, refused: [], removed: [] });
+  }
+
+  #expire(names: readonly string[]): void {
+    this.#forget(names);
+    const removed = new Map<Watch, string[]>();
+    for (const name of names) {
+      for (const watch of [...this.#wildcards, ...(this.#byName.get(name) ?? [])]) add(removed, watch, name);
+    }
+    for (const [watch, gone] of removed) {
+      if (!this.#watches.has(watch)) continue;
+      watch.update({ version: this.#version, isComplete: false, resources: [], refused: [], removed: gone });
+    }
+  }
+
+  #isWanted({ name, aliases }: Resource): boolean {
+    return this.#wildcards.length > 0 || this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
+  }
+
+  /** Responses say all that there is of what it wants. */
+  #isComplete(watch: Watch): boolean {
+    return !this.#isDelta && (watch.names === '*' || this.#isState);
+  }
+
+  /** With state of the world, listeners and clusters that a response does not have are gone; others have not changed. */
+  get #isState(): boolean {
+    return this.#type === 'listener' || this.#type === 'cluster';
+  }
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };
+
+function isBody(resource: SentResource): resource is SentResource & EncodedResource {
+  return resource.value !== undefined;
+}
+
+function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string, number | undefined])[] {
+  const sent = new Map(resources.map(({ name, ttlMs }) => [name, ttlMs] as const));
+  return [
+    ...read.resources.map(({ name }) => [name, read.ttlMs.get(name) ?? sent.get(name)] as const),
+    ...resources.filter((each) => !isBody(each)).map(({ name, ttlMs }) => [name, ttlMs] as const),
+  ];
+}
+
+/** The first of each name. */
+function withoutDuplicates(read: ReadResources): ReadResources {
+  const names = new Set<string>();
+  const twice = read.resources.filter(({ name }) => names.size === names.add(name).size);
+  if (twice.length === 0) return read;
+  const details = 'there is another resource of this name before it';
+  return {
+    ...read,
+    resources: read.resources.filter((each) => !twice.includes(each)),
+    refused: [...read.refused, ...twice.map(({ name, version, message }) => ({ name, version, message, details }))],
+  };
+}
+
+function add<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+function cut(text: string): string {
+  return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR)}...(truncated)` : text;
+}

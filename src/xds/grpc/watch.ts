@@ -1,0 +1,116 @@
+// One subscription on a stream: its watcher, its stats, and the time it waits for a first update.
+
+import { durationMs } from '../../common/duration.js';
+import { messageOf } from '../../common/errors.js';
+import { getLogger } from '../../log/logger.js';
+import type { RefusedResource, Update } from '../resource.js';
+import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
+import { SubscriptionStats } from '../subscription-stats.js';
+import type { GrpcSourcesHost } from './host.js';
+import { typeUrlOf } from './services.js';
+
+/** Of what configures no initial_fetch_timeout. */
+const DEFAULT_FETCH_MS = 15_000;
+
+const logger = getLogger('config');
+
+export class Watch {
+  names: ResourceNames;
+  /** Names that were asked for since it was last told what is known of them. */
+  fresh: ResourceNames;
+  readonly #request: SubscriptionRequest;
+  readonly #host: GrpcSourcesHost;
+  readonly #stats: SubscriptionStats;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(request: SubscriptionRequest, host: GrpcSourcesHost) {
+    this.names = request.names;
+    this.fresh = request.names;
+    this.#request = request;
+    this.#host = host;
+    this.#stats = new SubscriptionStats(host.store, request.statPrefix, request.type);
+    this.#stats.attempt();
+    const { initial_fetch_timeout: timeout } = request.source;
+    const timeoutMs = timeout === undefined ? DEFAULT_FETCH_MS : durationMs(timeout);
+    if (timeoutMs > 0) this.#timer = setTimeout(() => this.#fetchTimedOut(), timeoutMs);
+  }
+
+  setNames(names: ResourceNames): void {
+    const { names: before, fresh } = this;
+    if (names === '*') this.fresh = before === '*' ? fresh : '*';
+    else if (before === '*') this.fresh = names;
+    else this.fresh = new Set([...names].filter((name) => !before.has(name) || (fresh !== '*' && fresh.has(name))));
+    this.names = names;
+    this.#stats.attempt();
+  }
+
+  /** Gives it an update; returns what is rejected of it. */
+  update(update: Update): readonly Rejection[] {
+    clearTimeout(this.#timer);
+    this.#stats.attempt();
+    const beganMs = performance.now();
+    const rejections = this.#tell(update);
+    const refused = [...update.refused, ...rejections];
+    if (refused.length === 0) {
+      this.#stats.success(update.version, performance.now() - beganMs);
+      logger.debug(
+        `gRPC config for ${this.#typeUrl} accepted with ${update.resources.length} resources with version ${update.version}`,
+      );
+    } else {
+      this.#stats.rejected();
+      logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${rejectionText(refused)}`);
+    }
+    return rejections;
+  }
+
+  /** A whole response is refused: not even its resources can be told. */
+  refuse(details: string): void {
+    clearTimeout(this.#timer);
+    this.#stats.attempt();
+    this.#stats.rejected();
+    logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${details}`);
+  }
+
+  /** There is no stream. */
+  connectionFailed(): void {
+    this.#stats.attempt();
+    this.#stats.failure();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#stats.close();
+  }
+
+  get #typeUrl(): string {
+    return typeUrlOf(this.#request.type);
+  }
+
+  #tell(update: Update): readonly Rejection[] {
+    try {
+      return this.#request.watcher.update(update);
+    } catch (error) {
+      this.#host.failed(`an update of ${this.#typeUrl} failed`, error);
+      const details = `internal error: ${messageOf(error)}`;
+      return update.resources.length === 0
+        ? [{ name: '', details }]
+        : update.resources.map(({ name }) => ({ name, details }));
+    }
+  }
+
+  #fetchTimedOut(): void {
+    this.#stats.fetchTimedOut();
+    this.#stats.attempt();
+    logger.warning(`gRPC config: initial fetch timed out for ${this.#typeUrl}`);
+    try {
+      this.#request.watcher.fetchTimedOut();
+    } catch (error) {
+      this.#host.failed(`what waited for ${this.#typeUrl} cannot go on`, error);
+    }
+  }
+}
+
+/** What is wrong, a line each. */
+export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
+  return rejections.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+}
