@@ -142,7 +142,7 @@ export class ControlPlane {
       const name = nameOf(type, resource);
       const value = encodeResource(RESOURCE_MESSAGES[type], resource);
       const known = before.kept.get(name);
-      const isSame = known !== undefined && Buffer.compare(known.value, value) === 0 && options.ttl === undefined;
+      const isSame = known !== undefined && Buffer.compare(known.value, value) === 0 && known.ttl === options.ttl;
       const fresh = { ...options, name, version: `${version}`, typeUrl: urlOf(type), value };
       kept.set(name, isSame ? known : fresh);
     }

@@ -1,0 +1,138 @@
+// Subscribes to a management server as the server does, with a reader that needs no thread: resources whose name begins with
+// `bad` are refused.
+
+import type { ApiConfigSource, ConfigSource } from '../../src/config/generated/api.js';
+import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import type { ClusterHosts } from '../../src/grpc/cluster-hosts.js';
+import { parseAddress } from '../../src/io/address.js';
+import { StatsStore } from '../../src/stats/store.js';
+import { GrpcSources } from '../../src/xds/grpc/grpc-sources.js';
+import { RESOURCE_MESSAGES, type Resource, type ResourceType, type Update } from '../../src/xds/resource.js';
+import type { ResourceReader } from '../../src/xds/resource-reader.js';
+import type { Rejection, ResourceNames, Subscription } from '../../src/xds/subscription.js';
+import type { ControlPlane } from '../e2e/harness/control-plane.js';
+import { type Teardown, waitFor } from '../e2e/harness/index.js';
+
+const NODE = 'envoy.config.core.v3.Node';
+const types = loadMessages(NODE, ...Object.values(RESOURCE_MESSAGES));
+const encodedNode = encodeJson(types[NODE], { id: 'node-1', dynamic_parameters: { xds: { params: { zone: 'a' } } } });
+
+export interface Seen {
+  readonly updates: Update[];
+  readonly subscription: Subscription;
+  /** How often it was told that nothing comes. */
+  timeouts: number;
+  /** What it rejects, by name. */
+  readonly rejects: Map<string, string>;
+  /** Waits until it has a resource of this name and version. */
+  has(name: string, version?: string): Promise<Resource>;
+  /** Waits until it was told that the resource is gone. */
+  loses(name: string): Promise<unknown>;
+}
+
+export interface SubscribeOptions {
+  readonly source: ConfigSource;
+  readonly type: ResourceType;
+  readonly names?: ResourceNames;
+  readonly statPrefix?: string;
+}
+
+export interface Subscriber {
+  readonly store: StatsStore;
+  readonly sources: GrpcSources;
+  readonly failures: string[];
+  /** While it is set, readers wait for it. */
+  slowness: Promise<void> | undefined;
+  subscribe(options: SubscribeOptions): Seen;
+  waitForStat(name: string, value: number): Promise<unknown>;
+}
+
+export function startSubscriber(t: Teardown, plane: ControlPlane, adsConfig?: object): Subscriber {
+  const store = new StatsStore({ workers: 1 });
+  const hosts: ClusterHosts = {
+    watchHosts(_cluster, onHosts) {
+      const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${plane.port}`)!]));
+      return () => clearImmediate(timer);
+    },
+    connectTimeoutMs: () => 5000,
+  };
+  const failures: string[] = [];
+  const sources = new GrpcSources({
+    store,
+    hosts,
+    adsConfig: adsConfig as ApiConfigSource | undefined,
+    node: () => Promise.resolve(encodedNode),
+    createReader: () => createReader(() => subscriber.slowness),
+    failed: (what, error) => failures.push(`${what}: ${error}`),
+  });
+  const subscriber: Subscriber = {
+    store,
+    sources,
+    failures,
+    slowness: undefined,
+    subscribe: (options) => subscribe(sources, options),
+    waitForStat: (name, value) => waitFor(() => store.value(name) === value, { what: `${name} = ${value}` }),
+  };
+  t.teardown(() => sources.close());
+  return subscriber;
+}
+
+function subscribe(
+  sources: GrpcSources,
+  { source, type, names = '*', statPrefix = `${type}.` }: SubscribeOptions,
+): Seen {
+  const updates: Update[] = [];
+  const rejects = new Map<string, string>();
+  const watcher = {
+    update(update: Update): readonly Rejection[] {
+      updates.push(update);
+      return update.resources.flatMap(({ name }) => {
+        const details = rejects.get(name);
+        return details === undefined ? [] : [{ name, details }];
+      });
+    },
+    fetchTimedOut() {
+      seen.timeouts++;
+    },
+  };
+  const latest = (name: string) =>
+    updates.flatMap(({ resources }) => resources).findLast((resource) => resource.name === name);
+  const seen: Seen = {
+    updates,
+    rejects,
+    timeouts: 0,
+    subscription: sources.subscribe({ source, type, names, statPrefix, watcher }),
+    has: (name, version) =>
+      waitFor(
+        () => {
+          const resource = latest(name);
+          return version === undefined || resource?.version === version ? resource : undefined;
+        },
+        { what: `${name} ${version ?? ''}` },
+      ),
+    loses: (name) => waitFor(() => updates.some(({ removed }) => removed.includes(name)), { what: `${name} gone` }),
+  };
+  return seen;
+}
+
+function createReader(slowness: () => Promise<void> | undefined): ResourceReader {
+  return {
+    async read(type, version, encoded) {
+      await slowness();
+      const message = types[RESOURCE_MESSAGES[type]];
+      const all = encoded.map((each): Resource => {
+        const read = message.toObject(message.decode(each.value)) as { name?: string; cluster_name?: string };
+        const name = read.name ?? read.cluster_name ?? '';
+        return { name, version: each.version || version, message: read, aliases: each.aliases, sensitive: [] };
+      });
+      const isBad = ({ name }: Resource) => name.startsWith('bad');
+      return {
+        resources: all.filter((each) => !isBad(each)),
+        refused: all.filter(isBad).map((each) => ({ ...each, details: `${each.name} is no good` })),
+        ttlMs: new Map(),
+      };
+    },
+    readFile: () => Promise.reject(new Error('not here')),
+    close() {},
+  };
+}

@@ -1,0 +1,311 @@
+// Streams to management servers: what is asked for, accepted and refused, in both protocols, and what happens when the server
+// misbehaves or dies.
+
+import t from 'tap';
+import type { ConfigSource } from '../../src/config/generated/api.js';
+import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
+import { waitFor } from '../e2e/harness/index.js';
+import { startSubscriber } from './grpc-subscriber.js';
+
+const ADS: ConfigSource = { ads: {} };
+
+const cluster = (name: string, timeout = 1) => ({ name, connect_timeout: `${timeout}s` });
+const endpoints = (name: string, port = 80) => ({
+  cluster_name: name,
+  endpoints: [
+    {
+      lb_endpoints: [{ endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } }],
+    },
+  ],
+});
+const names = (request: XdsRequest) => [...request.names].sort();
+
+for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
+  t.test(`${protocol}: a stream of its own`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    plane.set('cluster', [cluster('a'), cluster('b')]);
+    const source = plane.source(protocol) as ConfigSource;
+    const seen = subscriber.subscribe({ source, type: 'cluster', statPrefix: 'cluster_manager.cds.' });
+    await seen.has('b');
+    const ack = await plane.waitForAck('cluster');
+    const [first] = plane.requests;
+    t.match(first, {
+      method: `/envoy.service.cluster.v3.ClusterDiscoveryService/${protocol === 'sotw' ? 'Stream' : 'Delta'}Clusters`,
+      names: [],
+      nonce: '',
+      node: { id: 'node-1', client_features: ['xds.config.supports-resource-ttl', /sotw/] },
+    });
+    t.match(first!.node, { dynamic_parameters: { xds: { params: { zone: 'a' } } } });
+    t.ok(ack.node, 'each request says who asks');
+    if (protocol === 'sotw') t.equal(ack.version, '1');
+    t.equal(seen.updates[0]!.isComplete, protocol === 'sotw');
+
+    plane.set('cluster', [cluster('b', 2), cluster('c')]);
+    await seen.has('c');
+    await plane.waitForAck('cluster');
+    const update = seen.updates.at(-1)!;
+    t.same(
+      update.resources.map(({ name }) => name),
+      ['b', 'c'],
+    );
+    t.same(update.removed, protocol === 'sotw' ? [] : ['a']);
+
+    t.equal(subscriber.store.value('cluster_manager.cds.update_success'), 2);
+    t.equal(subscriber.store.value('cluster_manager.cds.update_rejected'), 0);
+    t.equal(subscriber.store.text('cluster_manager.cds.version_text'), '2');
+    t.ok(subscriber.store.value('cluster_manager.cds.version')! > 0);
+    t.ok(Math.abs(subscriber.store.value('cluster_manager.cds.update_time')! - Date.now()) < 60_000);
+    t.equal(subscriber.store.text('cluster_manager.cds.control_plane.identifier'), 'test-plane');
+    await subscriber.waitForStat('cluster_manager.cds.control_plane.connected_state', 1);
+
+    seen.subscription.close();
+    await waitFor(() => plane.streams === 0, { what: 'the stream ends' });
+    t.same(subscriber.store.scopesUnder('cluster_manager.cds.'), []);
+    t.same(subscriber.store.scopesUnder('cluster_manager.cds.control_plane.'), []);
+    t.same(subscriber.failures, []);
+  });
+
+  t.test(`${protocol}: what is wrong is refused by name, the rest is used`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    plane.set('cluster', [cluster('a')]);
+    const seen = subscriber.subscribe({ source: plane.source(protocol) as ConfigSource, type: 'cluster' });
+    await plane.waitForAck('cluster');
+    seen.rejects.set('b', 'there is no room for b');
+    plane.set('cluster', [cluster('a'), cluster('bad-one'), cluster('b'), cluster('c')]);
+    const nack = await plane.waitForNack('cluster');
+    t.equal(nack.errorCode, 13);
+    t.equal(nack.error, 'bad-one: bad-one is no good\nb: there is no room for b');
+    if (protocol === 'sotw') t.equal(nack.version, '1', 'the version that was accepted last');
+    const update = seen.updates.at(-1)!;
+    t.ok(update.resources.some(({ name }) => name === 'c'));
+    t.match(update.refused, [{ name: 'bad-one', details: 'bad-one is no good' }]);
+    t.equal(subscriber.store.value('cluster.update_rejected'), 1);
+    t.equal(subscriber.store.value('cluster.update_success'), 1);
+    t.equal(subscriber.store.text('cluster.version_text'), '1');
+
+    // A new stream begins with what is in use.
+    plane.endStreams();
+    const again = await plane.waitFor('another stream', ({ stream }) => stream === 1);
+    if (protocol === 'sotw') t.equal(again.version, '1');
+    else t.same(again.initialVersions, { a: '1', c: '2' });
+    await subscriber.waitForStat('cluster.update_failure', 1);
+
+    seen.rejects.clear();
+    plane.set('cluster', [cluster('b', 3)]);
+    await plane.waitForAck('cluster');
+    t.equal(seen.updates.at(-1)!.resources.length, 1);
+  });
+
+  t.test(`${protocol}: on the aggregated stream subscriptions share requests and get what is theirs`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane, plane.api(protocol, { set_node_on_first_message_only: true }));
+    plane.set('cluster', [cluster('a'), cluster('b'), cluster('c')]);
+    plane.set('endpoints', [endpoints('a'), endpoints('b'), endpoints('c')]);
+    const clusters = subscriber.subscribe({ source: ADS, type: 'cluster' });
+    await clusters.has('c');
+    const ofA = subscriber.subscribe({
+      source: ADS,
+      type: 'endpoints',
+      names: new Set(['a']),
+      statPrefix: 'cluster.a.',
+    });
+    const ofB = subscriber.subscribe({
+      source: ADS,
+      type: 'endpoints',
+      names: new Set(['b']),
+      statPrefix: 'cluster.b.',
+    });
+    await Promise.all([ofA.has('a'), ofB.has('b'), plane.waitForAck('endpoints')]);
+    t.equal(plane.streamCount, 1);
+    const asked = plane.requests.filter(({ type, nonce }) => type === 'endpoints' && nonce === '');
+    t.same(asked.map(names), [['a', 'b']], 'one request for both');
+    t.same(plane.requests.map(({ node }) => node !== undefined).slice(0, 4), [true, false, false, false]);
+    t.ok([...ofA.updates, ...ofB.updates].every(({ isComplete, resources }) => !isComplete && resources.length === 1));
+    await subscriber.waitForStat('control_plane.connected_state', 1);
+    t.equal(subscriber.store.value('cluster.a.update_success'), 1);
+    t.equal(subscriber.store.value('cluster.a.update_rejected'), 0);
+
+    // Only whom it concerns is told, and only who is told refuses.
+    ofB.rejects.set('b', 'not now');
+    plane.set('endpoints', [endpoints('a'), endpoints('b', 81), endpoints('c')]);
+    const nack = await plane.waitForNack('endpoints');
+    t.equal(nack.error, 'b: not now');
+    if (protocol === 'delta') t.equal(ofA.updates.length, 1);
+    t.equal(subscriber.store.value('cluster.b.update_rejected'), 1);
+
+    // Names follow use; what is wanted by somebody else already comes at once.
+    const again = subscriber.subscribe({
+      source: ADS,
+      type: 'endpoints',
+      names: new Set(['a']),
+      statPrefix: 'cluster.a.',
+    });
+    ofA.subscription.close();
+    ofB.subscription.setNames(new Set(['c']));
+    await Promise.all([again.has('a'), ofB.has('c')]);
+    const last = await plane.waitFor('c and not b', (request) => names(request).includes('c'));
+    if (protocol === 'sotw') t.same(names(last), ['a', 'c']);
+    else t.match(last, { names: ['c'], unsubscribed: ['b'] });
+    const before = ofA.updates.length;
+    plane.set('endpoints', [endpoints('a', 82), endpoints('c', 82)]);
+    await Promise.all([again.has('a', '3'), ofB.has('c', '3')]);
+    t.equal(ofA.updates.length, before, 'who has left is told nothing');
+    t.same(subscriber.failures, []);
+  });
+
+  t.test(`${protocol}: a server that dies, comes back and holds its answers`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane, plane.api(protocol));
+    plane.set('route', [{ name: 'r' }]);
+    const seen = subscriber.subscribe({ source: ADS, type: 'route', names: new Set(['r', 's']), statPrefix: 'rds.' });
+    await plane.waitForAck('route');
+    plane.stop();
+    await waitFor(() => subscriber.store.value('rds.update_failure')! >= 2, { what: 'tries that fail' });
+    await subscriber.waitForStat('control_plane.connected_state', 0);
+    const count = seen.updates.length;
+    plane.hold();
+    plane.set('route', [{ name: 'r' }, { name: 's' }]);
+    await plane.start();
+    const first = await plane.waitFor('another stream', ({ stream }) => stream === 1);
+    t.same(names(first), ['r', 's']);
+    t.equal(first.nonce, '');
+    if (protocol === 'sotw') t.equal(first.version, '1');
+    else t.same(first.initialVersions, { r: '1' });
+    t.equal(seen.updates.length, count, 'nothing has changed meanwhile');
+    plane.release();
+    await seen.has('s', '2');
+    await plane.waitForAck('route');
+    await subscriber.waitForStat('control_plane.connected_state', 1);
+  });
+
+  t.test(`${protocol}: garbage`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    const api = { ...plane.api(protocol) };
+    api['grpc_services'] = [{ envoy_grpc: { cluster_name: 'control-plane', max_receive_message_length: 100_000 } }];
+    plane.set('cluster', [cluster('a')]);
+    const seen = subscriber.subscribe({ source: { api_config_source: api } as ConfigSource, type: 'cluster' });
+    await plane.waitForAck('cluster');
+
+    plane.sendBytes('cluster', Buffer.from('\xff\xff\xff this is no message', 'latin1'));
+    await plane.waitFor('a stream after garbage', ({ stream }) => stream === 1);
+    await subscriber.waitForStat('cluster.update_failure', 1);
+
+    const route = 'type.googleapis.com/envoy.config.route.v3.RouteConfiguration';
+    await waitFor(() => plane.streams === 1, { what: 'one stream' });
+    plane.respond('cluster', protocol, { nonce: 'stray/1', type_url: route });
+    const stray = await plane.waitFor('a refusal', ({ nonce }) => nonce === 'stray/1');
+    t.match(stray.error, /^a response of type '.*RouteConfiguration' where '.*Cluster' was asked for$/);
+
+    const any = { '@type': route, name: 'r' };
+    const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+    const body = protocol === 'sotw' ? [any] : [{ name: 'r', resource: any }];
+    plane.respond('cluster', protocol, { nonce: 'stray/2', type_url: url, resources: body });
+    const mixed = await plane.waitFor('a refusal', ({ nonce }) => nonce === 'stray/2');
+    t.match(mixed.error, /RouteConfiguration' lies in a response of type/);
+    await subscriber.waitForStat('cluster.update_rejected', 2);
+
+    plane.respond('cluster', protocol, { nonce: 'x'.repeat(200_000), type_url: url });
+    await plane.waitFor('a stream after what is too long', ({ stream }) => stream === 2);
+    plane.set('cluster', [cluster('b')]);
+    await seen.has('b');
+    t.same(subscriber.failures, []);
+  });
+
+  t.test(`${protocol}: resources live as long as they are renewed`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane, plane.api(protocol));
+    plane.set('listener', [{ name: 'l' }], { ttl: '3600s' });
+    const seen = subscriber.subscribe({ source: ADS, type: 'listener' });
+    await plane.waitForAck('listener');
+    plane.heartbeat('listener', ['l'], '0.05s');
+    await seen.loses('l');
+    t.same(
+      seen.updates.map(({ resources, removed }) => [resources.length, removed]),
+      [
+        [1, []],
+        [0, ['l']],
+      ],
+      'a heartbeat is no update',
+    );
+    plane.set('listener', [{ name: 'l' }]);
+    await plane.waitForAck('listener');
+    t.equal(seen.updates.length, 3);
+  });
+}
+
+t.test('nothing comes in initial_fetch_timeout: it is told once, and may come later', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api());
+  plane.hold();
+  plane.set('cluster', [cluster('a')]);
+  const source = { ads: {}, initial_fetch_timeout: '0.05s' };
+  const seen = subscriber.subscribe({ source, type: 'cluster' });
+  const patient = subscriber.subscribe({
+    source: { ads: {}, initial_fetch_timeout: '0s' },
+    type: 'cluster',
+    statPrefix: 'p.',
+  });
+  await subscriber.waitForStat('cluster.init_fetch_timeout', 1);
+  t.equal(seen.timeouts, 1);
+  await plane.waitFor('the request', ({ type }) => type === 'cluster');
+  plane.release();
+  await Promise.all([seen.has('a'), patient.has('a')]);
+  t.equal(patient.timeouts, 0);
+});
+
+t.test('responses are applied one after the other, however long reading takes', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api());
+  plane.set('cluster', [cluster('a')]);
+  const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  await plane.waitForAck('cluster');
+  let goOn = () => {};
+  subscriber.slowness = new Promise((resolve) => {
+    goOn = resolve;
+  });
+  for (let i = 2; i <= 5; i++) plane.set('cluster', [cluster('a', i)]);
+  subscriber.slowness = undefined;
+  goOn();
+  await seen.has('a', '5');
+  t.same(
+    seen.updates.map(({ version }) => version),
+    ['1', '2', '3', '4', '5'],
+  );
+});
+
+t.test('requests keep to the rate limit', async (t) => {
+  const plane = await startControlPlane(t);
+  const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 20 } };
+  const subscriber = startSubscriber(t, plane, plane.api('sotw', limits));
+  const types = ['cluster', 'listener', 'scoped-route'] as const;
+  for (const type of types) subscriber.subscribe({ source: ADS, type });
+  await waitFor(() => types.every((type) => plane.requests.some((request) => request.type === type)), {
+    what: 'all requests',
+  });
+  t.ok(subscriber.store.value('control_plane.rate_limit_enforced')! >= 1);
+  await subscriber.waitForStat('control_plane.pending_requests', 0);
+});
+
+t.test('a watcher that throws is a refusal', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api());
+  plane.set('runtime', [{ name: 'layer' }]);
+  subscriber.sources.subscribe({
+    source: ADS,
+    type: 'runtime',
+    names: new Set(['layer']),
+    statPrefix: 'rtds.',
+    watcher: {
+      update() {
+        throw new Error('oh');
+      },
+      fetchTimedOut() {},
+    },
+  });
+  const { error } = await plane.waitForNack('runtime');
+  t.equal(error, 'layer: internal error: oh');
+  t.match(subscriber.failures, [/Runtime failed: Error: oh/]);
+});
