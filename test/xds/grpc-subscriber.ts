@@ -123,7 +123,14 @@ function createReader(slowness: () => Promise<void> | undefined): ResourceReader
       const all = encoded.map((each): Resource => {
         const read = message.toObject(message.decode(each.value)) as { name?: string; cluster_name?: string };
         const name = read.name ?? read.cluster_name ?? '';
-        return { name, version: each.version || version, message: read, aliases: each.aliases, sensitive: [] };
+        return {
+          name,
+          version: each.version || version,
+          message: read,
+          aliases: each.aliases,
+          sensitive: [],
+          needed: [],
+        };
       });
       const isBad = ({ name }: Resource) => name.startsWith('bad');
       return {
