@@ -1,5 +1,6 @@
 // The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
 
+import type { Any } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
@@ -33,6 +34,11 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
 
   accept(connection: DownstreamConnection): DownstreamHandler {
     return new ServerConnection(this, this.#streams, connection);
+  }
+
+  prepareRoutes(config: Any): () => void {
+    const { routes } = this.options;
+    return routes.prepare?.(config) ?? (() => {});
   }
 
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */

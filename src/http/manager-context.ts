@@ -2,6 +2,7 @@
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { Random } from '../common/random.js';
+import type { Any } from '../config/generated/api.js';
 import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
@@ -19,6 +20,8 @@ import type { UserAgentStats } from './user-agent-stats.js';
 /** The routes that new requests see; a request keeps those that it began with. */
 export interface RouteSource {
   readonly current: RouteTable<unknown>;
+  /** As TerminalNetworkFilter.prepareRoutes, of a connection manager whose routes stand in its configuration. */
+  prepare?(config: Any): () => void;
 }
 
 /** Routes that a request's own headers choose a table of. */

@@ -5,12 +5,13 @@
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import type { ContentionSums } from '../common/contention.js';
 import { durationMs } from '../common/duration.js';
-import { inTurns } from '../common/next-turn.js';
+import { inTurns, nextTurn } from '../common/next-turn.js';
 import type { ProfileCommand, ProfileReply } from '../common/profiling/profile.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
 import { type HealthFailure, ServerHealth } from '../common/server-health.js';
 import { type ThreadMemory, threadMemory } from '../common/thread-memory.js';
+import { withinMs } from '../common/within-ms.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
@@ -50,9 +51,9 @@ import type { InitManager } from './init/init-manager.js';
 import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerSet } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
-import { type Change, carryOut } from './reload/carry-out.js';
+import { carryOut } from './reload/carry-out.js';
+import { changesOf } from './reload/changes.js';
 import type { ReloadPlan } from './reload/comparison.js';
-import { runtimeChange } from './reload/runtime-change.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
@@ -102,6 +103,8 @@ const DEFAULT_FLUSH_MS = 5000;
 const PROFILE_MS = 5000;
 /** How long an answer waits for workers to stop listeners: they do between two turns. */
 const STOP_WAIT_MS = 2000;
+/** How long workers may take for a change of the configuration before it is taken back. */
+const SETTLE_MS = 20_000;
 
 const logger = getLogger('main');
 
@@ -245,6 +248,7 @@ export class Server {
     this.#workers = new WorkerSet(concurrency, {
       startData: (index) => this.#startData(index),
       applied: (index, version) => this.#snapshots.applied(index, version),
+      failed: (version, message) => this.#snapshots.failed(version, message),
       extension: (index, name, message) => this.#ports.receive(index, name, message),
       died: (index) => {
         this.#ports.workerDied(index);
@@ -368,14 +372,14 @@ export class Server {
   }
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
-  reload({ clusters, listeners, removedClusters, removedListeners, routes, runtime }: ReloadPlan): Promise<void> {
-    const others = [clusters, listeners, removedClusters, removedListeners, routes];
-    if (others.some(({ length }) => length > 0)) {
-      return Promise.reject(new Error('clusters, listeners and routes of the bootstrap need a restart'));
-    }
-    const changes: Change[] = [];
-    if (runtime !== undefined) changes.push(runtimeChange(this.runtime, runtime.before, runtime.after));
-    return carryOut(changes);
+  async reload(plan: ReloadPlan): Promise<void> {
+    await carryOut(
+      changesOf(plan, {
+        runtime: this.runtime,
+        clusters: this.#clusters,
+        settle: () => this.#settle(),
+      }),
+    );
   }
 
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
@@ -548,6 +552,14 @@ export class Server {
         this.#state = state;
       },
     };
+  }
+
+  /** Resolves when all workers run what has been published so far. Rejects when one cannot, or takes too long. */
+  async #settle(): Promise<void> {
+    // Changes of this turn are published together at its end.
+    await nextTurn();
+    this.#publish({});
+    await withinMs(this.#snapshots.outcome(), SETTLE_MS, 'a worker has not taken the change in time');
   }
 
   #successionHost(): SuccessionHost {

@@ -52,6 +52,15 @@ export interface RouteSnapshot {
   readonly config: RouteConfiguration | undefined;
 }
 
+/** Other routes in a connection manager's own configuration: connections go on, and new requests see them. */
+export interface InlineRoutesSnapshot {
+  /** Ids of the listener's version and of its chain. */
+  readonly listener: number;
+  readonly chain: number;
+  /** The whole connection manager, as before but for its route_config. */
+  readonly manager: Any;
+}
+
 /** What a connection manager's scopes are. */
 export interface ScopesSnapshot {
   readonly key: string;
@@ -94,6 +103,8 @@ export interface Snapshot {
   /** By key. */
   readonly removedRouteScopes: readonly string[];
   readonly listeners: readonly ListenerSnapshot[];
+  /** Changed all together, or none when one cannot be. */
+  readonly inlineRoutes: readonly InlineRoutesSnapshot[];
   /** Versions that are over, and chains of versions that go on: connections that they still have are closed. */
   readonly removedListeners: readonly number[];
   readonly removedChains: readonly number[];
@@ -170,7 +181,7 @@ export type FromWorker =
   /** The snapshot of this version is in use; nothing older is. */
   | { readonly kind: 'applied'; readonly version: number }
   /** A configuration that the loader had accepted cannot be built. */
-  | { readonly kind: 'failed'; readonly message: string }
+  | { readonly kind: 'failed'; readonly version: number; readonly message: string }
   /** For the part of an extension on the primary. */
   | { readonly kind: 'extension'; readonly name: string; readonly message: unknown }
   /** Files of this thread that have a logger now. */

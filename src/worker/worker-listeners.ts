@@ -14,7 +14,7 @@ import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
-import type { ChainSnapshot, ListenerSnapshot, WorkerConnections } from './messages.js';
+import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, WorkerConnections } from './messages.js';
 
 const logger = getLogger('config');
 
@@ -51,6 +51,15 @@ export class WorkerListeners {
     if (this.#departures !== undefined) listener.depart(this.#departures);
     this.#listeners.set(snapshot.id, listener);
     listener.listen(snapshot.fds, snapshot.isShared);
+  }
+
+  /** Throws when routes cannot be built; none of these has changed then. */
+  applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
+    const changes = snapshots.map(({ chain, listener, manager }) =>
+      // A version that is over takes no more requests.
+      this.#listeners.get(listener)?.chain(chain)?.terminal.prepareRoutes?.(manager),
+    );
+    for (const change of changes) change?.();
   }
 
   /** Accepts on further sockets. */

@@ -2,6 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
+import { messageOf } from '../common/errors.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
 import { ServerHealth } from '../common/server-health.js';
@@ -138,6 +139,7 @@ class Worker {
       this.#filterConfigs.apply(snapshot);
       this.#routes.apply(snapshot);
       for (const listener of snapshot.listeners) this.#listeners.apply(listener);
+      this.#listeners.applyRoutes(snapshot.inlineRoutes);
       if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
         this.#beginTurn();
         this.#listeners.remove(snapshot.removedListeners);
@@ -151,7 +153,7 @@ class Worker {
       this.#send({ kind: 'applied', version: snapshot.version });
     } catch (error) {
       logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
-      this.#send({ kind: 'failed', message: error instanceof Error ? error.message : String(error) });
+      this.#send({ kind: 'failed', version: snapshot.version, message: messageOf(error) });
     }
   }
 

@@ -53,6 +53,18 @@ export interface AppliedClusters {
   readonly removed: readonly string[];
 }
 
+/** Static clusters that get ready together before any of them is used. */
+export interface StagedClusters {
+  /** Names of those that have not looked for their hosts yet. */
+  readonly waiting: ReadonlySet<string>;
+  /** Resolves when there are none. */
+  readonly ready: Promise<void>;
+  /** They take the places of former versions, on all workers at once. */
+  commit(): void;
+  /** They are not wanted. Does nothing after commit(). */
+  discard(): void;
+}
+
 /** Clusters whose gauges one step updates: less than a millisecond's work. */
 const UPDATES_PER_STEP = 512;
 
@@ -69,6 +81,8 @@ export class ClusterSet {
   readonly #warming = new Map<string, PrimaryCluster>();
   readonly #subscriptions = new Map<string, EndpointSubscription>();
   readonly #targets = new Map<PrimaryCluster, InitTarget>();
+  /** What to do when these are ready, instead of using them. */
+  readonly #staged = new Map<PrimaryCluster, () => void>();
   #init: InitManager | undefined;
   /** Until it is over, clusters are in use from the beginning: nobody serves yet. */
   #isStarting = true;
@@ -148,14 +162,7 @@ export class ClusterSet {
    * not static are not removed.
    */
   apply({ set, removed }: ClusterChange): AppliedClusters {
-    const origin = { isAddedViaApi: false, version: '', updatedAt: new Date(), sensitive: [] };
-    const made: PrimaryCluster[] = [];
-    try {
-      for (const config of set) if (!this.#isKnown(config, false)) made.push(this.#make(config, origin));
-    } catch (error) {
-      for (const cluster of made) cluster.stop();
-      throw error;
-    }
+    const made = this.#makeAll(set);
     const applied = { added: [] as string[], modified: [] as string[], removed: [] as string[] };
     for (const name of removed) {
       if (this.#newest(name)?.origin.isAddedViaApi !== false) continue;
@@ -168,6 +175,38 @@ export class ClusterSet {
       this.#add(cluster);
     }
     return applied;
+  }
+
+  /** Adds or changes static clusters in two steps. Throws, with nothing changed, when one of them cannot be made. */
+  stage(set: readonly Cluster[]): StagedClusters {
+    const made = this.#makeAll(set);
+    const waiting = new Set(made.map(({ spec }) => spec.name));
+    let isOver = false;
+    const ready = new Promise<void>((resolve) => {
+      for (const cluster of made) {
+        this.#staged.set(cluster, () => {
+          waiting.delete(cluster.spec.name);
+          if (waiting.size === 0) resolve();
+        });
+      }
+      if (made.length === 0) resolve();
+      for (const cluster of made) cluster.start();
+    });
+    const end = (next: (cluster: PrimaryCluster) => void) => {
+      if (isOver) return;
+      isOver = true;
+      for (const cluster of made) {
+        this.#staged.delete(cluster);
+        next(cluster);
+      }
+      this.#countClusters();
+    };
+    return {
+      waiting,
+      ready,
+      commit: () => end((cluster) => this.#replace(cluster)),
+      discard: () => end((cluster) => cluster.stop()),
+    };
   }
 
   /**
@@ -195,7 +234,7 @@ export class ClusterSet {
 
   /** Why requests cannot go to the cluster of that name; undefined: they can. */
   problemOfRoutesTo(name: string): string | undefined {
-    const cluster = this.#active.get(name);
+    const cluster = this.#active.get(name) ?? this.#stagedOf(name);
     if (cluster === undefined) return `unknown cluster '${name}'`;
     return cluster.servesTraffic
       ? undefined
@@ -214,8 +253,15 @@ export class ClusterSet {
   /** Nothing changes any more. */
   stop(): void {
     this.#isStopped = true;
+    for (const cluster of this.#staged.keys()) cluster.stop();
     for (const cluster of this.#warming.values()) cluster.stop();
     for (const cluster of this.#active.values()) cluster.stop();
+  }
+
+  /** It will be in use by the time that what asks for it is. */
+  #stagedOf(name: string): PrimaryCluster | undefined {
+    for (const cluster of this.#staged.keys()) if (cluster.spec.name === name) return cluster;
+    return undefined;
   }
 
   /** The latest version, whether it is in use or not. */
@@ -241,12 +287,38 @@ export class ClusterSet {
     }
   }
 
-  #add(cluster: PrimaryCluster): void {
-    const { name } = cluster.spec;
+  /** All static ones that are not known as they are; none when one of them cannot be made. */
+  #makeAll(set: readonly Cluster[]): PrimaryCluster[] {
+    const origin = { isAddedViaApi: false, version: '', updatedAt: new Date(), sensitive: [] };
+    const made: PrimaryCluster[] = [];
+    try {
+      for (const config of set) if (!this.#isKnown(config, false)) made.push(this.#make(config, origin));
+    } catch (error) {
+      for (const cluster of made) cluster.stop();
+      throw error;
+    }
+    return made;
+  }
+
+  /** It counts, and what was warming under its name is not wanted any more. */
+  #admit(name: string): void {
     const { at } = ClusterManagerStats;
     const isNew = this.#newest(name) === undefined;
     this.#stats.increment(isNew ? at.cluster_added : at.cluster_modified);
     this.#discardWarming(name);
+  }
+
+  /** It has warmed, and is used from now on. */
+  #replace(cluster: PrimaryCluster): void {
+    upstream.debug(`add/update cluster ${cluster.spec.name} that is warm`);
+    this.#admit(cluster.spec.name);
+    this.#activate(cluster);
+    this.#noteChange(cluster);
+  }
+
+  #add(cluster: PrimaryCluster): void {
+    const { name } = cluster.spec;
+    this.#admit(name);
     if (this.#isStarting) {
       upstream.debug(`add/update cluster ${name} during init`);
       if (this.#init !== undefined) this.#targets.set(cluster, this.#init.add(`cluster ${name}`));
@@ -296,6 +368,8 @@ export class ClusterSet {
   }
 
   #initialized(cluster: PrimaryCluster): void {
+    const staged = this.#staged.get(cluster);
+    if (staged !== undefined) return staged();
     const { name } = cluster.spec;
     if (this.#warming.get(name) === cluster) {
       upstream.debug(`warming cluster ${name} complete`);

@@ -27,7 +27,7 @@ export class Snapshots {
   /** How much of the stats' memory earlier snapshots have brought. */
   #chunksVersion = 0;
   #retired: RetiredItem[] = [];
-  #waiting: { readonly version: number; readonly callback: () => void }[] = [];
+  #waiting: Waiting[] = [];
 
   constructor(store: StatsStore, words: SharedWordsOwner, workers: number) {
     this.#store = store;
@@ -60,6 +60,7 @@ export class Snapshots {
       routeScopes: parts.routeScopes ?? [],
       removedRouteScopes: parts.removedRouteScopes ?? [],
       listeners: parts.listeners ?? [],
+      inlineRoutes: parts.inlineRoutes ?? [],
       removedListeners: parts.removedListeners ?? [],
       removedChains: parts.removedChains ?? [],
       removedScopes: parts.removedScopes ?? [],
@@ -78,8 +79,23 @@ export class Snapshots {
 
   /** Calls back, once, when all workers run the latest version, and have ended what they did for older ones. */
   whenApplied(callback: () => void): void {
-    this.#waiting.push({ version: this.#version, callback });
+    this.#waiting.push({ version: this.#version, callback, failed: undefined });
     this.reclaim();
+  }
+
+  /** Resolves when all workers run the latest version; rejects when one of them cannot use it, or one before it. */
+  outcome(): Promise<void> {
+    return new Promise((callback, reject) => {
+      this.#waiting.push({ version: this.#version, callback, failed: (message) => reject(new Error(message)) });
+      this.reclaim();
+    });
+  }
+
+  /** A worker cannot use `version`, and runs what it could take of it. */
+  failed(version: number, message: string): void {
+    const meant = this.#waiting.filter((each) => each.failed !== undefined && version <= each.version);
+    this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
+    for (const { failed } of meant) failed!(message);
   }
 
   /** A worker runs `version`. Returns whether all workers run the latest one. */
@@ -117,6 +133,12 @@ export class Snapshots {
     what.free(version);
     return false;
   }
+}
+
+interface Waiting {
+  readonly version: number;
+  readonly callback: () => void;
+  readonly failed: ((message: string) => void) | undefined;
 }
 
 interface RetiredItem {

@@ -15,6 +15,8 @@ export interface WorkerSetEvents {
   startData(index: number): WorkerStart;
   /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
   applied(index: number, version: number): boolean;
+  /** It cannot use the snapshot of this version as it is. */
+  failed(version: number, message: string): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(index: number, name: string, message: unknown): void;
   /** It is gone: its share of shared numbers is to be taken back. Another one takes its place. */
@@ -45,7 +47,10 @@ export class WorkerSet {
           applied: (version) => {
             if (this.#events.applied(index, version)) resolve();
           },
-          failed: (message) => reject(new Error(message)),
+          failed: (version, message) => {
+            this.#events.failed(version, message);
+            reject(new Error(message));
+          },
           extension: (name, message) => this.#events.extension(index, name, message),
           loggerFiles: noteLoggerFiles,
           died: () => {

@@ -19,8 +19,8 @@ export interface WorkerThreadEvents {
   startData(): WorkerStart;
   /** It uses the snapshot of this version. */
   applied(version: number): void;
-  /** It cannot use a snapshot; the one before it stays. */
-  failed(message: string): void;
+  /** It cannot use the snapshot of this version as it is. */
+  failed(version: number, message: string): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(name: string, message: unknown): void;
   /** Files of the thread have a logger. */
@@ -106,7 +106,7 @@ export class WorkerThread {
       case 'applied':
         return this.#events.applied(message.version);
       case 'failed':
-        return this.#events.failed(message.message);
+        return this.#events.failed(message.version, message.message);
       case 'extension':
         return this.#events.extension(message.name, message.message);
       case 'logger-files':

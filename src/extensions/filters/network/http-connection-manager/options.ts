@@ -2,7 +2,6 @@
 
 import { durationMs } from '../../../../common/duration.js';
 import { headerKey } from '../../../../common/header-names.js';
-import { readRegularFile } from '../../../../common/regular-file.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
@@ -10,10 +9,10 @@ import { HeaderLine } from '../../../../http/headers/header-line.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
 import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
-import { buildRouteTable } from '../../../../http/routing/route-table.js';
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { DiscoveredFilter } from './discovered-filter.js';
+import { InlineRoutes } from './inline-routes.js';
 import { routeFilters } from './route-filters.js';
 
 /** Defaults of the API where zero would mean something else. */
@@ -81,14 +80,9 @@ export function connectionManagerOptions(
 }
 
 function routeSource(config: HttpConnectionManager, filters: RouteFilters, context: WorkerContext): RouteSource {
-  if (config.rds !== undefined) return context.routes.rds(config.rds, filters);
-  const current = buildRouteTable(config.route_config ?? {}, (name) => context.clusters.reference(name), {
-    findCluster: (name) => context.clusters.find(name),
-    readFile: readRegularFile,
-    filters: filters.list,
-    runtime: context.runtime,
-  });
-  return { current };
+  return config.rds === undefined
+    ? new InlineRoutes(config, filters, context)
+    : context.routes.rds(config.rds, filters);
 }
 
 function createFilters(

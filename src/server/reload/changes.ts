@@ -1,0 +1,112 @@
+// What a reload changes, in the order in which it happens: what is needed comes before those who need it, and goes after them.
+
+import { messageOf } from '../../common/errors.js';
+import { withinMs } from '../../common/within-ms.js';
+import type { Cluster } from '../../config/generated/api.js';
+import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
+import type { ClusterSet, StagedClusters } from '../clusters/cluster-set.js';
+import type { Change } from './carry-out.js';
+import type { ReloadPlan } from './comparison.js';
+
+export interface Reloaded {
+  readonly runtime: Pick<LayeredRuntime, 'replaceStaticLayers'>;
+  readonly clusters: Pick<ClusterSet, 'apply' | 'byName' | 'stage' | 'warming'>;
+  /** Resolves when all workers run what has been published; rejects when one cannot. */
+  settle(): Promise<void>;
+}
+
+export function changesOf(plan: ReloadPlan, server: Reloaded): Change[] {
+  const changes: Change[] = [];
+  if ([plan.listeners, plan.removedListeners, plan.routes].some(({ length }) => length > 0)) {
+    throw new Error('static listeners and their routes cannot be changed yet without a restart');
+  }
+  const { clusters, removedClusters, runtime } = plan;
+  if (clusters.length > 0) changes.push(new ClusterChange(clusters, server));
+  if (runtime !== undefined) changes.push(runtimeChange(runtime, server));
+  if (removedClusters.length > 0) changes.push(clusterRemoval(removedClusters, server));
+  return changes;
+}
+
+/** How long new clusters may look for their hosts. */
+const WARMING_MS = 60_000;
+
+class ClusterChange implements Change {
+  readonly #configs: readonly Cluster[];
+  readonly #server: Reloaded;
+  readonly #former: readonly Cluster[];
+  #staged: StagedClusters | undefined;
+
+  constructor(configs: readonly Cluster[], server: Reloaded) {
+    this.#configs = configs;
+    this.#server = server;
+    this.#former = configs.flatMap(({ name = '' }) => server.clusters.byName.get(name)?.config ?? []);
+  }
+
+  async prepare(): Promise<void> {
+    const { byName, warming } = this.#server.clusters;
+    for (const { name = '' } of this.#configs) {
+      const existing = warming.get(name) ?? byName.get(name);
+      if (existing?.origin.isAddedViaApi) throw new Error(`a dynamic cluster has the name '${name}' already`);
+    }
+    this.#staged = this.#server.clusters.stage(this.#configs);
+    await warm(this.#staged);
+  }
+
+  commit(): Promise<void> {
+    this.#staged!.commit();
+    return this.#server.settle();
+  }
+
+  discard(): void {
+    this.#staged?.discard();
+  }
+
+  /** Former versions warm once more, and meanwhile the new ones serve. */
+  async undo(): Promise<void> {
+    const staged = this.#server.clusters.stage(this.#former);
+    try {
+      await warm(staged);
+    } finally {
+      staged.commit();
+    }
+    const known = new Set(this.#former.map(({ name }) => name));
+    const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
+    this.#server.clusters.apply({ set: [], removed: added });
+    await this.#server.settle();
+  }
+}
+
+async function warm({ ready, waiting }: StagedClusters): Promise<void> {
+  await withinMs(ready, WARMING_MS, '').catch((error: unknown) => {
+    const names = [...waiting].map((name) => `'${name}'`).join(', ');
+    throw new Error(messageOf(error) || `no hosts within ${WARMING_MS / 1000} s for cluster ${names}`);
+  });
+}
+
+/** They are the last to go, so nothing that could fail follows. */
+function clusterRemoval(removed: readonly string[], { clusters, settle }: Reloaded): Change {
+  const former = removed.flatMap((name) => clusters.byName.get(name)?.config ?? []);
+  return {
+    prepare: () => {},
+    commit: () => {
+      clusters.apply({ set: [], removed });
+      return settle();
+    },
+    discard: () => {},
+    undo: async () => {
+      const staged = clusters.stage(former);
+      await warm(staged);
+      staged.commit();
+      await settle();
+    },
+  };
+}
+
+function runtimeChange({ after, before }: NonNullable<ReloadPlan['runtime']>, { runtime }: Reloaded): Change {
+  return {
+    prepare: () => {},
+    commit: () => runtime.replaceStaticLayers(after),
+    discard: () => {},
+    undo: () => runtime.replaceStaticLayers(before),
+  };
+}
