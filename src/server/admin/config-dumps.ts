@@ -9,6 +9,7 @@ import type { Server } from '../server.js';
 import { clustersDump } from './clusters-dump.js';
 import { any, type Dump, mapped } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
+import { filterConfigsDump } from './filter-configs-dump.js';
 
 export interface DumpedConfiguration {
   /** What the server runs with of its bootstrap, without what is secret. Its node is the whole one. */
@@ -31,6 +32,7 @@ export function configDumps(server: Server, config: DumpedConfiguration, include
   const dumps: Dump[] = [
     { message: 'BootstrapConfigDump', fields: { bootstrap: bootstrap as JsonObject, last_updated } },
     clustersDump(server, clusters, config.loadedAt),
+    ...(server.filterConfigs.isUsed ? [filterConfigsDump(server)] : []),
     ...(includeEds ? [endpointsDump(server)] : []),
     {
       message: 'ListenersConfigDump',

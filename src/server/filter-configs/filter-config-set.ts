@@ -16,6 +16,11 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     this.#host = host;
   }
 
+  /** Some filter names one. */
+  get isUsed(): boolean {
+    return this.#providers.size > 0;
+  }
+
   get providers(): Iterable<FilterConfigProvider> {
     return this.#providers.values();
   }

@@ -1,0 +1,23 @@
+// The discovered configurations of HTTP filters (envoy.admin.v3.EcdsConfigDump).
+
+import { RESOURCE_MESSAGES } from '../../xds/resource.js';
+import type { Server } from '../server.js';
+import { any, type Dump, mapped } from './dump.js';
+import { shown, statusFields, versionFields } from './dynamic-state.js';
+
+const MESSAGE = RESOURCE_MESSAGES['extension-config'];
+
+export function filterConfigsDump({ filterConfigs }: Server): Dump {
+  const ecds_filters = mapped(
+    () => filterConfigs.providers,
+    ({ name, resource, state }) => ({
+      name,
+      message: {
+        ...versionFields(state),
+        ecds_filter: resource && any(MESSAGE, shown(resource.message, resource.sensitive)),
+        ...statusFields(MESSAGE, state),
+      },
+    }),
+  );
+  return { message: 'EcdsConfigDump', lists: { ecds_filters } };
+}
