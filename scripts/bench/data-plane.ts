@@ -35,6 +35,7 @@ import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstrea
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { ON_DEMAND_PORT } from '../../src/worker/awaited-hosts.js';
 import { FilterConfigs } from '../../src/worker/filter-configs.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
 import { WorkerListeners } from '../../src/worker/worker-listeners.js';
@@ -321,7 +322,7 @@ function buildWorker(): PlayedTransport {
     ...thread,
     clusters,
     filterConfigs: new FilterConfigs(),
-    routes: new RouteTables({ clusters, runtime: thread.runtime }),
+    routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
     serverHealth: { isFailing: false, isFailedOnPurpose: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,

@@ -7,6 +7,7 @@ import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
+import { onDemand } from './filters/http/on-demand/index.js';
 import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
@@ -26,6 +27,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   buffer,
   headerMutation,
   healthCheck,
+  onDemand,
   router,
   tap,
   httpConnectionManager,

@@ -6,6 +6,7 @@
 import type { StreamInfo } from '../access-log/stream-info.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HeaderBlock } from './headers/header-block.js';
+import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
 
 export const enum HeadersStatus {
@@ -34,6 +35,13 @@ export interface StreamControl {
   heldResponseBytes(filter: HttpFilter): number;
   /** Largest body that StopAndBuffer may hold; above it the request is answered with 413. */
   setRequestBufferLimit(bytes: number): void;
+  /** Stops and restarts the request body; `who` is a bit of the caller's own, filters' begin with 1 << 8. */
+  pauseRequest(who: number): void;
+  resumeRequest(who: number): void;
+  /** The virtual host that the request's routes lack; undefined: they have one, or none can be asked for. */
+  missingHost(): MissingHost | undefined;
+  /** continueDecoding() with the route that is found now: the filters behind `filter`, which `factory` made, are those of it. */
+  continueWithNewRoute(filter: HttpFilter, factory: HttpFilterFactory): void;
   /** Answers at once; the request goes no further. `details` as in %RESPONSE_CODE_DETAILS%. */
   sendLocalReply(reply: LocalReply): void;
 }
@@ -101,9 +109,6 @@ export interface ResponseStream extends StreamControl {
   encodeTrailers(trailers: HeaderBlock): void;
   /** Gives the stream up in a way that the client must notice. */
   resetResponse(details: string): void;
-  /** Stops and restarts the request body; `who` is a bit of the caller's own. */
-  pauseRequest(who: number): void;
-  resumeRequest(who: number): void;
 }
 
 /** Makes the terminal filter of a stream object; it serves all requests of that object, one after another. */

@@ -12,14 +12,16 @@ import { getLogger } from '../log/logger.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
-import type { HttpFilter, LocalReply, ResponseStream, TerminalFilter } from './filter.js';
+import type { HttpFilter, HttpFilterFactory, LocalReply, ResponseStream, TerminalFilter } from './filter.js';
 import { DecodePass, EncodePass, type MessageSink } from './filter-pass.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import type { ManagerContext } from './manager-context.js';
+import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
+import type { RouteTable } from './routing/route-table.js';
 
 const logger = getLogger('http');
 
@@ -55,7 +57,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   connection!: StreamConnection;
   /** Valid until the stream is over. */
   requestHeaders!: HeaderBlock;
-  /** The route of the request, from the table that was current when it came; undefined: none matches. */
+  /** From the table that was current when the request came, or when it has got its virtual host; undefined: none matches. */
   route: Route<unknown> | undefined;
   /** The request asks for another protocol, and its route allows that: bytes are passed on raw after a 101. */
   isUpgrade = false;
@@ -150,15 +152,11 @@ export class ServerStream implements RequestDecoder, ResponseStream {
       if (problem !== undefined) return this.#refusePath(problem);
     }
     if (headers.nominates) removeNominated(headers);
-    const routes = options.scopes === undefined ? options.routes.current : options.scopes.tableFor(headers);
+    const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     if (client !== this.connection.remoteIp) info.downstreamRemoteAddress = `${client}:0`;
     this.isInternal = headers.findId(INTERNAL) >= 0;
-    this.route = routes.match(headers, thread.random.nextUint32());
-    if (this.route !== undefined) {
-      info.routeName = this.route.name;
-      if (this.route.idleTimeoutMs !== undefined) this.connection.wakeWithin(this.route.idleTimeoutMs);
-    }
+    this.#findRoute(routes, headers);
     if (headers.upgrade && !this.#acceptUpgrade(headers)) return;
     removeHopByHop(headers, this.isUpgrade);
     if (options.keepsRequestHeaders && !headers.retain()) return this.#outOfMemory();
@@ -277,6 +275,25 @@ export class ServerStream implements RequestDecoder, ResponseStream {
 
   continueEncoding(filter: HttpFilter): void {
     if (this.#isOpen) this.#encodePass?.continue(filter);
+  }
+
+  missingHost(): MissingHost | undefined {
+    return this.route === undefined ? this.#routes(this.requestHeaders).missingHost(this.requestHeaders) : undefined;
+  }
+
+  continueWithNewRoute(filter: HttpFilter, factory: HttpFilterFactory): void {
+    if (!this.#isOpen || this.#isReplyingLocally) return;
+    try {
+      this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
+      if (this.isUpgrade && !this.#allowsUpgrade(this.requestHeaders)) return this.#refuseUpgrade();
+      const next = this.#filters.indexOf(filter) + 1;
+      for (const stale of this.#filters.splice(next)) stale.onDestroy?.();
+      this.#createFilters(this.manager.options.filters.findIndex((each) => each.factory === factory) + 1);
+      this.#encodePass = this.#newEncodePass();
+      this.continueDecoding(filter);
+    } catch (error) {
+      this.connection.onFault(error);
+    }
   }
 
   heldRequestBytes(filter: HttpFilter): number {
@@ -491,42 +508,65 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   }
 
   #acceptUpgrade(headers: HeaderBlock): boolean {
-    const index = headers.findId(UPGRADE);
-    const type = index < 0 ? '' : headers.value(index).toLowerCase();
-    if (this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type)) {
+    if (this.#allowsUpgrade(headers)) {
       this.isUpgrade = true;
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
       return true;
     }
-    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
-    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
+    this.#refuseUpgrade();
     return false;
   }
 
+  #allowsUpgrade(headers: HeaderBlock): boolean {
+    const index = headers.findId(UPGRADE);
+    const type = index < 0 ? '' : headers.value(index).toLowerCase();
+    return this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type);
+  }
+
+  #refuseUpgrade(): void {
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
+    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
+  }
+
+  /** The table that new requests match against. */
+  #routes(headers: HeaderBlock): RouteTable<unknown> {
+    const { scopes, routes } = this.manager.options;
+    return scopes === undefined ? routes.current : scopes.tableFor(headers);
+  }
+
+  #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
+    const route = routes.match(headers, this.manager.thread.random.nextUint32());
+    this.route = route;
+    if (route === undefined) return;
+    this.info.routeName = route.name;
+    if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
+  }
+
   #buildFilters(): void {
+    this.#createFilters(0);
+    if (this.#filters.length === 0) return;
     const { options, thread } = this.manager;
-    const { route } = this;
-    for (let index = 0; index < options.filters.length; index++) {
-      const { factory, isDisabled } = options.filters[index]!;
-      const routeConfig = route?.filterConfigs[index];
+    const sink = new RequestSink(this, this.#terminal);
+    this.#decodePass = new DecodePass(this.#filters, sink, thread.memory, options.bufferLimit);
+    this.#encodePass = this.#newEncodePass();
+  }
+
+  /** Those of the chain from the place `first` on, behind the ones that there are. */
+  #createFilters(first: number): void {
+    const { filters } = this.manager.options;
+    for (let index = first; index < filters.length; index++) {
+      const { factory, isDisabled } = filters[index]!;
+      const routeConfig = this.route?.filterConfigs[index];
       if (isDisabled && routeConfig === undefined) continue;
       const filter = factory.create(this, routeConfig);
       if (filter !== undefined) this.#filters.push(filter);
     }
-    if (this.#filters.length === 0) return;
-    this.#decodePass = new DecodePass(
-      this.#filters,
-      new RequestSink(this, this.#terminal),
-      thread.memory,
-      options.bufferLimit,
-    );
-    this.#encodePass = new EncodePass(
-      [...this.#filters].reverse(),
-      new ResponseSink(this),
-      thread.memory,
-      options.bufferLimit,
-    );
+  }
+
+  #newEncodePass(): EncodePass {
+    const { options, thread } = this.manager;
+    return new EncodePass([...this.#filters].reverse(), new ResponseSink(this), thread.memory, options.bufferLimit);
   }
 
   /** For ResponseSink: what comes out of the last filter. */

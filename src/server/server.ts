@@ -35,6 +35,7 @@ import { StatsStore } from '../stats/store.js';
 import type { Scope, ScopeRef } from '../stats/thread-stats.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
 import { SharedWords, SharedWordsOwner } from '../upstream/shared-words.js';
+import { ON_DEMAND_PORT } from '../worker/awaited-hosts.js';
 import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
 import { ServerConfigSources } from '../xds/config-sources.js';
 import type { DynamicOptions } from '../xds/reading/settings.js';
@@ -286,6 +287,7 @@ export class Server {
       store: this.store,
       clusterProblem: (name) => this.#clusters.problemOfRoutesTo(name),
       publish: (parts) => this.#publish(parts),
+      onDemand: this.#ports.port(ON_DEMAND_PORT),
     });
     this.#filterParts = new FilterParts(this.#extensions, this.#ports, options.serveEndpoint, {
       routes: this.routes,

@@ -4,12 +4,14 @@
 import { messageOf } from '../common/errors.js';
 import { readRegularFile } from '../common/regular-file.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../config/generated/api.js';
-import type { RouteFilters, WorkerContext, WorkerRoutes } from '../extensions/factories.js';
+import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
+import type { OnDemandHosts } from '../http/routing/on-demand-hosts.js';
 import { keyOfRds, keyOfScopedRoutes } from '../http/routing/route-keys.js';
 import { buildRouteTable, type RouteTable } from '../http/routing/route-table.js';
 import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
+import { AwaitedHosts } from './awaited-hosts.js';
 import type { RouteSnapshot, Snapshot } from './messages.js';
 import { RouteScopes } from './route-scopes.js';
 
@@ -20,12 +22,15 @@ export type TableThread = Pick<WorkerContext, 'clusters' | 'runtime'>;
 
 export class RouteTables implements WorkerRoutes {
   readonly #thread: TableThread;
+  readonly #awaited: AwaitedHosts;
   readonly #byId = new Map<number, LiveRoutes>();
   readonly #byKey = new Map<string, LiveRoutes>();
   readonly #scopes = new Map<string, RouteScopes>();
 
-  constructor(thread: TableThread) {
+  /** `port` is the one of ON_DEMAND_PORT. */
+  constructor(thread: TableThread, port: WorkerPort) {
     this.#thread = thread;
+    this.#awaited = new AwaitedHosts(port);
   }
 
   apply({ routes, routeScopes }: Pick<Snapshot, 'routes' | 'routeScopes'>): void {
@@ -58,7 +63,7 @@ export class RouteTables implements WorkerRoutes {
   #applyRoutes({ id, key, config }: RouteSnapshot): void {
     let routes = this.#byId.get(id);
     if (routes === undefined) {
-      routes = new LiveRoutes(this.#thread);
+      routes = new LiveRoutes(this.#thread, this.#awaited.of(id));
       this.#byId.set(id, routes);
       if (key !== '') this.#byKey.set(key, routes);
     }
@@ -75,12 +80,14 @@ export class RouteTables implements WorkerRoutes {
 /** One route configuration, and its tables. */
 class LiveRoutes {
   readonly #thread: TableThread;
+  readonly #onDemandHosts: OnDemandHosts;
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
   #config: RouteConfiguration = {};
 
-  constructor(thread: TableThread) {
+  constructor(thread: TableThread, onDemandHosts: OnDemandHosts) {
     this.#thread = thread;
+    this.#onDemandHosts = onDemandHosts;
   }
 
   /** Throws when the table cannot be built. */
@@ -116,6 +123,7 @@ class LiveRoutes {
       findCluster: (name) => clusters.find(name),
       readFile: readRegularFile,
       filters: list,
+      onDemandHosts: config.vhds === undefined ? undefined : this.#onDemandHosts,
       runtime,
     });
   }

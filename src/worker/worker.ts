@@ -27,6 +27,7 @@ import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, type ScopeRef, ThreadStats } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import { SharedWords } from '../upstream/shared-words.js';
+import { ON_DEMAND_PORT } from './awaited-hosts.js';
 import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
 import { FilterConfigs } from './filter-configs.js';
@@ -111,7 +112,10 @@ class Worker {
       runtime: this.#runtime,
     };
     this.#clusters = new ClusterManager(thread);
-    this.#routes = new RouteTables({ clusters: this.#clusters, runtime: this.#runtime });
+    this.#routes = new RouteTables(
+      { clusters: this.#clusters, runtime: this.#runtime },
+      this.#ports.port(ON_DEMAND_PORT),
+    );
     const context: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
@@ -208,6 +212,7 @@ class Worker {
         this.#takeOver(message.channels);
         return true;
       case 'extension-state':
+        this.#beginTurn();
         this.#ports.changed(message.name, message.state);
         return true;
       case 'shut-down':

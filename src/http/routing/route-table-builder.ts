@@ -15,6 +15,7 @@ import { ClusterByHeader, WeightedChoice } from './cluster-choice.js';
 import { directBody } from './direct-body.js';
 import type { DomainTable } from './domain-table.js';
 import { HostRewrite } from './host-rewrite.js';
+import type { OnDemandHosts } from './on-demand-hosts.js';
 import { PathRewrite } from './path-rewrite.js';
 import { PathRule } from './path-rule.js';
 import { Redirect } from './redirect.js';
@@ -36,6 +37,8 @@ export interface RouteTableOptions<C = unknown> {
   readonly readFile?: (path: string) => Uint8Array;
   /** Filters of the chain, in its order: Route.filterConfigs has the same. */
   readonly filters?: readonly RouteFilter[];
+  /** Of those that have vhds. */
+  readonly onDemandHosts?: OnDemandHosts | undefined;
   /** Absent: values that the configuration gives hold. */
   readonly runtime?: Runtime;
 }

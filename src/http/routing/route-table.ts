@@ -6,6 +6,7 @@ import { type HeaderKey, headerKey, knownHeader } from '../../common/header-name
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../config/generated/api.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { DomainTable } from './domain-table.js';
+import type { MissingHost, OnDemandHosts } from './on-demand-hosts.js';
 import type { Route } from './route.js';
 import {
   type BuiltVirtualHost,
@@ -29,7 +30,8 @@ export function buildRouteTable<C>(
   const domains = new DomainTable<VirtualHost<C>>();
   buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));
   const internalOnly = (config.internal_only_headers ?? []).map(headerKey);
-  return new RouteTable(config.name ?? '', domains, config.ignore_port_in_host_matching ?? false, internalOnly);
+  const ignoresPort = config.ignore_port_in_host_matching ?? false;
+  return new RouteTable(config.name ?? '', domains, ignoresPort, internalOnly, options.onDemandHosts);
 }
 
 export class RouteTable<C> {
@@ -39,6 +41,7 @@ export class RouteTable<C> {
   readonly internalOnlyHeaders: readonly HeaderKey[];
   readonly #domains: DomainTable<VirtualHost<C>>;
   readonly #ignoresPort: boolean;
+  readonly #onDemandHosts: OnDemandHosts | undefined;
 
   /** Use buildRouteTable(). */
   constructor(
@@ -46,11 +49,13 @@ export class RouteTable<C> {
     domains: DomainTable<VirtualHost<C>>,
     ignoresPort: boolean,
     internalOnlyHeaders: readonly HeaderKey[],
+    onDemandHosts: OnDemandHosts | undefined,
   ) {
     this.name = name;
     this.internalOnlyHeaders = internalOnlyHeaders;
     this.#domains = domains;
     this.#ignoresPort = ignoresPort;
+    this.#onDemandHosts = onDemandHosts;
   }
 
   /**
@@ -62,6 +67,18 @@ export class RouteTable<C> {
     // The target of a CONNECT is an authority: no path condition can match it.
     if (host === undefined || headers.method === Method.Connect) return undefined;
     return host.match(headers, random);
+  }
+
+  /** What can be asked for when there is no virtual host for a request. */
+  missingHost(headers: HeaderBlock): MissingHost | undefined {
+    const hosts = this.#onDemandHosts;
+    if (hosts === undefined || this.#virtualHost(headers) !== undefined) return undefined;
+    const index = headers.findId(HOST);
+    if (index < 0) return undefined;
+    const start = headers.valueStart(index);
+    let end = headers.valueEnd(index);
+    if (this.#ignoresPort) end = hostEnd(headers.memory.bytes, start, end);
+    return end === start ? undefined : { host: headers.memory.text(start, end).toLowerCase(), hosts };
   }
 
   #virtualHost(headers: HeaderBlock): VirtualHost<C> | undefined {

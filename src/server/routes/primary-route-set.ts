@@ -1,14 +1,16 @@
 // The routes of all connection managers as the primary keeps them: what is written in their own configuration, and what
-// providers deliver, each of which is shared by all that name it.
+// sources deliver, which is shared by all that name it.
 
 import { BatonError } from '../../common/errors.js';
-import type { ConfigSource, RouteConfiguration } from '../../config/generated/api.js';
+import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { PrimaryPart, PrimaryRoutes, RouteUser } from '../../extensions/factories.js';
-import { rdsKey } from '../../http/routing/route-keys.js';
+import { keyOfScopedRoutes } from '../../http/routing/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
-import { type ProviderUser, RouteProvider } from './route-provider.js';
+import type { ProviderUser, RouteProvider } from './route-provider.js';
+import { RouteProviders } from './route-providers.js';
 import type { RoutesHost } from './routes-host.js';
+import { ScopedRoutesProvider } from './scoped-routes.js';
 
 /** Routes that stand in the configuration of a connection manager. */
 export interface InlineRoutes {
@@ -19,11 +21,13 @@ export interface InlineRoutes {
 export class PrimaryRouteSet implements PrimaryRoutes {
   readonly #host: RoutesHost;
   readonly #inline = new Set<InlineRoutes>();
-  readonly #providers = new Map<string, RouteProvider>();
+  readonly #providers: RouteProviders;
+  readonly #scoped = new Map<string, ScopedRoutesProvider>();
   #lastId = 0;
 
   constructor(host: RoutesHost) {
     this.#host = host;
+    this.#providers = new RouteProviders(host, () => ++this.#lastId);
   }
 
   get inline(): Iterable<InlineRoutes> {
@@ -31,17 +35,29 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   get providers(): Iterable<RouteProvider> {
-    return this.#providers.values();
+    return this.#providers.all;
+  }
+
+  get scoped(): Iterable<ScopedRoutesProvider> {
+    return this.#scoped.values();
   }
 
   /** For workers that begin. */
-  snapshots(): Required<Pick<SnapshotParts, 'routes'>> {
-    return { routes: Array.from(this.#providers.values(), (provider) => provider.snapshot) };
+  snapshots(): Required<Pick<SnapshotParts, 'routes' | 'routeScopes'>> {
+    const scoped = [...this.#scoped.values()];
+    return {
+      routes: [
+        ...Array.from(this.#providers.all, ({ snapshot }) => snapshot),
+        ...scoped.flatMap(({ routeSnapshots }) => routeSnapshots),
+      ],
+      routeScopes: scoped.map(({ snapshot }) => snapshot),
+    };
   }
 
   attach(user: RouteUser): PrimaryPart {
-    const { rds, route_config: inline } = user.manager;
-    if (rds !== undefined) return this.#useProvider(rds.config_source!, rds.route_config_name ?? '', user);
+    const { rds, route_config: inline, scoped_routes: scoped } = user.manager;
+    if (rds !== undefined) return this.#useProvider(rds, user);
+    if (scoped !== undefined) return this.#useScoped(scoped, user);
     return inline === undefined ? NOTHING : this.#useInline(inline, user);
   }
 
@@ -53,37 +69,55 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     return { close: () => void this.#inline.delete(routes) };
   }
 
-  #useProvider(source: ConfigSource, name: string, { filters, statPrefix, waitFor }: RouteUser): PrimaryPart {
-    const key = rdsKey(source, name);
-    const existing = this.#providers.get(key);
-    const problems = existing?.problemsFor(filters) ?? '';
-    if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
-    const provider = existing ?? this.#addProvider({ key, source, name, statPrefix });
-    const target = waitFor(`RDS ${name}`);
-    const user: ProviderUser = { filters, ready: () => target.ready() };
-    provider.add(user);
-    return {
-      close: () => {
-        provider.remove(user);
-        target.ready();
-        if (!provider.isUsed) this.#removeProvider(provider);
-      },
+  #useProvider({ config_source: source, route_config_name: name = '' }: Rds, user: RouteUser): PrimaryPart {
+    const waiting = waitingUser(user, `RDS ${name}`);
+    try {
+      const lease = this.#providers.use(source!, name, user.statPrefix, waiting);
+      return {
+        close() {
+          lease.close();
+          waiting.ready();
+        },
+      };
+    } catch (error) {
+      waiting.ready();
+      throw error;
+    }
+  }
+
+  #useScoped(config: ScopedRoutes, user: RouteUser): PrimaryPart {
+    const key = keyOfScopedRoutes(config);
+    const existing = this.#scoped.get(key);
+    const provider = existing ?? this.#newScoped(config, key, user.statPrefix);
+    const waiting = waitingUser(user, `SRDS ${config.name ?? ''}`);
+    const close = () => {
+      provider.remove(waiting);
+      waiting.ready();
+      if (provider.isUsed || this.#scoped.get(key) !== provider) return;
+      this.#scoped.delete(key);
+      provider.close();
     };
+    this.#scoped.set(key, provider);
+    try {
+      provider.add(waiting);
+      if (existing === undefined) provider.start();
+    } catch (error) {
+      close();
+      throw error;
+    }
+    return { close };
   }
 
-  #addProvider(options: { key: string; source: ConfigSource; name: string; statPrefix: string }): RouteProvider {
-    const provider = new RouteProvider(this.#host, { id: ++this.#lastId, ...options });
-    this.#providers.set(provider.key, provider);
-    this.#host.publish({ routes: [provider.snapshot] });
-    return provider;
+  #newScoped(config: ScopedRoutes, key: string, statPrefix: string): ScopedRoutesProvider {
+    const nextId = () => ++this.#lastId;
+    return new ScopedRoutesProvider(this.#host, this.#providers, { key, config, statPrefix, nextId });
   }
+}
 
-  #removeProvider(provider: RouteProvider): void {
-    if (this.#providers.get(provider.key) !== provider) return;
-    this.#providers.delete(provider.key);
-    provider.close();
-    this.#host.publish({ removedRoutes: [provider.id] });
-  }
+/** A connection manager whose listener waits for the routes. */
+function waitingUser({ filters, waitFor }: RouteUser, name: string): ProviderUser {
+  const target = waitFor(name);
+  return { filters: () => [filters], ready: () => target.ready() };
 }
 
 const NOTHING: PrimaryPart = { close() {} };

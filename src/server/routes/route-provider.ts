@@ -1,23 +1,26 @@
 // One route configuration that a source delivers (RDS), for all connection managers that name it: checked here, published to
 // the workers, and kept when the source has nothing better.
 
-import type { ConfigSource, RouteConfiguration } from '../../config/generated/api.js';
+import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { getLogger } from '../../log/logger.js';
 import { ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { WantedHost } from '../../worker/awaited-hosts.js';
 import type { RouteSnapshot } from '../../worker/messages.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
 import { routeProblems } from './check-routes.js';
 import type { RoutesHost } from './routes-host.js';
+import { VirtualHosts } from './virtual-hosts.js';
 
 const logger = getLogger('router');
 
 /** Who uses a provider. */
 export interface ProviderUser {
-  readonly filters: RouteFilters;
+  /** Those of the chains that it uses the routes for. */
+  filters(): Iterable<RouteFilters>;
   /** Routes are there, or will not come for now. Called once at most. */
   ready(): void;
 }
@@ -39,11 +42,15 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly key: string;
   readonly name: string;
   readonly #host: RoutesHost;
+  readonly #statPrefix: string;
   readonly #scope: ScopeRef;
   readonly #subscription: Subscription;
   readonly #users = new Set<ProviderUser>();
   #state: DynamicState = REQUESTED;
   #resource: Resource<RouteConfiguration> | undefined;
+  /** The resource's with the virtual hosts that have come for it. */
+  #config: RouteConfiguration | undefined;
+  #virtualHosts: VirtualHosts | undefined;
   /** Its users wait for nothing any more. */
   #isSettled = false;
 
@@ -53,6 +60,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.key = key;
     this.name = name;
     this.#host = host;
+    this.#statPrefix = statPrefix;
     const prefix = `${statPrefix}rds.${name}.`;
     this.#scope = host.store.addScope(prefix, ReloadStats);
     this.#subscription = host.sources.subscribe<RouteConfiguration>({
@@ -65,9 +73,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   /** Everything that is wrong with the routes that there are for chains with these filters; ''. */
-  problemsFor(filters: RouteFilters): string {
-    const config = this.#resource?.message;
-    return config === undefined ? '' : this.#problems(config, [filters]);
+  problemsFor(filters: Iterable<RouteFilters>): string {
+    return this.#config === undefined ? '' : this.#problems(this.#config, filters);
   }
 
   /** It is told when it can go on: at once when routes are there. */
@@ -88,13 +95,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#state;
   }
 
-  /** What is in use. */
+  /** What is in use, as the source has sent it. */
   get resource(): Resource<RouteConfiguration> | undefined {
     return this.#resource;
   }
 
   get snapshot(): RouteSnapshot {
-    return { id: this.id, key: this.key, config: this.#resource?.message };
+    return { id: this.id, key: this.key, config: this.#config };
   }
 
   update(update: Update<RouteConfiguration>): readonly Rejection[] {
@@ -104,7 +111,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     const resource = update.resources.find(ofThis);
     const rejection = resource && this.#take(resource);
     // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
-    this.#settle();
+    if (this.#virtualHosts?.isReady !== false) this.#settle();
     return rejection === undefined ? [] : [rejection];
   }
 
@@ -113,29 +120,63 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#settle();
   }
 
+  /** A request waits for this virtual host, in lower case: the workers are told when it is settled. */
+  ask(host: string): void {
+    if (this.#virtualHosts === undefined) this.#hostSettled(host);
+    else this.#virtualHosts.ask(host);
+  }
+
   close(): void {
     this.#subscription.close();
+    this.#virtualHosts?.close();
     this.#host.store.removeScope(this.#scope);
   }
 
   #take(resource: Resource<RouteConfiguration>): Rejection | undefined {
-    const problems = this.#problems(resource.message, this.#filters());
+    const { message } = resource;
+    const isChanged = message !== this.#resource?.message;
+    const former = this.#virtualHosts;
+    // Virtual hosts of another source are not those of this configuration.
+    const staysSource = former !== undefined && isSameSource(message.vhds?.config_source, former.source);
+    const config = staysSource ? withHosts(message, former.all) : message;
+    const problems = isChanged ? this.#problems(config, this.#filters()) : '';
     if (problems !== '') {
       const rejection = { name: this.name, details: problems };
       this.#state = rejected(this.#state, resource, rejection);
       logger.warning(`an update of routes is rejected: ${problems}`);
       return rejection;
     }
-    const isChanged = resource.message !== this.#resource?.message;
     this.#state = accepted(resource, isChanged ? undefined : this.#state.lastUpdated);
     this.#resource = resource;
     if (!isChanged) return undefined;
+    if (!staysSource) this.#subscribeHosts(message.vhds?.config_source);
+    this.#publish(config);
     const scope = this.#host.store.scope(this.#scope);
     scope.increment(ReloadStats.at.config_reload);
     scope.set(ReloadStats.at.config_reload_time_ms, Date.now());
-    this.#host.publish({ routes: [this.snapshot] });
     logger.info(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
     return undefined;
+  }
+
+  #subscribeHosts(source: ConfigSource | undefined): void {
+    this.#virtualHosts?.close();
+    this.#virtualHosts =
+      source &&
+      new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
+        problemsOf: (hosts) => this.#problems(withHosts(this.#resource!.message, hosts), this.#filters()),
+        changed: (hosts) => this.#publish(withHosts(this.#resource!.message, hosts)),
+        ready: () => this.#settle(),
+        settled: (host) => this.#hostSettled(host),
+      });
+  }
+
+  #publish(config: RouteConfiguration): void {
+    this.#config = config;
+    this.#host.publish({ routes: [this.snapshot] });
+  }
+
+  #hostSettled(host: string): void {
+    this.#host.onDemand.publish({ routes: this.id, host } satisfies WantedHost);
   }
 
   #refuse(refusal: RefusedResource): void {
@@ -148,7 +189,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   *#filters(): Generator<RouteFilters, void> {
-    for (const { filters } of this.#users) yield filters;
+    for (const user of this.#users) yield* user.filters();
   }
 
   #settle(): void {
@@ -156,4 +197,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#isSettled = true;
     for (const user of this.#users) user.ready();
   }
+}
+
+function withHosts(config: RouteConfiguration, hosts: readonly VirtualHost[]): RouteConfiguration {
+  return { ...config, virtual_hosts: [...(config.virtual_hosts ?? []), ...hosts] };
+}
+
+function isSameSource(one: ConfigSource | undefined, other: ConfigSource): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -41,6 +41,13 @@ export const ExtensionConfigStats = defineLayout({
   config_conflict: 'counter',
 });
 
+/** Scope `http.<stat_prefix>.scoped_rds.<name>.`, beside ReloadStats. No scope waits for a request. */
+export const ScopedRoutesStats = defineLayout({
+  all_scopes: 'own_gauge',
+  active_scopes: 'own_gauge',
+  on_demand_scopes: 'own_gauge',
+});
+
 /** Scope `control_plane.` for the aggregated stream; below a subscription's own prefix for a stream of its own. */
 export const ControlPlaneStats = defineLayout({
   rate_limit_enforced: 'counter',

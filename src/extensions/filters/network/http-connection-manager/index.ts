@@ -1,7 +1,7 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
 import { readRegularFile } from '../../../../common/regular-file.js';
-import type { HttpConnectionManager } from '../../../../config/generated/api.js';
+import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
@@ -14,6 +14,8 @@ import type {
   HttpChain,
   ListenerIdentity,
   NetworkFilterExtension,
+  PrimaryFilterContext,
+  PrimaryPart,
   ScopeRequest,
 } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
@@ -46,20 +48,22 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
     ...filterScopes(config, extensions),
   ],
-  createOnPrimary: (config, context) => [
-    ...(config.http_filters ?? []).flatMap((filter) => {
-      const { typed_config: own } = filter;
-      if (own === undefined) return context.filterConfigs.attach({ filter, chain: chainOf(config), context });
-      const extension = context.extensions.httpFilter(own);
-      return extension.isTerminal ? [] : (extension.createOnPrimary?.(own, context) ?? []);
-    }),
-    context.routes.attach({
+  createOnPrimary(config, context) {
+    const routes = context.routes.attach({
       manager: config,
       statPrefix: httpPrefix(config),
       filters: routeFilters(config.http_filters, context.extensions),
       waitFor: context.waitFor,
-    }),
-  ],
+    });
+    const parts = [routes];
+    try {
+      for (const filter of config.http_filters ?? []) parts.push(...partsOf(filter, chainOf(config), context));
+      return parts;
+    } catch (error) {
+      for (const part of parts) part.close();
+      throw error;
+    }
+  },
   createOnWorker(config, listener, context) {
     const stats = {
       http: context.scope(httpPrefix(config), HttpStats),
@@ -81,6 +85,14 @@ function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder
     const extension = extensions.httpFilter(own);
     return extension.isTerminal ? [] : (extension.scopes?.(own, chainOf(config)) ?? []);
   });
+}
+
+function partsOf(filter: HttpFilter, chain: HttpChain, context: PrimaryFilterContext): readonly PrimaryPart[] {
+  const { typed_config: own } = filter;
+  if (own === undefined) return [context.filterConfigs.attach({ filter, chain, context })];
+  const extension = context.extensions.httpFilter(own);
+  const part = extension.isTerminal ? undefined : extension.createOnPrimary?.(own, context);
+  return part === undefined ? [] : [part];
 }
 
 function chainOf(config: HttpConnectionManager): HttpChain {

@@ -1,0 +1,56 @@
+// envoy.filters.http.on_demand: requests whose virtual host is not there yet wait until the management server has been asked.
+
+import type { OnDemand } from '../../../../config/generated/api.js';
+import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
+import type { HostWaiter, MissingHost } from '../../../../http/routing/on-demand-hosts.js';
+import type { HttpFilterExtension } from '../../../factories.js';
+
+const TYPE = 'envoy.extensions.filters.http.on_demand.v3.OnDemand';
+
+/** Of StreamControl.pauseRequest(). */
+const PAUSE = 1 << 8;
+
+export const onDemand: HttpFilterExtension<OnDemand> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.on_demand',
+  typeUrls: [`type.googleapis.com/${TYPE}`],
+  implemented: { [TYPE]: {} },
+  createOnWorker(): HttpFilterFactory {
+    const factory: HttpFilterFactory = {
+      // Its place in the chain counts: those before it may answer without that anybody is asked.
+      create: (stream) => (stream.missingHost() === undefined ? undefined : new OnDemandFilter(stream, factory)),
+    };
+    return factory;
+  },
+};
+
+/** One a request without a virtual host. */
+class OnDemandFilter implements HttpFilter, HostWaiter {
+  readonly #stream: StreamControl;
+  readonly #factory: HttpFilterFactory;
+  #awaited: MissingHost | undefined;
+
+  constructor(stream: StreamControl, factory: HttpFilterFactory) {
+    this.#stream = stream;
+    this.#factory = factory;
+  }
+
+  decodeHeaders(): HeadersStatus {
+    const missing = this.#stream.missingHost();
+    if (missing === undefined || !missing.hosts.ask(missing.host, this)) return HeadersStatus.Continue;
+    this.#awaited = missing;
+    this.#stream.pauseRequest(PAUSE);
+    return HeadersStatus.StopIteration;
+  }
+
+  hostSettled(): void {
+    this.#awaited = undefined;
+    this.#stream.resumeRequest(PAUSE);
+    this.#stream.continueWithNewRoute(this, this.#factory);
+  }
+
+  onDestroy(): void {
+    this.#awaited?.hosts.cancel(this.#awaited.host, this);
+    this.#awaited = undefined;
+  }
+}

@@ -1,0 +1,70 @@
+// The route configurations that sources deliver: one provider for each, for as long as somebody uses it.
+
+import { BatonError } from '../../common/errors.js';
+import type { ConfigSource } from '../../config/generated/api.js';
+import type { PrimaryPart } from '../../extensions/factories.js';
+import { rdsKey } from '../../http/routing/route-keys.js';
+import type { WantedHost } from '../../worker/awaited-hosts.js';
+import { type ProviderUser, RouteProvider } from './route-provider.js';
+import type { RoutesHost } from './routes-host.js';
+
+/** The use of a provider. */
+export interface RouteLease extends PrimaryPart {
+  /** Of the route configuration, on the workers. */
+  readonly id: number;
+}
+
+export class RouteProviders {
+  readonly #host: RoutesHost;
+  readonly #nextId: () => number;
+  readonly #byKey = new Map<string, RouteProvider>();
+
+  constructor(host: RoutesHost, nextId: () => number) {
+    this.#host = host;
+    this.#nextId = nextId;
+    host.onDemand.onMessage = (_worker, message) => this.#ask(message as WantedHost);
+  }
+
+  get all(): Iterable<RouteProvider> {
+    return this.#byKey.values();
+  }
+
+  /**
+   * The workers know the route configuration until the lease is closed. Throws BatonError CONFIG_INVALID when what there is of
+   * it cannot be used with the user's filters.
+   */
+  use(source: ConfigSource, name: string, statPrefix: string, user: ProviderUser): RouteLease {
+    const key = rdsKey(source, name);
+    const existing = this.#byKey.get(key);
+    const problems = existing?.problemsFor(user.filters()) ?? '';
+    if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
+    const provider = existing ?? this.#add(key, source, name, statPrefix);
+    provider.add(user);
+    return {
+      id: provider.id,
+      close: () => {
+        provider.remove(user);
+        if (!provider.isUsed) this.#remove(provider);
+      },
+    };
+  }
+
+  #add(key: string, source: ConfigSource, name: string, statPrefix: string): RouteProvider {
+    const provider = new RouteProvider(this.#host, { id: this.#nextId(), key, source, name, statPrefix });
+    this.#byKey.set(key, provider);
+    this.#host.publish({ routes: [provider.snapshot] });
+    return provider;
+  }
+
+  #remove(provider: RouteProvider): void {
+    if (this.#byKey.get(provider.key) !== provider) return;
+    this.#byKey.delete(provider.key);
+    provider.close();
+    this.#host.publish({ removedRoutes: [provider.id] });
+  }
+
+  #ask({ routes, host }: WantedHost): void {
+    for (const provider of this.#byKey.values()) if (provider.id === routes) return provider.ask(host);
+    this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
+  }
+}

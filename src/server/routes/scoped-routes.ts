@@ -1,0 +1,301 @@
+// The scopes of connection managers (scoped_routes): written in their configuration, or delivered by a source (SRDS). Each
+// scope has routes of its own, or names a route configuration that a source delivers.
+
+import { BatonError, messageOf } from '../../common/errors.js';
+import type { ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
+import type { RouteFilters } from '../../extensions/factories.js';
+import { scopeKey } from '../../http/routing/scope-key.js';
+import { getLogger } from '../../log/logger.js';
+import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
+import type { Resource, Update } from '../../xds/resource.js';
+import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
+import { routeProblems } from './check-routes.js';
+import type { ProviderUser } from './route-provider.js';
+import type { RouteLease, RouteProviders } from './route-providers.js';
+import type { RoutesHost } from './routes-host.js';
+import { ScopeCounts } from './scope-counts.js';
+
+const logger = getLogger('router');
+
+type ScopeResource = Resource<ScopedRouteConfiguration>;
+
+/** A scope that is in use. */
+interface Scope {
+  readonly resource: ScopeResource;
+  /** Id of its routes on the workers. */
+  readonly routes: number;
+  /** Its own. */
+  readonly inline: RouteSnapshot | undefined;
+}
+
+export interface ScopedRoutesOptions {
+  /** As in route-keys.ts. */
+  readonly key: string;
+  readonly config: ScopedRoutes;
+  /** `http.ingress.`, of the connection manager that was the first to use them. */
+  readonly statPrefix: string;
+  /** Of route configurations. */
+  readonly nextId: () => number;
+}
+
+export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
+  readonly key: string;
+  readonly config: ScopedRoutes;
+  readonly since = new Date();
+  readonly #host: RoutesHost;
+  readonly #providers: RouteProviders;
+  readonly #statPrefix: string;
+  readonly #nextId: () => number;
+  readonly #users = new Set<ProviderUser>();
+  readonly #leases = new Map<string, RouteLease>();
+  /** Names of route configurations that have not come. */
+  readonly #awaited = new Set<string>();
+  #scopes = new Map<string, Scope>();
+  readonly #states = new Map<string, DynamicState>();
+  #stats: ScopeCounts | undefined;
+  #subscription: Subscription | undefined;
+  #hasAnswer = false;
+  #isSettled = false;
+
+  constructor(host: RoutesHost, providers: RouteProviders, options: ScopedRoutesOptions) {
+    this.key = options.key;
+    this.config = options.config;
+    this.#host = host;
+    this.#providers = providers;
+    this.#statPrefix = options.statPrefix;
+    this.#nextId = options.nextId;
+  }
+
+  /** Subscribes, or takes the scopes of the configuration: throws BatonError CONFIG_INVALID when these cannot be used. */
+  start(): void {
+    const { name = '', scoped_rds: srds, scoped_route_configurations_list: list } = this.config;
+    if (srds !== undefined) {
+      const statPrefix = `${this.#statPrefix}scoped_rds.${name}.`;
+      const source = srds.scoped_rds_config_source!;
+      this.#stats = new ScopeCounts(this.#host.store, statPrefix);
+      const request = { source, type: 'scoped-route', names: '*', statPrefix, watcher: this } as const;
+      this.#subscription = this.#host.sources.subscribe<ScopedRouteConfiguration>(request);
+      return;
+    }
+    const scopes = (list?.scoped_route_configurations ?? []).map(inlineScope);
+    const [problem] = this.#apply(new Map(scopes.map((scope) => [scope.name, scope])), scopes);
+    if (problem !== undefined) {
+      throw new BatonError('CONFIG_INVALID', `scope '${problem.name}': ${problem.details}`);
+    }
+    this.#answered();
+  }
+
+  /** It is told when it can go on. Throws BatonError CONFIG_INVALID when scopes cannot be used with its filters. */
+  add(user: ProviderUser): void {
+    for (const { inline } of this.#scopes.values()) {
+      const problems = inline?.config && this.#problems(inline.config, user.filters());
+      if (problems) throw new BatonError('CONFIG_INVALID', problems);
+    }
+    for (const name of this.#leases.keys()) this.#lease(name, user.filters()).close();
+    this.#users.add(user);
+    if (this.#isSettled) user.ready();
+  }
+
+  remove(user: ProviderUser): void {
+    this.#users.delete(user);
+  }
+
+  get isUsed(): boolean {
+    return this.#users.size > 0;
+  }
+
+  /** Scopes that are in use, and those that are refused without one of that name being in use. */
+  *known(): Generator<{ name: string; resource: ScopeResource | undefined; state: DynamicState }, void> {
+    for (const [name, state] of this.#states) yield { name, resource: this.#scopes.get(name)?.resource, state };
+  }
+
+  get snapshot(): ScopesSnapshot {
+    return { key: this.key, scopes: Array.from(this.#scopes.values(), scopeSnapshot) };
+  }
+
+  /** Of scopes with routes of their own. */
+  get routeSnapshots(): RouteSnapshot[] {
+    return Array.from(this.#scopes.values()).flatMap(({ inline }) => inline ?? []);
+  }
+
+  update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
+    const next = new Map(update.isComplete ? [] : this.#inUse());
+    // What is refused is there, in another version: the one before it stays.
+    for (const refusal of update.refused) {
+      const before = this.#scopes.get(refusal.name);
+      if (before !== undefined) next.set(refusal.name, before.resource);
+    }
+    for (const name of update.removed) next.delete(name);
+    for (const resource of update.resources) next.set(resource.name, resource);
+    const rejections = this.#apply(next, update.resources);
+    this.#note(update, rejections);
+    this.#answered();
+    return rejections;
+  }
+
+  fetchTimedOut(): void {
+    logger.warning(`the scopes '${this.config.name ?? ''}' have not come in time: their requests get 404`);
+    this.#answered();
+  }
+
+  close(): void {
+    this.#subscription?.close();
+    const ids = this.routeSnapshots.map(({ id }) => id);
+    this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: ids });
+    for (const lease of this.#leases.values()) lease.close();
+    this.#stats?.close();
+  }
+
+  /** Makes `next` the scopes, but for those of `fresh` that cannot be: these are returned, and stay as they were. */
+  #apply(next: Map<string, ScopeResource>, fresh: readonly ScopeResource[]): Rejection[] {
+    const owners = ownersOfKeys(next, new Set(fresh.map(({ name }) => name)));
+    const rejections = fresh.flatMap((resource) => {
+      const details = this.#detailsOf(resource, owners);
+      return details === '' ? [] : [{ name: resource.name, details }];
+    });
+    for (const { name, details } of rejections) {
+      logger.warning(`the scope '${name}' is rejected: ${details}`);
+      const before = this.#scopes.get(name)?.resource;
+      if (before === undefined || (owners.get(keyOf(before)) ?? name) !== name) next.delete(name);
+      else next.set(name, before);
+    }
+    this.#replace(next);
+    return rejections;
+  }
+
+  #replace(next: ReadonlyMap<string, ScopeResource>): void {
+    const former = this.#scopes;
+    const scopes = new Map<string, Scope>();
+    for (const [name, resource] of next) {
+      const before = former.get(name);
+      scopes.set(name, before?.resource.message === resource.message ? { ...before, resource } : this.#scope(resource));
+    }
+    const isSame =
+      scopes.size === former.size && [...scopes].every(([name, { routes }]) => former.get(name)?.routes === routes);
+    this.#scopes = scopes;
+    if (isSame && this.#hasAnswer) return;
+    this.#stats?.changed(scopes.size);
+    const kept = new Set(this.routeSnapshots.map(({ id }) => id));
+    const known = new Set([...former.values()].flatMap(({ inline }) => inline?.id ?? []));
+    const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
+    this.#host.publish({ routes, routeScopes: [this.snapshot] });
+    const gone = [...known].filter((id) => !kept.has(id));
+    if (gone.length > 0) this.#host.publish({ removedRoutes: gone });
+    this.#closeUnused();
+  }
+
+  #scope(resource: ScopeResource): Scope {
+    const { route_configuration: config, route_configuration_name: name = '' } = resource.message;
+    if (config === undefined) return { resource, routes: this.#leases.get(name)!.id, inline: undefined };
+    const id = this.#nextId();
+    return { resource, routes: id, inline: { id, key: '', config } };
+  }
+
+  /** What is wrong with a scope among others; '' when it can be used: the routes that it names are leased then. */
+  #detailsOf(resource: ScopeResource, owners: ReadonlyMap<string, string>): string {
+    const { route_configuration: inline, route_configuration_name: routes = '' } = resource.message;
+    const owner = owners.get(keyOf(resource));
+    if (owner !== resource.name) return `its key is that of the scope '${owner}'`;
+    if (inline !== undefined) {
+      return routes === '' ? this.#problems(inline, this.#filters()) : 'it has routes of its own, and names others';
+    }
+    if (routes === '') return 'it needs route_configuration_name or route_configuration';
+    if (this.config.rds_config_source === undefined)
+      return 'scoped_routes has no rds_config_source to get its routes from';
+    if (this.#leases.has(routes)) return '';
+    try {
+      this.#awaited.add(routes);
+      this.#leases.set(routes, this.#lease(routes, undefined));
+      return '';
+    } catch (error) {
+      this.#awaited.delete(routes);
+      return messageOf(error);
+    }
+  }
+
+  /** `filters`: undefined for those of all users. */
+  #lease(routes: string, filters: Iterable<RouteFilters> | undefined): RouteLease {
+    const user: ProviderUser = {
+      filters: () => filters ?? this.#filters(),
+      ready: () => {
+        if (filters === undefined && this.#awaited.delete(routes)) this.#settleIfReady();
+      },
+    };
+    return this.#providers.use(this.config.rds_config_source!, routes, this.#statPrefix, user);
+  }
+
+  #closeUnused(): void {
+    const used = new Set(Array.from(this.#scopes.values(), ({ routes }) => routes));
+    for (const [name, lease] of this.#leases) {
+      if (used.has(lease.id)) continue;
+      this.#leases.delete(name);
+      this.#awaited.delete(name);
+      lease.close();
+    }
+  }
+
+  #problems(config: NonNullable<RouteSnapshot['config']>, filters: Iterable<RouteFilters>): string {
+    return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), true);
+  }
+
+  *#filters(): Generator<RouteFilters, void> {
+    for (const user of this.#users) yield* user.filters();
+  }
+
+  *#inUse(): Generator<[string, ScopeResource], void> {
+    for (const [name, { resource }] of this.#scopes) yield [name, resource];
+  }
+
+  /** Keeps what dumps show. */
+  #note({ refused: refusals, resources }: Update<ScopedRouteConfiguration>, rejections: readonly Rejection[]): void {
+    const byName = new Map(rejections.map((rejection) => [rejection.name, rejection]));
+    const stateOf = (name: string) => this.#states.get(name) ?? REQUESTED;
+    for (const name of this.#states.keys()) if (!this.#scopes.has(name)) this.#states.delete(name);
+    for (const refusal of refusals) this.#states.set(refusal.name, refused(stateOf(refusal.name), refusal));
+    for (const resource of resources) {
+      const rejection = byName.get(resource.name);
+      const before = stateOf(resource.name);
+      const state = rejection === undefined ? accepted(resource) : rejected(before, resource, rejection);
+      this.#states.set(resource.name, state);
+    }
+  }
+
+  #answered(): void {
+    this.#hasAnswer = true;
+    this.#settleIfReady();
+  }
+
+  #settleIfReady(): void {
+    if (this.#isSettled || !this.#hasAnswer || this.#awaited.size > 0) return;
+    this.#isSettled = true;
+    for (const user of this.#users) user.ready();
+  }
+}
+
+function inlineScope(message: ScopedRouteConfiguration): ScopeResource {
+  return { name: message.name ?? '', version: '', message, aliases: [], sensitive: [], needed: [] };
+}
+
+function fragmentsOf({ key }: ScopedRouteConfiguration): string[] {
+  return (key?.fragments ?? []).map(({ string_key }) => string_key ?? '');
+}
+
+function scopeSnapshot({ resource, routes }: Scope): ScopeSnapshot {
+  return { fragments: fragmentsOf(resource.message), routes };
+}
+
+function keyOf({ message }: ScopeResource): string {
+  return scopeKey(fragmentsOf(message));
+}
+
+/** Names of scopes by key: of several with the same one it belongs to the first, and to those that are not fresh before others. */
+function ownersOfKeys(scopes: ReadonlyMap<string, ScopeResource>, fresh: ReadonlySet<string>): Map<string, string> {
+  const owners = new Map<string, string>();
+  for (const isFresh of [false, true]) {
+    for (const [name, resource] of scopes) {
+      if (fresh.has(name) === isFresh && !owners.has(keyOf(resource))) owners.set(keyOf(resource), name);
+    }
+  }
+  return owners;
+}

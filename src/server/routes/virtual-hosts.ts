@@ -1,0 +1,166 @@
+// The virtual hosts that a source adds to one route configuration (VHDS): those that it sends of itself, and those that
+// requests on the workers ask for. They are named `<route configuration>/<host>`.
+
+import type { ConfigSource, VirtualHost } from '../../config/generated/api.js';
+import { getLogger } from '../../log/logger.js';
+import { ReloadStats } from '../../stats/layouts/xds.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { Resource, Update } from '../../xds/resource.js';
+import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import type { RoutesHost } from './routes-host.js';
+
+const logger = getLogger('router');
+
+/** Hosts that may be asked for at one time: clients choose their names. */
+const MOST_PENDING = 1024;
+/** How long requests wait for a source that says nothing. */
+const ANSWER_MS = 5000;
+
+export interface VirtualHostsUser {
+  /** Everything that is wrong with these together with the route configuration; ''. */
+  problemsOf(hosts: readonly VirtualHost[]): string;
+  /** Virtual hosts have come or gone: these are all. */
+  changed(hosts: readonly VirtualHost[]): void;
+  /** The first have come, or will not come for now. Called once at most. */
+  ready(): void;
+  /** It is known of this host whether it exists; what there is of it, changed() has told. */
+  settled(host: string): void;
+}
+
+export class VirtualHosts {
+  /** vhds.config_source. */
+  readonly source: ConfigSource;
+  readonly #host: RoutesHost;
+  readonly #user: VirtualHostsUser;
+  readonly #prefix: string;
+  readonly #statPrefix: string;
+  readonly #scope: ScopeRef;
+  readonly #hosts = new Map<string, Resource<VirtualHost>>();
+  readonly #pushed: Subscription;
+  #asked: Subscription | undefined;
+  #isReady = false;
+  /** What is subscribed to by name: hosts that exist or have existed, and those that are asked for. */
+  readonly #names = new Set<string>();
+  /** Names that requests wait for. */
+  readonly #pending = new Map<string, NodeJS.Timeout>();
+
+  /** Subscribes. `statPrefix`: `http.ingress.` */
+  constructor(host: RoutesHost, source: ConfigSource, routes: string, statPrefix: string, user: VirtualHostsUser) {
+    this.source = source;
+    this.#host = host;
+    this.#user = user;
+    this.#prefix = `${routes}/`;
+    this.#statPrefix = `${statPrefix}vhds.${routes}.`;
+    this.#scope = host.store.addScope(this.#statPrefix, ReloadStats);
+    this.#pushed = this.#subscribe('*', {
+      update: (update) => {
+        const rejections = this.#update(update);
+        this.#ready();
+        return rejections;
+      },
+      fetchTimedOut: () => this.#ready(),
+    });
+  }
+
+  /** The first have come, or will not come for now. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get all(): readonly VirtualHost[] {
+    return messagesOf(this.#hosts);
+  }
+
+  /** Asks for a host, in lower case; the answer is settled(). */
+  ask(host: string): void {
+    const name = this.#prefix + host;
+    if (this.#pending.has(name)) return;
+    // What is subscribed to is as it is: the source tells when it changes.
+    if (this.#names.has(name) || this.#pending.size >= MOST_PENDING) return this.#user.settled(host);
+    this.#pending.set(
+      name,
+      setTimeout(() => this.#answer(name, false), ANSWER_MS),
+    );
+    this.#names.add(name);
+    if (this.#asked !== undefined) return this.#asked.setNames(new Set(this.#names));
+    this.#asked = this.#subscribe(new Set(this.#names), {
+      update: (update) => this.#update(update),
+      fetchTimedOut: () => {},
+    });
+  }
+
+  close(): void {
+    for (const name of [...this.#pending.keys()]) this.#answer(name, false);
+    this.#pushed.close();
+    this.#asked?.close();
+    this.#host.store.removeScope(this.#scope);
+  }
+
+  #ready(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#user.ready();
+  }
+
+  #subscribe(names: ReadonlySet<string> | '*', watcher: Watcher<VirtualHost>): Subscription {
+    const { source } = this;
+    return this.#host.sources.subscribe({ source, type: 'virtual-host', names, statPrefix: this.#statPrefix, watcher });
+  }
+
+  #update(update: Update<VirtualHost>): readonly Rejection[] {
+    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
+    const resources = update.resources.filter(ofThese);
+    const next = new Map(this.#hosts);
+    for (const name of update.removed) next.delete(name);
+    for (const resource of resources) next.set(resource.name, resource);
+    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
+    this.#settle(update, resources);
+    return rejections;
+  }
+
+  #take(next: ReadonlyMap<string, Resource<VirtualHost>>, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
+    const problems = this.#user.problemsOf(messagesOf(next));
+    if (problems !== '') {
+      logger.warning(`virtual hosts are rejected: ${problems}`);
+      return fresh.map(({ name }) => ({ name, details: problems }));
+    }
+    this.#hosts.clear();
+    for (const [name, resource] of next) this.#hosts.set(name, resource);
+    const stats = this.#host.store.scope(this.#scope);
+    stats.increment(ReloadStats.at.config_reload);
+    stats.set(ReloadStats.at.config_reload_time_ms, Date.now());
+    this.#user.changed(this.all);
+    return [];
+  }
+
+  /** Answers what has been asked for. */
+  #settle({ removed, refused }: Update<VirtualHost>, resources: readonly Resource<VirtualHost>[]): void {
+    if (this.#pending.size === 0) return;
+    for (const { name, aliases } of resources) for (const known of [name, ...aliases]) this.#answer(known, true);
+    for (const { name } of refused) this.#answer(name, false);
+    for (const name of removed) this.#answer(name, false);
+  }
+
+  #answer(name: string, exists: boolean): void {
+    const timer = this.#pending.get(name);
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    this.#pending.delete(name);
+    // Names that clients make up are not asked for for ever.
+    if (!exists && this.#names.delete(name)) this.#asked?.setNames(new Set(this.#names));
+    this.#user.settled(name.slice(this.#prefix.length));
+  }
+}
+
+function messagesOf(hosts: ReadonlyMap<string, Resource<VirtualHost>>): VirtualHost[] {
+  return Array.from(hosts.values(), ({ message }) => message);
+}
+
+function isSame(
+  one: ReadonlyMap<string, Resource<VirtualHost>>,
+  other: ReadonlyMap<string, Resource<VirtualHost>>,
+): boolean {
+  if (one.size !== other.size) return false;
+  for (const [name, { message }] of one) if (other.get(name)?.message !== message) return false;
+  return true;
+}
