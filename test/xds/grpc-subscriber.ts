@@ -115,12 +115,17 @@ function subscribe(
   return seen;
 }
 
+const NAMELESS = { name: '', aliases: [], sensitive: [], needed: [] };
+
 function createReader(slowness: () => Promise<void> | undefined): ResourceReader {
   return {
     async read(type, version, encoded) {
       await slowness();
       const message = types[RESOURCE_MESSAGES[type]];
       const all = encoded.map((each): Resource => {
+        if (!each.typeUrl.endsWith(`/${message.fullName.slice(1)}`)) {
+          return { ...NAMELESS, version, message: undefined };
+        }
         const read = message.toObject(message.decode(each.value)) as { name?: string; cluster_name?: string };
         const name = read.name ?? read.cluster_name ?? '';
         return {
@@ -132,10 +137,10 @@ function createReader(slowness: () => Promise<void> | undefined): ResourceReader
           needed: [],
         };
       });
-      const isBad = ({ name }: Resource) => name.startsWith('bad');
+      const isBad = ({ name }: Resource) => name === '' || name.startsWith('bad');
       return {
         resources: all.filter((each) => !isBad(each)),
-        refused: all.filter(isBad).map((each) => ({ ...each, details: `${each.name} is no good` })),
+        refused: all.filter(isBad).map((each) => ({ ...each, details: `${each.name || 'a nameless one'} is no good` })),
         ttlMs: new Map(),
       };
     },

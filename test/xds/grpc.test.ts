@@ -2,7 +2,10 @@
 // misbehaves or dies.
 
 import t from 'tap';
+import { Random } from '../../src/common/random.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
+import { BackOff } from '../../src/xds/grpc/back-off.js';
+import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
 import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
 import { waitFor } from '../e2e/harness/index.js';
 import { startSubscriber } from './grpc-subscriber.js';
@@ -204,7 +207,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const body = protocol === 'sotw' ? [any] : [{ name: 'r', resource: any }];
     plane.respond('cluster', protocol, { nonce: 'stray/2', type_url: url, resources: body });
     const mixed = await plane.waitFor('a refusal', ({ nonce }) => nonce === 'stray/2');
-    t.match(mixed.error, /RouteConfiguration' lies in a response of type/);
+    t.equal(mixed.error, 'a nameless one is no good');
     await subscriber.waitForStat('cluster.update_rejected', 2);
 
     plane.respond('cluster', protocol, { nonce: 'x'.repeat(200_000), type_url: url });
@@ -287,6 +290,26 @@ t.test('requests keep to the rate limit', async (t) => {
   });
   t.ok(subscriber.store.value('control_plane.rate_limit_enforced')! >= 1);
   await subscriber.waitForStat('control_plane.pending_requests', 0);
+});
+
+t.test('pauses grow, at random below an interval that doubles; they begin anew after a success', (t) => {
+  const backOff = new BackOff(500, 3000, new Random(1));
+  for (const interval of [500, 1000, 2000, 3000, 3000]) {
+    const pause = backOff.next();
+    t.ok(pause >= 0 && pause < interval, `${pause} of ${interval}`);
+  }
+  backOff.reset();
+  t.ok(backOff.next() < 500);
+  t.end();
+});
+
+t.test('a token bucket is full at first and fills at its rate', (t) => {
+  const bucket = new TokenBucket(2, 10, 1000);
+  t.same([bucket.take(1000), bucket.take(1000), bucket.take(1000)], [true, true, false]);
+  t.equal(bucket.waitMs, 100);
+  t.same([bucket.take(1099), bucket.take(1100), bucket.take(1100)], [false, true, false]);
+  t.same([bucket.take(9000), bucket.take(9000), bucket.take(9000)], [true, true, false], 'no more than it holds');
+  t.end();
 });
 
 t.test('a watcher that throws is a refusal', async (t) => {

@@ -126,15 +126,12 @@ export class TypeChannel {
 
   /** A text when there is nothing to be read at all. */
   async #read({ resources, version }: Response): Promise<ReadResources | string> {
-    const url = typeUrlOf(this.#type);
-    const stray = resources.find((each) => each.value !== undefined && each.typeUrl !== url);
-    if (stray !== undefined) return `a resource of type '${stray.typeUrl}' lies in a response of type '${url}'`;
     const encoded = resources.filter(isBody);
     if (encoded.length === 0) return NOTHING_READ;
     try {
-      return withoutDuplicates(await this.#reader.read(this.#type, version, encoded));
+      return await this.#reader.read(this.#type, version, encoded);
     } catch (error) {
-      if (!this.#isClosed) this.#host.failed(`resources of type ${url} cannot be read`, error);
+      if (!this.#isClosed) this.#host.failed(`resources of type ${typeUrlOf(this.#type)} cannot be read`, error);
       return `internal error: ${messageOf(error)}`;
     }
   }
@@ -212,12 +209,14 @@ export class TypeChannel {
     watch.fresh = NO_NAMES;
     const isAll = fresh === '*';
     if (isAll && !this.#knowsAll) return;
-    const known = [...this.#known.values()];
-    const resources = isAll
-      ? known
-      : known.filter(({ name, aliases }) => [name, ...aliases].some((each) => fresh.has(each)));
+    const resources = isAll ? [...this.#known.values()] : this.#knownAs(fresh);
     if (!isAll && resources.length === 0) return;
     watch.update({ version: this.#version, isComplete: isAll && !this.#isDelta, resources, refused: [], removed: [] });
+  }
+
+  #knownAs(names: ReadonlySet<string>): Resource[] {
+    if (this.#type !== 'virtual-host') return [...names].flatMap((name) => this.#known.get(name) ?? []);
+    return [...this.#known.values()].filter(({ name, aliases }) => [name, ...aliases].some((each) => names.has(each)));
   }
 
   #expire(names: readonly string[]): void {
@@ -260,19 +259,6 @@ function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string
     ...read.resources.map(({ name }) => [name, read.ttlMs.get(name) ?? sent.get(name)] as const),
     ...resources.filter((each) => !isBody(each)).map(({ name, ttlMs }) => [name, ttlMs] as const),
   ];
-}
-
-/** The first of each name. */
-function withoutDuplicates(read: ReadResources): ReadResources {
-  const names = new Set<string>();
-  const twice = read.resources.filter(({ name }) => names.size === names.add(name).size);
-  if (twice.length === 0) return read;
-  const details = 'there is another resource of this name before it';
-  return {
-    ...read,
-    resources: read.resources.filter((each) => !twice.includes(each)),
-    refused: [...read.refused, ...twice.map(({ name, version, message }) => ({ name, version, message, details }))],
-  };
 }
 
 function add<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
