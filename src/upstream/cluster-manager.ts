@@ -16,8 +16,13 @@ export class ClusterReference {
 
 export class ClusterManager {
   readonly #thread: UpstreamThread;
+  /** Of clusters that there are. */
   readonly #references = new Map<string, ClusterReference>();
-  #size = 0;
+  /** Of other names, for as long as a route has them: a cluster of that name may come. */
+  readonly #vacant = new Map<string, WeakRef<ClusterReference>>();
+  readonly #unused = new FinalizationRegistry<string>((name) => {
+    if (this.#vacant.get(name)?.deref() === undefined) this.#vacant.delete(name);
+  });
 
   constructor(thread: UpstreamThread) {
     this.#thread = thread;
@@ -25,42 +30,46 @@ export class ClusterManager {
 
   /** How many clusters there are. */
   get size(): number {
-    return this.#size;
+    return this.#references.size;
   }
 
   /** The reference of a name, whether the cluster exists or not. */
   reference(name: string): ClusterReference {
-    let reference = this.#references.get(name);
-    if (reference === undefined) {
-      reference = new ClusterReference(name);
-      this.#references.set(name, reference);
-    }
+    const known = this.find(name);
+    if (known !== undefined) return known;
+    const reference = new ClusterReference(name);
+    this.#unused.register(reference, name);
+    this.#vacant.set(name, new WeakRef(reference));
     return reference;
   }
 
   /** The reference of a name that a route or a cluster has; names that clients make up leave nothing behind. */
   find(name: string): ClusterReference | undefined {
-    return this.#references.get(name);
+    return this.#references.get(name) ?? this.#vacant.get(name)?.deref();
   }
 
   /** Adds a cluster, or takes its new hosts; a changed cluster replaces the old one, which is drained. */
   apply(snapshot: ClusterSnapshot): void {
-    const reference = this.reference(snapshot.spec.name);
+    const { name } = snapshot.spec;
+    const reference = this.reference(name);
     const { current } = reference;
     if (current !== undefined && current.snapshot.specVersion === snapshot.specVersion) {
       current.updateHosts(snapshot);
       return;
     }
     reference.current = new Cluster(this.#thread, snapshot);
-    if (current === undefined) this.#size++;
+    this.#references.set(name, reference);
+    this.#vacant.delete(name);
     current?.drain();
   }
 
+  /** Requests that are under way go on; there may be none of that name. */
   remove(name: string): void {
     const reference = this.#references.get(name);
-    if (reference?.current === undefined) return;
-    reference.current.drain();
+    if (reference === undefined) return;
+    this.#references.delete(name);
+    this.#vacant.set(name, new WeakRef(reference));
+    reference.current!.drain();
     reference.current = undefined;
-    this.#size--;
   }
 }

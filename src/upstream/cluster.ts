@@ -107,13 +107,12 @@ export class Cluster implements ConnectingCluster {
 
   /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */
   updateHosts(snapshot: ClusterSnapshot): void {
-    const previous = this.#hosts;
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
-    this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot), previous);
+    this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = this.#makeBalancer(snapshot);
+    for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     if (this.spec.closesOnHostChange && hasOtherMembers) this.#drainAll();
-    else for (const host of this.#hosts.removedFrom(previous)) this.#drain(host);
   }
 
   /** Another version is in use, or none: idle connections end now, busy ones with their request. */
@@ -156,6 +155,6 @@ function makeHost(cluster: Cluster, { hostScope, hosts }: ClusterSnapshot) {
   return (set: HostSet<Host>, index: number): Host => {
     const scope = { ...hostScope, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
     const stats = cluster.thread.stats.scope(scope);
-    return new Host(hosts.blocks[index]!, hosts.hostnames[index]!, set.sockaddr(index), stats);
+    return new Host(hosts.blocks[index]!, hosts.names[hosts.hostnameIndexes[index]!]!, set.sockaddr(index), stats);
   };
 }

@@ -34,8 +34,10 @@ export interface HostChanges {
 
 export class HostDirectory {
   readonly #source: HostResourceSource;
-  #hosts = new Map<string, KnownHost>();
+  readonly #byKey = new Map<string, ListedHost>();
+  #hosts: readonly ListedHost[] = [];
   #data: HostSetData = EMPTY_HOST_SET;
+  #update = 0;
 
   constructor(source: HostResourceSource) {
     this.#source = source;
@@ -43,11 +45,11 @@ export class HostDirectory {
 
   /** The hosts of the last update, in its order. */
   get hosts(): Iterable<KnownHost> {
-    return this.#hosts.values();
+    return this.#hosts;
   }
 
   get size(): number {
-    return this.#hosts.size;
+    return this.#hosts.length;
   }
 
   /** For the next snapshot. */
@@ -57,32 +59,40 @@ export class HostDirectory {
 
   /**
    * Takes a new list. Hosts are told apart by `key` or address, an address that comes twice counts once, and a host that
-   * was there keeps its words and stats. Returns how many came and went, and whether anything is different at all.
+   * was there keeps its words and stats. Returns how many came and went, and whether anything is different at all; that only
+   * the order is, does not count. Most hosts of a long list stay where they are: they are compared, and not looked up.
    */
   update(endpoints: readonly ResolvedEndpoint[]): HostChanges {
+    const update = ++this.#update;
     const before = this.#hosts;
-    const after = new Map<string, KnownHost>();
+    const after: ListedHost[] = [];
     let added = 0;
     let isSame = true;
+    /** Where the next endpoint would be if nothing had changed. */
+    let place = 0;
     for (const endpoint of endpoints) {
-      const address = addressText(endpoint.address);
-      const key = endpoint.key ?? address;
-      if (after.has(key)) continue;
-      const known = before.get(key);
-      if (known !== undefined && known.address === address && isSameEndpoint(known.endpoint, endpoint)) {
-        after.set(key, known);
+      let host: ListedHost | undefined = before[place];
+      if (host === undefined || !isSameHost(host.endpoint, endpoint)) {
+        host = this.#byKey.get(keyOf(endpoint));
+      }
+      if (host?.update === update) continue;
+      if (host === undefined) {
+        added++;
+        after.push(this.#add(endpoint, update));
         continue;
       }
+      place = host.place + 1;
+      host.update = update;
+      after.push(host);
+      if (isSameEndpoint(host.endpoint, endpoint)) continue;
       isSame = false;
-      if (known === undefined) added++;
-      const { block, statsChunk, statsBase } = known ?? this.#source.allocate(address);
-      after.set(key, { endpoint, address, block, statsChunk, statsBase });
+      host.moveTo(endpoint);
     }
-    const removed = before.size - (after.size - added);
-    if (isSame && removed === 0) return { added, removed, hasChanged: false };
-    if (removed > 0) for (const [key, host] of before) if (!after.has(key)) this.#source.retire(host);
+    const removed = before.length - (after.length - added);
+    if (isSame && added + removed === 0) return { added, removed, hasChanged: false };
+    if (removed > 0) this.#remove(before, update);
     this.#hosts = after;
-    this.#data = layOut([...after.values()]);
+    this.#data = layOut(after, this.#data);
     return { added, removed, hasChanged: true };
   }
 
@@ -90,28 +100,91 @@ export class HostDirectory {
   retireAll(): void {
     this.update([]);
   }
+
+  #add(endpoint: ResolvedEndpoint, update: number): ListedHost {
+    const host = new ListedHost(endpoint, this.#source.allocate(addressText(endpoint.address)));
+    host.update = update;
+    this.#byKey.set(host.key, host);
+    return host;
+  }
+
+  #remove(hosts: readonly ListedHost[], update: number): void {
+    for (const host of hosts) {
+      if (host.update === update) continue;
+      this.#byKey.delete(host.key);
+      this.#source.retire(host);
+    }
+  }
 }
 
-/** But for the address, and in whatever order they are listed. */
+class ListedHost implements KnownHost {
+  endpoint: ResolvedEndpoint;
+  address: string;
+  readonly key: string;
+  readonly block: number;
+  readonly statsChunk: number;
+  readonly statsBase: number;
+  /** The last update that had it. */
+  update = 0;
+  /** Its index in the list; -1 before it is in one. */
+  place = -1;
+  /** The bytes of its address in the list are not those of `endpoint`. */
+  hasMoved = false;
+
+  constructor(endpoint: ResolvedEndpoint, { block, statsBase, statsChunk }: HostResources) {
+    this.endpoint = endpoint;
+    this.address = addressText(endpoint.address);
+    this.key = endpoint.key ?? this.address;
+    this.block = block;
+    this.statsChunk = statsChunk;
+    this.statsBase = statsBase;
+  }
+
+  moveTo(endpoint: ResolvedEndpoint): void {
+    if (!isSameAddress(this.endpoint.address, endpoint.address)) {
+      this.address = addressText(endpoint.address);
+      this.hasMoved = true;
+    }
+    this.endpoint = endpoint;
+  }
+}
+
+function keyOf(endpoint: ResolvedEndpoint): string {
+  return endpoint.key ?? addressText(endpoint.address);
+}
+
+function isSameHost(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
+  return a.key === b.key && (a.key !== undefined || isSameAddress(a.address, b.address));
+}
+
+function isSameAddress(a: Address, b: Address): boolean {
+  return a.port === b.port && a.ip === b.ip && a.kind === b.kind && a.path === b.path;
+}
+
+/** Of the same host: whether anything that is told of it differs. */
 function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return (
     a.weight === b.weight &&
     a.healthFlags === b.healthFlags &&
     a.priority === b.priority &&
     a.hostname === b.hostname &&
-    a.locality.region === b.locality.region &&
-    a.locality.zone === b.locality.zone &&
-    a.locality.subZone === b.locality.subZone
+    isSameAddress(a.address, b.address) &&
+    isSameLocality(a.locality, b.locality)
   );
 }
 
-function layOut(hosts: readonly KnownHost[]): HostSetData {
+function isSameLocality(a: Locality, b: Locality): boolean {
+  return a === b || (a.region === b.region && a.zone === b.zone && a.subZone === b.subZone);
+}
+
+function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData {
   const count = hosts.length;
   const localities = new LocalityTable();
-  const sockaddrs = encodeAll(hosts.map((host) => host.endpoint.address));
+  const names = new NameTable();
   const data = {
-    ...sockaddrs,
-    hostnames: hosts.map((host) => host.endpoint.hostname),
+    ...encodeAll(hosts, before),
+    hostnameIndexes: new Uint32Array(count),
+    names: names.list,
     blocks: new Int32Array(count),
     statsChunks: new Int32Array(count),
     statsBases: new Int32Array(count),
@@ -121,41 +194,87 @@ function layOut(hosts: readonly KnownHost[]): HostSetData {
     localityIndexes: new Uint16Array(count),
     localities: localities.list,
   };
-  for (const [index, { block, statsChunk, statsBase, endpoint }] of hosts.entries()) {
+  for (let index = 0; index < count; index++) {
+    const host = hosts[index]!;
+    const { block, statsChunk, statsBase, endpoint } = host;
+    host.place = index;
     data.blocks[index] = block;
     data.statsChunks[index] = statsChunk;
     data.statsBases[index] = statsBase;
     data.weights[index] = endpoint.weight;
     data.priorities[index] = endpoint.priority;
     data.healthFlags[index] = endpoint.healthFlags;
+    data.hostnameIndexes[index] = names.indexOf(endpoint.hostname);
     data.localityIndexes[index] = localities.indexOf(endpoint.locality);
   }
   return data;
 }
 
-function encodeAll(addresses: readonly Address[]): { sockaddrs: Uint8Array; sockaddrEnds: Int32Array } {
-  const encoded = addresses.map(encodeAddress);
-  const sockaddrEnds = new Int32Array(addresses.length);
-  const sockaddrs = new Uint8Array(encoded.reduce((sum, raw) => sum + raw.length, 0));
-  let end = 0;
-  for (const [index, raw] of encoded.entries()) {
-    sockaddrs.set(raw, end);
-    sockaddrEnds[index] = end += raw.length;
+/** Most have none, or all of them the one that was resolved. */
+class NameTable {
+  readonly list: string[] = [];
+  readonly #indexes = new Map<string, number>();
+  #last = '';
+  #lastIndex = 0;
+
+  indexOf(name: string): number {
+    if (name === this.#last && this.list.length > 0) return this.#lastIndex;
+    let index = this.#indexes.get(name);
+    if (index === undefined) {
+      index = this.list.push(name) - 1;
+      this.#indexes.set(name, index);
+    }
+    this.#last = name;
+    this.#lastIndex = index;
+    return index;
   }
-  return { sockaddrs, sockaddrEnds };
+}
+
+/** Room for a raw IPv6 address; those of Unix sockets are larger. */
+const SOCKADDR_BYTES = 28;
+
+/** Raw addresses. Those of hosts that stay are copied from the list before. */
+function encodeAll(hosts: readonly ListedHost[], before: HostSetData): Pick<HostSetData, 'sockaddrs' | 'sockaddrEnds'> {
+  const sockaddrEnds = new Int32Array(hosts.length);
+  let buffer = new Uint8Array(hosts.length * SOCKADDR_BYTES);
+  let end = 0;
+  for (let index = 0; index < hosts.length; index++) {
+    const host = hosts[index]!;
+    const isNew = host.place < 0 || host.hasMoved;
+    const source = isNew ? encodeAddress(host.endpoint.address) : before.sockaddrs;
+    let from = isNew || host.place === 0 ? 0 : before.sockaddrEnds[host.place - 1]!;
+    const to = isNew ? source.length : before.sockaddrEnds[host.place]!;
+    if (end + to - from > buffer.length) buffer = grown(buffer, to - from);
+    while (from < to) buffer[end++] = source[from++]!;
+    sockaddrEnds[index] = end;
+    host.hasMoved = false;
+  }
+  // A copy: messages carry whole buffers, not views.
+  return { sockaddrs: buffer.slice(0, end), sockaddrEnds };
+}
+
+function grown(buffer: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(2 * buffer.length + bytes);
+  larger.set(buffer);
+  return larger;
 }
 
 class LocalityTable {
   readonly list: Locality[] = [];
   readonly #indexes = new Map<string, number>();
+  #last: Locality | undefined;
+  #lastIndex = 0;
 
   indexOf(locality: Locality): number {
+    if (locality === this.#last) return this.#lastIndex;
     const key = `${locality.region}\0${locality.zone}\0${locality.subZone}`;
     let index = this.#indexes.get(key);
     if (index === undefined) {
       index = this.list.push(locality) - 1;
       this.#indexes.set(key, index);
     }
+    this.#last = locality;
+    this.#lastIndex = index;
     return index;
   }
 }

@@ -2,13 +2,17 @@
 // arrays, and a host becomes an object there when it is first used.
 
 import type { Locality } from './host.js';
+import { HOST_WORDS } from './shared-words.js';
 
 /** Plain data of a snapshot. Column `i` is host `i`; the order is that of the configuration. */
 export interface HostSetData {
   /** Raw sockaddrs one after the other; host i has [ends[i - 1] or 0, ends[i]). */
   readonly sockaddrs: Uint8Array;
   readonly sockaddrEnds: Int32Array;
-  readonly hostnames: readonly string[];
+  /** Index into `names`. */
+  readonly hostnameIndexes: Uint32Array;
+  /** Host names, each once. */
+  readonly names: readonly string[];
   /** First of each host's HostWord words. */
   readonly blocks: Int32Array;
   /** Where each host's stats lie: chunk and base of a ScopeRef. */
@@ -31,27 +35,32 @@ export interface HostObject {
   moveTo(sockaddr: Uint8Array): void;
 }
 
-/** A worker's view of a host set, with an object for each host that has been used. */
+/**
+ * A worker's view of a host set, with an object for each host that has been used. It is made in no time, whatever the number of
+ * hosts: objects of the set before are found again when they are asked for.
+ */
 export class HostSet<H extends HostObject> {
   readonly data: HostSetData;
   readonly count: number;
   readonly #make: (set: HostSet<H>, index: number) => H;
   readonly #objects: (H | undefined)[];
+  /** All objects by their block, also those that this set has not met yet. */
+  readonly #known: Map<number, H>;
 
   /**
-   * `make` gives the object of a host that is used for the first time. Objects of `previous` whose hosts are still there
-   * go on; removedFrom() gives the others.
+   * `make` gives the object of a host that is used for the first time. Objects of `previous`, which is not used any more, whose
+   * hosts are still there go on; takeRemoved() gives the others.
    */
   constructor(data: HostSetData, make: (set: HostSet<H>, index: number) => H, previous?: HostSet<H>) {
     this.data = data;
     this.count = data.blocks.length;
     this.#make = make;
     this.#objects = new Array<H | undefined>(this.count).fill(undefined);
-    if (previous !== undefined) this.#takeOver(previous);
+    this.#known = previous === undefined ? new Map() : previous.#known;
   }
 
   host(index: number): H {
-    return (this.#objects[index] ??= this.#make(this, index));
+    return this.#objects[index] ?? this.#meet(index);
   }
 
   /** A copy: it outlives the set. */
@@ -60,29 +69,28 @@ export class HostSet<H extends HostObject> {
     return sockaddrs.slice(index === 0 ? 0 : sockaddrEnds[index - 1]!, sockaddrEnds[index]!);
   }
 
-  /** Objects that exist. */
-  used(): H[] {
-    return this.#objects.filter((host) => host !== undefined);
-  }
-
-  /** Objects of `previous` whose hosts are not here: their connections are to be drained. */
-  removedFrom(previous: HostSet<H>): H[] {
-    const used = previous.used();
-    if (used.length === 0) return used;
-    const blocks = new Set(this.data.blocks);
-    return used.filter((host) => !blocks.has(host.block));
-  }
-
-  #takeOver(previous: HostSet<H>): void {
-    const known = new Map(previous.used().map((host) => [host.block, host]));
-    if (known.size === 0) return;
-    const { blocks } = this.data;
-    for (let index = 0; index < this.count; index++) {
-      const host = known.get(blocks[index]!);
-      if (host === undefined) continue;
-      this.#objects[index] = host;
-      if (!this.#isAt(index, host.sockaddr)) host.moveTo(this.sockaddr(index));
+  /** Objects whose hosts are not here: their connections are to be drained. Told once. */
+  takeRemoved(): H[] {
+    const removed: H[] = [];
+    if (this.#known.size === 0) return removed;
+    const isHere = blockSet(this.data.blocks);
+    for (const [block, host] of this.#known) {
+      if (isHere[block >>> BLOCK_SHIFT] === 1) continue;
+      removed.push(host);
+      this.#known.delete(block);
     }
+    return removed;
+  }
+
+  #meet(index: number): H {
+    const block = this.data.blocks[index]!;
+    let host = this.#known.get(block);
+    if (host === undefined) {
+      host = this.#make(this, index);
+      this.#known.set(block, host);
+    } else if (!this.#isAt(index, host.sockaddr)) host.moveTo(this.sockaddr(index));
+    this.#objects[index] = host;
+    return host;
   }
 
   #isAt(index: number, sockaddr: Uint8Array): boolean {
@@ -94,11 +102,24 @@ export class HostSet<H extends HostObject> {
   }
 }
 
+/** Host blocks are aligned to their size. */
+const BLOCK_SHIFT = Math.log2(HOST_WORDS);
+
+/** 1 for each block that is listed. */
+function blockSet(blocks: Int32Array): Uint8Array {
+  let last = 0;
+  for (let index = 0; index < blocks.length; index++) if (blocks[index]! > last) last = blocks[index]!;
+  const set = new Uint8Array((last >>> BLOCK_SHIFT) + 1);
+  for (let index = 0; index < blocks.length; index++) set[blocks[index]! >>> BLOCK_SHIFT] = 1;
+  return set;
+}
+
 /** The set without hosts, for clusters that wait for their first resolution. */
 export const EMPTY_HOST_SET: HostSetData = {
   sockaddrs: new Uint8Array(0),
   sockaddrEnds: new Int32Array(0),
-  hostnames: [],
+  hostnameIndexes: new Uint32Array(0),
+  names: [],
   blocks: new Int32Array(0),
   statsChunks: new Int32Array(0),
   statsBases: new Int32Array(0),

@@ -1,0 +1,106 @@
+// How long an assignment of many endpoints keeps a thread from its other work: on the primary, which lays the hosts out, and on
+// a worker, which takes them over. `npm run build && node dist/scripts/bench/host-updates.js [hosts]`
+
+import { deserialize, serialize } from 'node:v8';
+import { Random } from '../../src/common/random.js';
+import type { ClusterLoadAssignment } from '../../src/config/generated/api.js';
+import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
+import { StatsStore } from '../../src/stats/store.js';
+import { endpointSpecs, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { Host } from '../../src/upstream/host.js';
+import { HostDirectory } from '../../src/upstream/host-directory.js';
+import { HostSet, type HostSetData } from '../../src/upstream/host-set.js';
+import { ClusterLoadBalancer, DEFAULT_HEALTH_POLICY } from '../../src/upstream/load-balancer/cluster-load-balancer.js';
+import type { LoadBalancerSpec } from '../../src/upstream/load-balancer/load-balancer.js';
+import { SharedWordsOwner } from '../../src/upstream/shared-words.js';
+
+const HOSTS = Number(process.argv[2] ?? 10_000);
+const ROUNDS = 15;
+
+const store = new StatsStore({ workers: 1 });
+const owner = new SharedWordsOwner();
+const block = owner.allocateCluster();
+const scope = store.addScope('cluster.c.', ClusterStats);
+const words = new Int32Array(owner.handle(1).words);
+const random = new Random(1);
+
+function assignment(first: number, weightOf: (host: number) => number): ClusterLoadAssignment {
+  const lb_endpoints = Array.from({ length: HOSTS }, (_, at) => {
+    const host = first + at;
+    const address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
+    return {
+      load_balancing_weight: weightOf(at),
+      endpoint: { address: { socket_address: { address, port_value: 80 } } },
+    };
+  });
+  return { cluster_name: 'c', endpoints: [{ lb_endpoints }] };
+}
+
+const directory = new HostDirectory({
+  allocate: (address) => {
+    const { chunk, base } = store.addScope(`cluster.c.host.${address}.`, HostStats, { hidden: true });
+    return { block: owner.allocateHost(), statsChunk: chunk, statsBase: base };
+  },
+  retire: ({ block: retired }) => owner.retireHost(retired, 0),
+});
+
+function primary(what: string, make: (round: number) => ClusterLoadAssignment, rounds: number): void {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const given = make(round);
+    const start = cpuMs();
+    directory.update(endpointSpecs(given).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+    times.push(cpuMs() - start);
+  }
+  report(`primary: ${what}`, times);
+}
+
+/** A worker that has used all of its hosts takes over a list in which some are new. */
+function worker(spec: LoadBalancerSpec): void {
+  const times: number[] = [];
+  let hosts: HostSet<Host> | undefined;
+  for (let round = 0; round < ROUNDS; round++) {
+    const message = serialize(directory.data);
+    const start = cpuMs();
+    const data = deserialize(message) as HostSetData;
+    hosts = new HostSet<Host>(data, make, hosts);
+    const balancer = new ClusterLoadBalancer(data, spec, DEFAULT_HEALTH_POLICY, words, block, random);
+    hosts.takeRemoved();
+    hosts.host(balancer.pick(random));
+    times.push(cpuMs() - start);
+    for (let index = 0; index < HOSTS; index++) hosts.host(index);
+  }
+  report(`worker: ${spec.policy}`, times);
+}
+
+function make(set: HostSet<Host>, index: number): Host {
+  const { statsBases, statsChunks } = set.data;
+  const at = { ...scope, chunk: statsChunks[index]!, base: statsBases[index]! };
+  return new Host(set.data.blocks[index]!, '', set.sockaddr(index), store.scope(at));
+}
+
+function report(what: string, times: readonly number[]): void {
+  const sorted = [...times].sort((a, b) => a - b);
+  const median = sorted[sorted.length >> 1]!;
+  console.log(`${what.padEnd(48)} median ${median.toFixed(2)} ms, worst ${sorted.at(-1)!.toFixed(2)} ms`);
+}
+
+/** CPU time, not time: other processes may keep the machine busy. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+console.log(`${HOSTS} hosts`);
+primary('all of them are new', () => assignment(0, () => 1), 1);
+primary('nothing has changed', () => assignment(0, () => 1), ROUNDS);
+primary('another weight of one', (round) => assignment(0, (host) => (host === 0 ? round + 2 : 1)), ROUNDS);
+primary('one has come, one has gone', (round) => assignment(round + 1, () => 1), ROUNDS);
+for (const policy of ['round_robin', 'random'] as const) worker({ policy });
+worker({ policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } });
+directory.update(
+  endpointSpecs(assignment(0, (host) => 1 + (host % 7))).flatMap((endpoint) => staticEndpoint(endpoint) ?? []),
+);
+console.log('of different weights');
+for (const policy of ['round_robin', 'random'] as const) worker({ policy });
+worker({ policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } });
