@@ -1,16 +1,14 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { FileWatch, fileIdentity } from '../../src/common/file-watch.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
 
 /** Watches a file, and counts. */
-function watched(t: Test, path: string, identity = fileIdentity(path)) {
+function watched(t: Test, path: string, identity = fileIdentity(path), within?: string) {
   const seen = { changes: 0, failures: [] as string[] };
-  const watch = new FileWatch(path, identity, {
-    changed: () => void seen.changes++,
-    failed: (message) => void seen.failures.push(message),
-  });
+  const events = { changed: () => void seen.changes++, failed: (message: string) => void seen.failures.push(message) };
+  const watch = new FileWatch(path, identity, events, within);
   t.teardown(() => watch.close());
   // The watch alone does not keep the process running.
   const keepAlive = setInterval(() => {}, 1000);
@@ -85,8 +83,30 @@ t.test('a file that goes is told when it is back, and a change from before the w
   t.strictSame(seen.failures, []);
 });
 
-t.test('a directory that cannot be watched is told', async (t) => {
-  const seen = watched(t, '/proc/self/nothing/here', '');
-  t.strictSame(seen.changes, 0);
-  t.match(seen.failures, [/cannot be watched/]);
+t.test('directories that are not there yet are waited for, and those that are made anew followed', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'some', 'where', 'config.yaml');
+  const seen = watched(t, path, '');
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'one');
+  await waitFor(() => seen.changes === 1);
+  rmSync(join(directory, 'some'), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'two');
+  await waitFor(() => seen.changes === 2);
+  t.strictSame(seen.failures, []);
+});
+
+t.test('with a directory that is watched, a file is looked at when something is moved there', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  const moved = join(directory, 'moved');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path, fileIdentity(path), moved);
+  mkdirSync(moved);
+  writeFileSync(path, 'changed');
+  writeFileSync(join(directory, 'marker'), '');
+  renameSync(join(directory, 'marker'), join(moved, 'marker'));
+  await waitFor(() => seen.changes === 1);
+  t.strictSame(seen.failures, []);
 });

@@ -2,24 +2,40 @@
 
 import type { ExtensionCatalog } from '../extension.js';
 import type { Bootstrap } from '../generated/api.js';
+import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters.js';
+import { checkAdsConfig, checkConfigSources, reachOf } from './config-sources.js';
 import { speaksHttp2 } from './grpc-clusters.js';
 import { checkListeners } from './listeners.js';
 import { checkRuntime } from './runtime.js';
 import { checkStatsSinks } from './stats-sinks.js';
 
 /** Checks a bootstrap whose messages are right each by itself. */
-export function checkBootstrap(bootstrap: Bootstrap, catalog: ExtensionCatalog, problems: Problems): void {
+export function checkBootstrap(
+  bootstrap: Bootstrap,
+  schema: Schema,
+  catalog: ExtensionCatalog,
+  problems: Problems,
+): void {
   const clusters = bootstrap.static_resources?.clusters ?? [];
   checkRuntime(bootstrap.layered_runtime, problems);
   checkClusters(clusters, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
-  const around = { catalog, problems, clusters: known, http2Clusters: new Set(http2) };
+  const around = {
+    catalog,
+    problems,
+    clusters: known,
+    http2Clusters: new Set(http2),
+    mayGrow: bootstrap.dynamic_resources?.cds_config !== undefined,
+  };
   checkListeners(bootstrap.static_resources?.listeners ?? [], around);
   checkStatsSinks(bootstrap.stats_sinks ?? [], around);
+  const reach = reachOf(bootstrap, around.http2Clusters);
+  checkAdsConfig(bootstrap, reach, problems);
+  checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);
   const address = bootstrap.admin?.address?.socket_address;
   checkStream(address, ['admin', 'address', 'socket_address'], problems);
   checkBindable(bootstrap.admin?.address, ['admin', 'address'], problems);

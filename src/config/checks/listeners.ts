@@ -97,8 +97,8 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
   }
   const proxy = unpack(config, TCP_PROXY);
   if (proxy?.cluster === '') around.problems.error([...path, 'cluster'], 'it must not be empty');
-  // A dynamic listener may come before the cluster that its connections go to.
-  const mustExist = around.needed === undefined;
+  // The cluster that connections go to may come later.
+  const mustExist = !around.mayGrow;
   if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around, mustExist);
   proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
     checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around, mustExist);

@@ -14,6 +14,8 @@ export interface Surroundings {
   readonly catalog: ExtensionCatalog;
   readonly problems: Problems;
   readonly clusters: ReadonlySet<string>;
+  /** Whether others may come while the server runs. */
+  readonly mayGrow: boolean;
   /** Those that speak HTTP/2: only gRPC calls of Baton's own may name them. */
   readonly http2Clusters: ReadonlySet<string>;
   /**

@@ -6,6 +6,7 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {
     node: true,
     static_resources: true,
+    dynamic_resources: true,
     watchdogs: true,
     stats_config: true,
     stats_flush_interval: true,
@@ -39,5 +40,12 @@ export const BOOTSTRAP: ImplementedTable = {
   },
   'envoy.config.bootstrap.v3.RuntimeLayer.DiskLayer': ALL,
   'envoy.config.bootstrap.v3.RuntimeLayer.AdminLayer': ALL,
-  'envoy.config.core.v3.Node': { id: true, cluster: true, metadata: true, locality: true },
+  'envoy.config.core.v3.Node': {
+    id: true,
+    cluster: true,
+    metadata: true,
+    locality: true,
+    dynamic_parameters: true,
+  },
+  'xds.core.v3.ContextParams': ALL,
 };

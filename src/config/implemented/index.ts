@@ -4,6 +4,7 @@ import { ACCESS_LOG } from './access-log.js';
 import { BOOTSTRAP } from './bootstrap.js';
 import { CLUSTER } from './cluster.js';
 import { COMMON } from './common.js';
+import { CONFIG_SOURCE } from './config-source.js';
 import { HTTP } from './http.js';
 import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
@@ -15,6 +16,7 @@ import { ALL, type FieldRow, type ImplementedTable, type MessageRows } from './t
 export const IMPLEMENTED: ImplementedTable = {
   ...COMMON,
   ...BOOTSTRAP,
+  ...CONFIG_SOURCE,
   ...LISTENER,
   ...HTTP,
   ...ROUTE,

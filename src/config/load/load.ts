@@ -68,7 +68,7 @@ export function loadConfiguration(
   const notes = options.skipDeprecatedLogs === true ? 'unfinished' : 'all';
   const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
-  checkBootstrap(bootstrap as Bootstrap, catalog, problems);
+  checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems);
   if (problems.errorCount === 0) {
     const report: Report = (path, message) => problems.error(parsePath(path), message);
     for (const check of checks) check(bootstrap as Bootstrap, report, options);

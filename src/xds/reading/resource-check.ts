@@ -3,6 +3,7 @@
 import { durationMs } from '../../common/duration.js';
 import { messageOf } from '../../common/errors.js';
 import { Checker } from '../../config/check.js';
+import { checkConfigSources } from '../../config/checks/config-sources.js';
 import { checkResource } from '../../config/checks/resources.js';
 import type { NeededCluster } from '../../config/checks/surroundings.js';
 import type { ExtensionCatalog } from '../../config/extension.js';
@@ -154,9 +155,11 @@ export class ResourceCheck {
       catalog: this.#catalog,
       problems,
       clusters: new Set(),
-      http2Clusters: this.#settings.http2Clusters,
+      http2Clusters: this.#settings.reach.http2Clusters,
+      mayGrow: true,
       needed,
     });
+    checkConfigSources(this.#schema, this.#message, message, this.#settings.reach, problems);
     if (problems.errorCount === 0) {
       reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
     }

@@ -1,5 +1,6 @@
 // How resources are read in this process: what the command line and the bootstrap say of it.
 
+import { reachOf } from '../../config/checks/config-sources.js';
 import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import { featureKeys } from '../../config/feature-use.js';
 import type { Bootstrap } from '../../config/generated/api.js';
@@ -26,6 +27,6 @@ export function readingSettings(bootstrap: Bootstrap, options: DynamicOptions): 
     features: ignores ? 'none' : skipsDeprecatedLogs ? 'unfinished' : 'all',
     featureKeys: featureKeys(bootstrap),
     disabledExtensions,
-    http2Clusters: new Set(http2.map((cluster) => cluster.name ?? '')),
+    reach: reachOf(bootstrap, new Set(http2.map((cluster) => cluster.name ?? ''))),
   };
 }

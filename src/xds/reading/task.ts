@@ -1,5 +1,6 @@
 // What passes between the primary and the thread that reads resources; plain data.
 
+import type { Reach } from '../../config/checks/config-sources.js';
 import type { NeededCluster } from '../../config/checks/surroundings.js';
 import type { FeatureKeys, FeatureNotes } from '../../config/feature-use.js';
 import type { LoadCounts } from '../../config/load/load.js';
@@ -18,8 +19,8 @@ export interface ReadingSettings {
   readonly featureKeys: FeatureKeys;
   /** `<category>/<name>` of extensions that may not be used. */
   readonly disabledExtensions: readonly string[];
-  /** Static clusters that speak HTTP/2: traffic cannot go to them. */
-  readonly http2Clusters: ReadonlySet<string>;
+  /** What sources that resources name can be reached by. */
+  readonly reach: Reach;
 }
 
 /** What the thread is asked to do. `message`: full name of what the resources, or the value, are. */

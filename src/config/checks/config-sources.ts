@@ -1,0 +1,92 @@
+// Sources of configuration: what they need to be reached must be there before them.
+
+import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../generated/api.js';
+import type { Message } from '../schema/decode.js';
+import { MessageFinder } from '../schema/find-messages.js';
+import type { Schema } from '../schema/schema.js';
+import type { Path } from '../text/path.js';
+import type { Problems } from '../text/problems.js';
+
+/** What a source can be reached by: all of it is static. Plain data. */
+export interface Reach {
+  /** Clusters whose hosts do not come from a management server. */
+  readonly primaryClusters: ReadonlySet<string>;
+  /** Those of them that speak HTTP/2. */
+  readonly http2Clusters: ReadonlySet<string>;
+  /** Whether there is a dynamic_resources.ads_config. */
+  readonly hasAds: boolean;
+}
+
+export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>): Reach {
+  const clusters = (bootstrap.static_resources?.clusters ?? []).filter((cluster) => cluster && isPrimary(cluster));
+  return {
+    primaryClusters: new Set(clusters.map((cluster) => cluster.name ?? '')),
+    http2Clusters,
+    hasAds: bootstrap.dynamic_resources?.ads_config !== undefined,
+  };
+}
+
+/** Reports sources in a message that cannot be reached. `name`: its full name. */
+export function checkConfigSources(
+  schema: Schema,
+  name: string,
+  message: unknown,
+  reach: Reach,
+  problems: Problems,
+): void {
+  finderOf(schema).find(name, message as Message, (found, path) => {
+    const source = found as ConfigSource;
+    if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
+      problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
+    }
+    if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
+  });
+}
+
+/** The same of dynamic_resources.ads_config. */
+export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
+  const ads = bootstrap.dynamic_resources?.ads_config;
+  if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
+}
+
+function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  const services = source.grpc_services ?? [];
+  const at = [...path, 'grpc_services'];
+  if (services.length !== 1 && !problems.has(at) && !problems.has(path)) {
+    problems.error(
+      services.length === 0 ? path : at,
+      `a management server is named by one element of grpc_services, found ${services.length}`,
+    );
+  }
+  services.forEach((service, index) => {
+    const name = service?.envoy_grpc?.cluster_name;
+    if (name === undefined) return;
+    const place = [...at, index, 'envoy_grpc', 'cluster_name'];
+    if (!reach.primaryClusters.has(name)) {
+      problems.error(
+        place,
+        `a source of configuration must have a statically defined non-EDS cluster: '${name}' does not exist, was added via API, or is an EDS cluster`,
+      );
+    } else if (!reach.http2Clusters.has(name)) {
+      problems.error(place, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
+    }
+  });
+}
+
+const finders = new WeakMap<Schema, MessageFinder>();
+
+function finderOf(schema: Schema): MessageFinder {
+  let finder = finders.get(schema);
+  if (finder === undefined) {
+    finder = new MessageFinder(schema, SOURCE);
+    finders.set(schema, finder);
+  }
+  return finder;
+}
+
+/** Whether its hosts are known without a management server. */
+function isPrimary({ type, eds_cluster_config: eds }: Cluster): boolean {
+  return type !== 'EDS' || eds?.eds_config?.path_config_source !== undefined;
+}
+
+const SOURCE = 'envoy.config.core.v3.ConfigSource';

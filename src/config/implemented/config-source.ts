@@ -1,0 +1,57 @@
+// Implemented fields of what says where dynamic configuration comes from, and of what it travels in.
+
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+
+const ONLY_REST = refused('it is of REST, which is not implemented');
+const NOT_YET = refused('configuration comes from files only');
+
+export const CONFIG_SOURCE: ImplementedTable = {
+  'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
+    lds_config: true,
+    cds_config: true,
+    ads_config: NOT_YET,
+    lds_resources_locator: refused('names of xdstp are not implemented'),
+    cds_resources_locator: refused('names of xdstp are not implemented'),
+  },
+  'envoy.config.core.v3.ConfigSource': {
+    path: refused("write 'path_config_source: { path: … }'"),
+    path_config_source: true,
+    api_config_source: NOT_YET,
+    ads: NOT_YET,
+    self: NOT_YET,
+    initial_fetch_timeout: true,
+    resource_api_version: ['V3'],
+    authorities: refused('names of xdstp are not implemented'),
+  },
+  'envoy.config.core.v3.PathConfigSource': ALL,
+  'envoy.config.core.v3.WatchedDirectory': ALL,
+  'envoy.config.core.v3.ApiConfigSource': {
+    api_type: ['GRPC', 'DELTA_GRPC'],
+    transport_api_version: ['V3'],
+    grpc_services: true,
+    set_node_on_first_message_only: true,
+    rate_limit_settings: true,
+    cluster_names: ONLY_REST,
+    refresh_delay: ONLY_REST,
+    request_timeout: ONLY_REST,
+  },
+  'envoy.config.core.v3.RateLimitSettings': ALL,
+  'envoy.service.discovery.v3.DiscoveryResponse': {
+    version_info: true,
+    resources: true,
+    type_url: accepted("each resource has an '@type' of its own"),
+    nonce: accepted('it tells answers of a stream apart'),
+    canary: accepted('it tells people about an update'),
+    control_plane: accepted('it tells people about the server'),
+  },
+  'envoy.service.discovery.v3.Resource': {
+    name: true,
+    aliases: true,
+    version: true,
+    resource: true,
+    ttl: true,
+    cache_control: accepted('it is for caches between Baton and the server'),
+    metadata: accepted('it is for caches between Baton and the server'),
+  },
+  'envoy.service.discovery.v3.Resource.CacheControl': ALL,
+};

@@ -1,0 +1,79 @@
+// Where in a message others of some kind stand, however deep: found by the schema, without visiting what cannot hold them.
+
+import type { Path, PathPart } from '../text/path.js';
+import { type Message, messageNameOf } from './decode.js';
+import type { FieldType, Schema, ValueType } from './schema.js';
+
+export class MessageFinder {
+  readonly #schema: Schema;
+  readonly #wanted: string;
+  /** Whether messages can hold one, by their names. An Any always can. */
+  readonly #holders = new Map<string, boolean>();
+
+  /** @param wanted full name of the messages that are looked for */
+  constructor(schema: Schema, wanted: string) {
+    this.#schema = schema;
+    this.#wanted = wanted;
+  }
+
+  /** Calls `found` for each below `message`, a message in canonical form of that name. */
+  find(name: string, message: Message, found: (message: Message, path: Path) => void): void {
+    this.#message(name, message, [], found);
+  }
+
+  #message(name: string, message: Message, path: PathPart[], found: (message: Message, path: Path) => void): void {
+    if (name === this.#wanted) found(message, [...path]);
+    const type = this.#schema.message(name);
+    if (type === undefined) return;
+    for (const [fieldName, value] of Object.entries(message)) {
+      const field = type.fields.get(fieldName);
+      if (field === undefined || !this.#mayHold(field.value)) continue;
+      path.push(fieldName);
+      this.#field(field, value, path, found);
+      path.pop();
+    }
+  }
+
+  #field(field: FieldType, value: unknown, path: PathPart[], found: (message: Message, path: Path) => void): void {
+    if (field.shape === 'single') {
+      this.#value(field.value, value, path, found);
+      return;
+    }
+    for (const [key, element] of Object.entries(value as object)) {
+      path.push(field.shape === 'list' ? Number(key) : key);
+      this.#value(field.value, element, path, found);
+      path.pop();
+    }
+  }
+
+  #value(type: ValueType, value: unknown, path: PathPart[], found: (message: Message, path: Path) => void): void {
+    if (typeof value !== 'object' || value === null) return;
+    const message = value as Message;
+    const name = type.kind === 'message' ? type.name : messageNameOf(String(message['@type'] ?? ''));
+    this.#message(name, message, path, found);
+  }
+
+  #mayHold(type: ValueType): boolean {
+    if (type.kind === 'special') return type.special === 'any';
+    return type.kind === 'message' && this.#holds(type.name);
+  }
+
+  #holds(name: string): boolean {
+    const known = this.#holders.get(name);
+    if (known !== undefined) return known;
+    const open = [name];
+    const seen = new Set(open);
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (next === this.#wanted) break;
+      for (const { value } of this.#schema.message(next)?.fields.values() ?? []) {
+        if (value.kind === 'special' && value.special === 'any') seen.add(this.#wanted);
+        if (value.kind !== 'message' || seen.has(value.name)) continue;
+        seen.add(value.name);
+        open.push(value.name);
+      }
+    }
+    const holds = seen.has(this.#wanted);
+    this.#holders.set(name, holds);
+    return holds;
+  }
+}
