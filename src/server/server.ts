@@ -40,6 +40,7 @@ import type { WorkerConnections, WorkerStart } from '../worker/messages.js';
 import { ServerConfigSources } from '../xds/config-sources.js';
 import type { DynamicOptions } from '../xds/reading/settings.js';
 import type { ConfigSources } from '../xds/subscription.js';
+import { fullNode } from './admin/full-node.js';
 import { ClusterDiscoveryService } from './clusters/cds.js';
 import { ClusterSet } from './clusters/cluster-set.js';
 import { HostWatch } from './clusters/host-watch.js';
@@ -272,6 +273,7 @@ export class Server {
       bootstrap: options.bootstrap,
       store: this.store,
       hosts: this.#hostWatch,
+      node: () => fullNode(options.bootstrap.node ?? {}, EXTENSIONS, options.dynamic.disabledExtensions),
       dynamic: options.dynamic,
       counted: (counts) => this.#processStats.countDynamic(counts),
       failed: (what, error) => this.#internalError(what, error),

@@ -1,21 +1,23 @@
 // All sources of configuration of a server: each subscription goes to the file or the management server that it names. Nothing is
 // loaded, watched or connected until somebody subscribes.
 
-import { BatonError } from '../common/errors.js';
-import type { Bootstrap, ConfigSource, PathConfigSource } from '../config/generated/api.js';
+import type { Bootstrap, Node, PathConfigSource } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { StatsStore } from '../stats/store.js';
 import { FileSource } from './file-source.js';
+import type { GrpcSources } from './grpc/grpc-sources.js';
 import { CachedReader } from './reading/cached-reader.js';
 import { ReadingThread } from './reading/reading-thread.js';
 import { type DynamicOptions, readingSettings } from './reading/settings.js';
-import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
+import type { ConfigSources, ResourceNames, Subscription, SubscriptionRequest } from './subscription.js';
 
 /** What subscriptions need of the server that has them. */
 export interface SourcesHost {
   /** With the node as the command line has changed it. */
   readonly bootstrap: Bootstrap;
+  /** As management servers are told of it. */
+  readonly node: () => Node;
   readonly store: StatsStore;
   /** For gRPC channels to clusters. */
   readonly hosts: ClusterHosts;
@@ -27,12 +29,12 @@ export interface SourcesHost {
 }
 
 export class ServerConfigSources implements ConfigSources {
+  readonly #host: SourcesHost;
   readonly #subscriptions = new Set<Subscription>();
   /** By what is read, and how it is watched. */
   readonly #files = new Map<string, FileSource>();
-
-  readonly #host: SourcesHost;
   #thread: ReadingThread | undefined;
+  #grpc: Promise<GrpcSources> | undefined;
 
   constructor(host: SourcesHost) {
     this.#host = host;
@@ -53,21 +55,13 @@ export class ServerConfigSources implements ConfigSources {
   /** Ends what is left of subscriptions, and what they needed. */
   async close(): Promise<void> {
     for (const subscription of this.#subscriptions) subscription.close();
+    (await this.#grpc?.catch(() => undefined))?.close();
     await this.#thread?.close();
   }
 
-  /** Shared by all subscriptions; it runs only while something is read. */
-  get #reading(): ReadingThread {
-    const { bootstrap, dynamic, counted } = this.#host;
-    this.#thread ??= new ReadingThread({ settings: readingSettings(bootstrap, dynamic), counted });
-    return this.#thread;
-  }
-
   #begin(request: SubscriptionRequest): Subscription {
-    const { source } = request;
-    const file = source.path_config_source ?? (source.path === undefined ? undefined : { path: source.path });
-    if (file !== undefined) return this.#subscribeToFile(file, request);
-    throw new BatonError('INTERNAL', `a source of configuration that the loader refuses: ${kindOf(source)}`);
+    const file = request.source.path_config_source;
+    return file === undefined ? this.#subscribeRemotely(request) : this.#subscribeToFile(file, request);
   }
 
   #subscribeToFile(file: PathConfigSource, request: SubscriptionRequest): Subscription {
@@ -94,9 +88,47 @@ export class ServerConfigSources implements ConfigSources {
       },
     };
   }
-}
 
-function kindOf({ api_config_source: api, ads, self }: ConfigSource): string {
-  if (api !== undefined) return `api_config_source ${api.api_type ?? ''}`;
-  return ads !== undefined ? 'ads' : self !== undefined ? 'self' : 'none';
+  /** What speaks gRPC is loaded first. */
+  #subscribeRemotely(request: SubscriptionRequest): Subscription {
+    let names: ResourceNames = request.names;
+    let inner: Subscription | undefined;
+    let isClosed = false;
+    this.#grpc ??= this.#loadGrpc();
+    this.#grpc
+      .then((grpc) => {
+        if (!isClosed) inner = grpc.subscribe({ ...request, names });
+      })
+      .catch((error: unknown) => this.#host.failed(`the subscription ${request.statPrefix} cannot begin`, error));
+    return {
+      setNames: (wanted) => {
+        names = wanted;
+        inner?.setNames(wanted);
+      },
+      close: () => {
+        isClosed = true;
+        inner?.close();
+      },
+    };
+  }
+
+  async #loadGrpc(): Promise<GrpcSources> {
+    const { GrpcSources: Sources } = await import('./grpc/grpc-sources.js');
+    const { store, hosts, bootstrap, node, failed } = this.#host;
+    return new Sources({
+      store,
+      hosts,
+      adsConfig: bootstrap.dynamic_resources?.ads_config,
+      node: () => this.#reading.encode('envoy.config.core.v3.Node', node()),
+      createReader: () => new CachedReader(this.#reading),
+      failed,
+    });
+  }
+
+  /** Shared by all subscriptions; it runs only while something is read. */
+  get #reading(): ReadingThread {
+    const { bootstrap, dynamic, counted } = this.#host;
+    this.#thread ??= new ReadingThread({ settings: readingSettings(bootstrap, dynamic), counted });
+    return this.#thread;
+  }
 }

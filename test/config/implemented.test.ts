@@ -8,12 +8,8 @@ import { TEST_EXTENSIONS } from './catalog.js';
 
 const schema = loadSchema();
 
-/** What files of dynamic configuration hold; management servers may be named once they are implemented. */
-const OF_FILES = [
-  'envoy.service.discovery.v3.DiscoveryResponse',
-  'envoy.service.discovery.v3.Resource',
-  'envoy.config.core.v3.ApiConfigSource',
-];
+/** What files of dynamic configuration hold. */
+const OF_FILES = ['envoy.service.discovery.v3.DiscoveryResponse', 'envoy.service.discovery.v3.Resource'];
 
 /** Messages that a configuration can hold: from the bootstrap and the extensions, through implemented fields. */
 function reachable(table: ImplementedTable): ReadonlySet<string> {

@@ -52,7 +52,7 @@ export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Pro
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
-  if (services.length !== 1 && !problems.has(at) && !problems.has(path)) {
+  if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {
     problems.error(
       services.length === 0 ? path : at,
       `a management server is named by one element of grpc_services, found ${services.length}`,

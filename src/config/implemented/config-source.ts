@@ -3,22 +3,21 @@
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 const ONLY_REST = refused('it is of REST, which is not implemented');
-const NOT_YET = refused('configuration comes from files only');
 
 export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
     lds_config: true,
     cds_config: true,
-    ads_config: NOT_YET,
+    ads_config: true,
     lds_resources_locator: refused('names of xdstp are not implemented'),
     cds_resources_locator: refused('names of xdstp are not implemented'),
   },
   'envoy.config.core.v3.ConfigSource': {
     path: refused("write 'path_config_source: { path: … }'"),
     path_config_source: true,
-    api_config_source: NOT_YET,
-    ads: NOT_YET,
-    self: NOT_YET,
+    api_config_source: true,
+    ads: true,
+    self: refused("name the source itself, such as 'ads: {}'"),
     initial_fetch_timeout: true,
     resource_api_version: ['V3'],
     authorities: refused('names of xdstp are not implemented'),
@@ -44,6 +43,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     canary: accepted('it tells people about an update'),
     control_plane: accepted('it tells people about the server'),
   },
+  'envoy.config.core.v3.ControlPlane': ALL,
   'envoy.service.discovery.v3.Resource': {
     name: true,
     aliases: true,
