@@ -33,7 +33,10 @@ export const COMMON: ImplementedTable = {
     cluster_name: true,
     authority: true,
     max_receive_message_length: true,
+    retry_policy: true,
   },
+  'envoy.config.core.v3.RetryPolicy': { retry_back_off: true },
+  'envoy.config.core.v3.BackoffStrategy': ALL,
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {
     target_uri: true,
     stat_prefix: accepted('calls of gRPC services are not counted by themselves'),

@@ -1,7 +1,7 @@
 // envoy.stat_sinks.metrics_service: a stream of metrics in Prometheus's data model to a gRPC service.
 
+import { checkGrpcService } from '../../../config/checks/grpc-service.js';
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import { checkGrpcService } from '../../../grpc/check-grpc-service.js';
 import type { StatsSinkExtension } from '../../factories.js';
 
 export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
