@@ -54,6 +54,16 @@ export interface DrainingListenerView {
   readonly state: 'ACTIVE' | 'DRAINING' | 'STOPPED';
   readonly connections: number;
   readonly requests: number;
+  /** It drains because an update has replaced or removed it. */
+  readonly change?: LeftByChange;
+}
+
+export interface LeftByChange {
+  readonly strategy: 'gradual' | 'immediate';
+  /** The name of the filter chain that drains; undefined: the whole listener. */
+  readonly filterChain: string | undefined;
+  /** Until what is left is closed. */
+  readonly remainingMs: number;
 }
 
 export interface DrainStatusView {

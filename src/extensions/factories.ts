@@ -121,7 +121,7 @@ export interface EventStream {
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** What the primary gives to parts that filters of one listener have there. */
+/** What the primary gives to parts that filters of one chain have there. */
 export interface PrimaryFilterContext {
   readonly extensions: ExtensionFinder;
   /** The way to the filters of an extension on the workers. */

@@ -51,7 +51,8 @@ import { type OpenConnections, openConnections } from './draining/open-connectio
 import { FilterConfigSet } from './filter-configs/filter-config-set.js';
 import type { InitManager } from './init/init-manager.js';
 import { FilterParts } from './listeners/filter-parts.js';
-import { ListenerSet } from './listeners/listener-set.js';
+import { ListenerDiscovery } from './listeners/lds.js';
+import { ListenerSet, type ListenerSetHost } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
 import { carryOut } from './reload/carry-out.js';
 import { changesOf } from './reload/changes.js';
@@ -143,6 +144,7 @@ export class Server {
   readonly #clusters: ClusterSet;
   readonly #clusterDiscovery: ClusterDiscoveryService;
   readonly #listeners: ListenerSet;
+  readonly #listenerDiscovery: ListenerDiscovery | undefined;
   readonly #ports: PrimaryPorts;
   readonly #filterParts: FilterParts;
   readonly #workers: WorkerSet;
@@ -225,24 +227,11 @@ export class Server {
       },
     );
     this.#clusterDiscovery = new ClusterDiscoveryService(this.#clusters);
-    this.#listeners = new ListenerSet(
-      {
-        shim: this.#shim,
-        store: this.store,
-        words: this.#words,
-        extensions: this.#extensions,
-        workers: concurrency,
-        scopes: this.#scopes,
-        drainOf: (listener) => this.#drains.windowOf(listener),
-        parent: options.epoch.parentSockets,
-      },
-      this.#listenerManagerStats,
-    );
     this.#ports = new PrimaryPorts(concurrency, (message) => this.#workers.broadcast(message));
     this.#drains = new DrainManager({
       timers: this.#timers,
       now: monotonicMs,
-      listeners: () => this.#listeners.byName.values(),
+      listeners: () => [...this.#listeners.byName.values(), ...this.#listeners.formers.listeners()],
       broadcast: (message) => this.#workers.broadcast(message),
       stopListeners: (inboundOnly, acceptRest) => this.stopListeners(inboundOnly, acceptRest),
       changed: () => this.#countDraining(),
@@ -295,6 +284,9 @@ export class Server {
       routes: this.routes,
       filterConfigs: this.filterConfigs,
     });
+    this.#listeners = new ListenerSet(this.#listenerSetHost(), this.#listenerManagerStats);
+    const { lds_config: lds } = options.bootstrap.dynamic_resources ?? {};
+    this.#listenerDiscovery = lds && new ListenerDiscovery(lds, this.#sources, this.#listeners);
     this.succession = new Succession(this.#successionHost());
     this.#startUp = new StartUp(this.#startSteps(), this.#ended.signal);
   }
@@ -336,8 +328,18 @@ export class Server {
     return this.#clusterDiscovery;
   }
 
+  /** The active ones. */
   get listeners(): ReadonlyMap<string, PrimaryListener> {
     return this.#listeners.byName;
+  }
+
+  get listenerSet(): ListenerSet {
+    return this.#listeners;
+  }
+
+  /** Undefined without dynamic_resources.lds_config. */
+  get listenerDiscovery(): ListenerDiscovery | undefined {
+    return this.#listenerDiscovery;
   }
 
   /**
@@ -541,15 +543,12 @@ export class Server {
       startSecondaryClusters: (init) => this.#clusters.loadSecondary(clusters, init),
       startClusterDiscovery: cds && ((init) => this.#clusterDiscovery.start(cds, this.#sources, init)),
       clustersInitialized: () => this.#clusters.initialized(),
-      startListeners: (init) => {
-        this.#listeners.open(listeners);
-        for (const listener of listeners) this.#filterParts.create(listener, init);
-      },
-      startListenerDiscovery: undefined,
+      startListeners: (init) => this.#listeners.open(listeners, init),
+      startListenerDiscovery: this.#listenerDiscovery && ((init) => this.#listenerDiscovery?.start(init)),
       startWorkers: async () => {
         this.#snapshots.make({}, false);
         await this.#workers.start();
-        for (const { worker, message } of this.#listeners.startListening()) this.#workers.send(worker, message);
+        this.#listeners.startListening();
         this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
       },
       entered: (state) => {
@@ -564,6 +563,31 @@ export class Server {
     await nextTurn();
     this.#publish({});
     await withinMs(this.#snapshots.outcome(), SETTLE_MS, 'a worker has not taken the change in time');
+  }
+
+  #listenerSetHost(): ListenerSetHost {
+    const server = this;
+    return {
+      shim: this.#shim,
+      store: this.store,
+      words: this.#words,
+      extensions: this.#extensions,
+      parts: this.#filterParts,
+      workers: this.concurrency,
+      scopes: this.#scopes,
+      parent: this.#options.epoch.parentSockets,
+      get isReplaced() {
+        return server.succession.isReplaced;
+      },
+      drainOf: (listener) => this.#drains.windowOf(listener),
+      drain: (ids, over) => this.#drains.leave(ids, this.#options.draining, over),
+      drainingChanged: () => this.#countDraining(),
+      publish: (parts) => this.#publish(parts),
+      whenApplied: (callback) => this.#snapshots.whenApplied(callback),
+      send: (worker, message) => this.#workers.send(worker, message),
+      stop: (listeners, acceptRest) => this.#stop(listeners, acceptRest),
+      openConnections: () => this.openConnections(),
+    };
   }
 
   #successionHost(): SuccessionHost {
@@ -590,7 +614,7 @@ export class Server {
   }
 
   #countDraining(): void {
-    let draining = 0;
+    let draining = this.#listeners.formers.listenerCount;
     for (const listener of this.#listeners.byName.values()) if (this.#drains.isDraining(listener)) draining++;
     this.#listenerManagerStats.set(ListenerManagerStats.at.total_listeners_draining, draining);
   }

@@ -167,6 +167,11 @@ export class SharedWordsOwner {
     this.#retired.push({ block, size: HOST_WORDS, version });
   }
 
+  /** See retireCluster(). */
+  retireListener(block: number, version: number): void {
+    this.#retired.push({ block, size: LISTENER_WORDS, version });
+  }
+
   /** All workers hold nothing older than `oldestVersion`: blocks that were retired by then may be given out again. */
   reclaim(oldestVersion: number): void {
     this.#retired = this.#retired.filter(({ block, size, version }) => {

@@ -1,7 +1,7 @@
 // GET /drain_status: how far the latest drain is, and what is left at each listener.
 
 import type { AdminHandler } from '../admin-handler.js';
-import type { DrainStatusView } from '../admin-services.js';
+import type { DrainingListenerView, DrainStatusView } from '../admin-services.js';
 import { JSON_TYPE, type JsonObject, prettyJson } from '../json.js';
 
 export const drainStatus: AdminHandler = {
@@ -15,7 +15,7 @@ export const drainStatus: AdminHandler = {
 };
 
 function statusJson({ drain, listeners }: DrainStatusView): JsonObject {
-  const rows = listeners.map(({ connections, name, requests, state }) => ({ name, state, connections, requests }));
+  const rows = listeners.map(listenerJson);
   if (drain === undefined) return { mode: 'none', listeners: rows };
   const { reach, reason, strategy } = drain;
   return {
@@ -26,6 +26,14 @@ function statusJson({ drain, listeners }: DrainStatusView): JsonObject {
     remaining: durationText(drain.remainingMs),
     listeners: rows,
   };
+}
+
+function listenerJson({ change, connections, name, requests, state }: DrainingListenerView): JsonObject {
+  const row: JsonObject = { name, state, connections, requests };
+  if (change === undefined) return row;
+  const { filterChain, remainingMs, strategy } = change;
+  const remaining = durationText(remainingMs);
+  return { ...row, filter_chain: filterChain, reason: 'listener-change', mode: strategy, remaining };
 }
 
 /** As proto JSON writes a Duration. */

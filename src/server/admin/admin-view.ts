@@ -81,9 +81,12 @@ function* listenerViews(server: Server): Generator<ListenerView> {
     yield { name, addresses: [address], statPrefix };
 }
 
-function* unreadyViews({ waitingFor }: Server): Generator<UnreadyView> {
+function* unreadyViews({ listenerSet, waitingFor }: Server): Generator<UnreadyView> {
   const targets = waitingFor?.unreadyTargets ?? [];
   if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener: false, targets };
+  for (const { name, unreadyTargets } of listenerSet.initManagers()) {
+    if (unreadyTargets.length > 0) yield { name, isListener: true, targets: unreadyTargets };
+  }
 }
 
 function* clusterViews(server: Server): Generator<ClusterView> {

@@ -10,6 +10,7 @@ import { clustersDump } from './clusters-dump.js';
 import { any, type Dump, mapped } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
 import { filterConfigsDump } from './filter-configs-dump.js';
+import { listenersDump } from './listeners-dump.js';
 
 export interface DumpedConfiguration {
   /** What the server runs with of its bootstrap, without what is secret. Its node is the whole one. */
@@ -27,17 +28,12 @@ export function configDumps(server: Server, config: DumpedConfiguration, include
   const { clusters = [], listeners = [], secrets = [] } = bootstrap.static_resources ?? {};
   const last_updated = config.loadedAt.toISOString();
   const managers = listeners.flatMap(connectionManagers);
-  // A listener without a name has got one.
-  const listenerNames = [...server.listeners.keys()];
   const dumps: Dump[] = [
     { message: 'BootstrapConfigDump', fields: { bootstrap: bootstrap as JsonObject, last_updated } },
     clustersDump(server, clusters, config.loadedAt),
     ...(server.filterConfigs.isUsed ? [filterConfigsDump(server)] : []),
     ...(includeEds ? [endpointsDump(server)] : []),
-    {
-      message: 'ListenersConfigDump',
-      lists: { static_listeners: resources('listener', listeners, last_updated, listenerNames) },
-    },
+    listenersDump(server, listeners, last_updated),
     // They belong to connection managers.
     ...(managers.length > 0
       ? [{ message: 'ScopedRoutesConfigDump' }, { message: 'RoutesConfigDump', lists: routes(managers, last_updated) }]
@@ -49,7 +45,6 @@ export function configDumps(server: Server, config: DumpedConfiguration, include
 
 /** Types of resources by the field that holds one. */
 const TYPES = {
-  listener: 'envoy.config.listener.v3.Listener',
   route_config: 'envoy.config.route.v3.RouteConfiguration',
 } as const;
 
@@ -65,12 +60,11 @@ function resources(
   field: keyof typeof TYPES,
   configs: readonly { readonly name?: string }[],
   last_updated: string,
-  names: readonly string[] = [],
 ): Iterable<DumpResource> {
   return mapped(
     () => configs,
-    (config, index) => ({
-      name: names[index] ?? config.name ?? '',
+    (config) => ({
+      name: config.name ?? '',
       message: { [field]: any(TYPES[field], config), last_updated },
     }),
   );

@@ -101,6 +101,18 @@ export class DrainManager {
     return window !== undefined && !(isStopped && this.#host.now() >= window.startMs + window.timeMs);
   }
 
+  /**
+   * Versions of listeners, or filter chains, that an update has left: their connections are asked to end. `over` is called when
+   * the time for it is over.
+   */
+  leave(ids: readonly number[], { strategy, timeMs }: Pick<DrainOptions, 'timeMs' | 'strategy'>, over: () => void) {
+    const window: DrainWindow = { startMs: this.#host.now(), timeMs, strategy };
+    const timer = new Timer<undefined>(undefined, over);
+    this.#host.broadcast({ kind: 'drain', windows: new Map(ids.map((id) => [id, window])) });
+    this.#host.timers.reschedule(timer, timeMs);
+    return { window, cancel: () => this.#host.timers.cancel(timer) };
+  }
+
   /** Nothing more happens; whoever waits for the end of a drain goes on. */
   close(): void {
     for (const drain of this.#drains) {

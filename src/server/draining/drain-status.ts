@@ -1,4 +1,4 @@
-// The latest drain as the admin interface shows it.
+// The latest drain, and what updates have left, as the admin interface shows it.
 
 import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
 import { monotonicMs } from '../../io/timer-driver.js';
@@ -12,10 +12,17 @@ export async function drainStatus(server: Server): Promise<DrainStatusView> {
     const state = server.drains.isDraining(listener) ? 'DRAINING' : listener.isStopped ? 'STOPPED' : 'ACTIVE';
     listeners.push({ name: listener.name, state, connections, requests });
   }
+  const now = monotonicMs();
+  for (const { chain, listener, window } of server.listenerSet.formers.all) {
+    const { connections = 0, requests = 0 } = open.listeners.get(chain?.id ?? listener.id) ?? {};
+    const remainingMs = Math.max(0, window.startMs + window.timeMs - now);
+    const change = { strategy: window.strategy, filterChain: chain && (chain.config.name ?? ''), remainingMs };
+    listeners.push({ name: listener.name, state: 'DRAINING', connections, requests, change });
+  }
   const drain = server.drains.latest;
   if (drain === undefined) return { drain: undefined, listeners };
   const { reach, reason, strategy, timeMs } = drain.options;
-  const elapsedMs = monotonicMs() - drain.startMs;
+  const elapsedMs = now - drain.startMs;
   const remainingMs = Math.max(0, timeMs - elapsedMs);
   return { drain: { strategy, reach, reason, elapsedMs, remainingMs }, listeners };
 }

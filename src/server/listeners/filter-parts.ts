@@ -1,7 +1,6 @@
-// What filters of listeners have on the primary: made with a listener, closed with it.
+// What filters of listeners have on the primary: made with a filter chain, closed with it.
 
-import { filterChainsOf } from '../../config/filter-chains.js';
-import type { Listener } from '../../config/generated/api.js';
+import type { FilterChain } from '../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import { checkMessage } from '../admin/check-message.js';
@@ -23,10 +22,10 @@ export class FilterParts {
   }
 
   /**
-   * The parts of one listener: to be closed when no worker has it any more. `init` waits for what they need before the listener
-   * can be used. Throws BatonError, with nothing left open, when a filter cannot be used as it is configured.
+   * The parts of one chain: to be closed when no worker has it any more. `init` waits for what they need before the chain can
+   * be used. Throws BatonError, with nothing left open, when a filter cannot be used as it is configured.
    */
-  create(listener: Listener, init: InitManager): PrimaryPart {
+  create(chain: FilterChain, init: InitManager): PrimaryPart {
     const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
     const parts: PrimaryPart[] = [];
     const all: PrimaryPart = {
@@ -36,11 +35,9 @@ export class FilterParts {
     };
     this.#open.add(all);
     try {
-      for (const chain of filterChainsOf(listener)) {
-        for (const { typed_config: config } of chain.filters ?? []) {
-          const extension = context.extensions.networkFilter(config!);
-          parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));
-        }
+      for (const { typed_config: config } of chain.filters ?? []) {
+        const extension = context.extensions.networkFilter(config!);
+        parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));
       }
     } catch (error) {
       all.close();

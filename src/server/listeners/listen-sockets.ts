@@ -4,7 +4,7 @@ import { chmodSync, lstatSync, readFileSync, unlinkSync } from 'node:fs';
 import type { Address as AddressConfig, Listener } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, decodeSockaddr, encodeAddress, ipAddress } from '../../io/address.js';
 import type { ListenSocketOptions, NativeShim } from '../../io/shim.js';
-import type { InheritedSockets } from './inherited-sockets.js';
+import type { InheritedSocket } from './inherited-sockets.js';
 
 /** The sockets of one listener. */
 export interface ListenSockets {
@@ -16,8 +16,15 @@ export interface ListenSockets {
   readonly isShared: boolean;
   /** Further sockets can be bound to the address. */
   readonly isReusePort: boolean;
-  /** They listen, and workers accept on them. With a parent process that is so from startListening() on. */
+  /** They listen, and workers accept on them: from startListening() on. */
   readonly isListening: boolean;
+  /** The same object for versions of a listener that have the same sockets. */
+  readonly lineage: object;
+}
+
+/** Sockets that are bound already, where a version of the listener before has them, or a parent process. */
+export interface FormerSockets extends InheritedSocket {
+  readonly lineage: object;
 }
 
 /** The address cannot be had; says which and why. */
@@ -26,45 +33,55 @@ export class ListenError extends Error {
 }
 
 /**
- * Binds a listener's sockets, one a worker where the kernel shares a port out (SO_REUSEPORT), and starts to listen. With a
- * parent process its sockets are taken over, and accepting on them, and listening on what is bound besides, begins later: a
- * socket that listens is given connections at once, and they would be lost if this process does not come to serve. Throws
- * ListenError.
+ * Binds a listener's sockets, one a worker where the kernel shares a port out (SO_REUSEPORT). `former` are taken over: their
+ * descriptors are the new sockets' own. Listening on what is bound besides begins later: a socket that listens is given
+ * connections at once, and they would be lost if the listener does not come to serve. Throws ListenError, and closes all.
  */
 export function openListenSockets(
   shim: NativeShim,
   listener: Listener,
   workers: number,
-  parent: InheritedSockets | undefined,
+  former: FormerSockets | undefined,
+  wanted = listenAddress(listener.address),
 ): ListenSockets {
-  const wanted = listenAddress(listener.address);
-  const inherited = parent?.takeListener({
-    name: listener.name ?? '',
-    address: addressText(wanted),
-    traits: socketTraits(listener),
-  });
-  const isReusePort = inherited?.isReusePort ?? sharesPort(listener, wanted);
+  const isReusePort = former?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
-  const fds = [...(inherited?.fds ?? [])];
+  const fds = [...(former?.fds ?? [])];
   const taken = fds.length;
   try {
-    let address = inherited?.address ?? wanted;
+    let address = former?.address ?? wanted;
     if (wanted.kind === AddressKind.Unix && taken === 0) removeStaleSocket(wanted.path);
     while (fds.length < (isShared ? 1 : workers)) {
       const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort));
       fds.push(fd);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
-    const sockets = { address, fds, isShared, isReusePort, isListening: false };
-    // All are bound before any listens.
-    return parent === undefined ? startListening(shim, listener, sockets) : sockets;
+    return { address, fds, isShared, isReusePort, isListening: false, lineage: former?.lineage ?? {} };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
     throw listenError(wanted, error);
   }
 }
 
-/** All sockets listen from now on. Throws ListenError. */
+/** No sockets (bind_to_port: false). */
+export function noSockets(listener: Listener): ListenSockets {
+  const address = listenAddress(listener.address);
+  return { address, fds: [], isShared: false, isReusePort: false, isListening: true, lineage: {} };
+}
+
+/** What goes on listening is given another version, which has copies of the descriptors. */
+export function copySockets(shim: NativeShim, { address, fds, isReusePort, lineage }: ListenSockets): FormerSockets {
+  const copies: number[] = [];
+  try {
+    for (const fd of fds) copies.push(shim.duplicate(fd));
+  } catch (error) {
+    for (const fd of copies) shim.closeDescriptor(fd);
+    throw listenError(address, error);
+  }
+  return { address, fds: copies, isReusePort, lineage };
+}
+
+/** All sockets listen from now on, those that do already with the listener's backlog. Throws ListenError. */
 export function startListening(shim: NativeShim, listener: Listener, sockets: ListenSockets): ListenSockets {
   try {
     for (const fd of sockets.fds) shim.listen(fd, listener.tcp_backlog_size ?? largestBacklog());
@@ -74,6 +91,11 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
   } catch (error) {
     throw listenError(sockets.address, error);
   }
+}
+
+/** Whether the kernel shares the listener's port out among sockets. */
+export function wantsReusePort(listener: Listener): boolean {
+  return sharesPort(listener, listenAddress(listener.address));
 }
 
 /** What of its sockets only binding them anew could change, in one text. */

@@ -1,5 +1,8 @@
-// The listeners as the primary keeps them: their sockets are bound here, before any worker accepts on them.
+// The listeners as the primary keeps them: their sockets are bound here, before any worker accepts on them. A listener that is
+// changed serves as it was until its update has everything that it needs.
 
+import { randomUUID } from 'node:crypto';
+import { messageOf } from '../../common/errors.js';
 import type { Listener } from '../../config/generated/api.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import { addressText } from '../../io/address.js';
@@ -12,17 +15,33 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { ListenerSnapshot, ToWorker } from '../../worker/messages.js';
+import { accepted } from '../admin/dynamic-state.js';
+import type { InitManager } from '../init/init-manager.js';
+import type { FilterParts } from './filter-parts.js';
+import { FormerListeners, type FormerListenersHost } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
-import { PrimaryListener } from './primary-listener.js';
+import { ListenerBlocks } from './listener-blocks.js';
+import { ListenerScopes } from './listener-scopes.js';
+import { discardUpdate, type ListenerUpdate } from './listener-update.js';
+import {
+  type ListenerChange,
+  type ListenerEntry,
+  type PreparedChange,
+  type PresentListeners,
+  prepare,
+} from './prepare-change.js';
+import type { ListenerMakers, ListenerSpec, PrimaryListener } from './primary-listener.js';
 import { StoppedDirections } from './stopped-directions.js';
 
 const logger = getLogger('main');
+const configLogger = getLogger('config');
 
-export interface ListenerSetHost {
+export interface ListenerSetHost extends Omit<FormerListenersHost, 'free' | 'changed'> {
   readonly shim: NativeShim;
   readonly store: StatsStore;
   readonly words: SharedWordsOwner;
   readonly extensions: ExtensionRegistry;
+  readonly parts: FilterParts;
   readonly workers: number;
   /** Sockets of a parent process to take over. */
   readonly parent: InheritedSockets | undefined;
@@ -30,102 +49,356 @@ export interface ListenerSetHost {
   readonly scopes: Record<string, ScopeRef>;
   /** The time in which a listener drains; undefined when it does not. */
   drainOf(listener: Listener): DrainWindow | undefined;
+  send(worker: number, message: ToWorker): void;
+  /** No worker accepts for these any more; with `acceptRest` what waits at their sockets is accepted first. Closes the sockets. */
+  stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void>;
+  /** Gauges of what drains have to be set. */
+  drainingChanged(): void;
+}
+
+/** A change that is possible: all that could fail has been done. One of the two is called, once. */
+export interface ListenerPlan {
+  /** Names of listeners that apply() changes in any way. */
+  readonly names: readonly string[];
+  apply(): void;
+  discard(): void;
+}
+
+interface Entry extends ListenerEntry {
+  active: PrimaryListener | undefined;
+  warming: ListenerUpdate | undefined;
 }
 
 export class ListenerSet {
   readonly #host: ListenerSetHost;
   readonly #stats: Scope;
-  readonly #listeners = new Map<string, PrimaryListener>();
+  readonly #makers: ListenerMakers;
+  readonly #blocks: ListenerBlocks;
+  readonly #entries = new Map<string, Entry>();
+  readonly #active = new Map<string, PrimaryListener>();
+  readonly #formers: FormerListeners;
   readonly #stoppedDirections = new StoppedDirections();
+  /** Of the server, while that waits for what its listeners need. */
+  #serverInit: InitManager | undefined;
+  #isRunning = false;
   #offered: readonly PrimaryListener[] = [];
+  /** An update that was good until it was to be used, and why it cannot be. */
+  onFailure: (spec: ListenerSpec, error: unknown) => void = () => {};
 
   /** `stats` is the scope listener_manager. */
   constructor(host: ListenerSetHost, stats: Scope) {
     this.#host = host;
     this.#stats = stats;
+    const { extensions, parts, scopes, shim, store, words, workers } = host;
+    this.#makers = { extensions, parts, shim, workers, scopes: new ListenerScopes(store, scopes) };
+    this.#blocks = new ListenerBlocks(words);
+    this.#formers = new FormerListeners({
+      drain: (ids, over) => host.drain(ids, over),
+      publish: (parts) => host.publish(parts),
+      whenApplied: (callback) => host.whenApplied(callback),
+      openConnections: () => host.openConnections(),
+      get isReplaced() {
+        return host.isReplaced;
+      },
+      changed: () => {
+        this.#stats.set(ListenerManagerStats.at.total_filter_chains_draining, this.#formers.chainCount);
+        host.drainingChanged();
+      },
+      free: (listener) => this.#free(listener),
+    });
   }
 
+  /** The active ones. */
   get byName(): ReadonlyMap<string, PrimaryListener> {
-    return this.#listeners;
+    return this.#active;
   }
 
-  /** Binds all listeners. Throws ListenError. */
-  open(configs: readonly Listener[]): void {
-    const { shim, store, words, extensions, workers, scopes, parent } = this.#host;
-    const { at } = ListenerManagerStats;
+  get entries(): Iterable<ListenerEntry> {
+    return this.#entries.values();
+  }
+
+  entry(name: string): ListenerEntry | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** What updates have left, and still drains. */
+  get formers(): FormerListeners {
+    return this.#formers;
+  }
+
+  /** Updates wait for these. */
+  *initManagers(): Generator<InitManager> {
+    for (const { warming } of this.#entries.values()) if (warming !== undefined) yield warming.init;
+  }
+
+  /**
+   * Binds the listeners of the bootstrap; `init`, which is that of the server, waits for what they need. Throws ListenError, or
+   * what makes a filter unusable.
+   */
+  open(configs: readonly Listener[], init: InitManager): void {
+    this.#serverInit = init;
     logger.info(`loading ${configs.length} listener(s)`);
-    for (const config of configs) {
-      const listener = new PrimaryListener(config, shim, workers, words.allocateListener(), parent);
-      this.#listeners.set(listener.name, listener);
-      listener.addScopes(store, extensions, workers, scopes);
-      this.#stats.increment(at.listener_added);
-      this.#stats.increment(at.listener_create_success);
-      logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
-      // It was told to stop before it began.
-      if (this.#stoppedDirections.includes(config)) listener.close();
-    }
-    this.#stats.set(at.total_listeners_active, this.#listeners.size);
+    configs.forEach((config, number) => {
+      const name = config.name || randomUUID();
+      const state = accepted({ version: '' });
+      this.plan({ set: [{ name, config, isStatic: true, number, shown: config, state }], removed: [] }, true).apply();
+    });
+  }
+
+  /**
+   * Checks and binds everything that a change needs; nobody sees anything of it yet. Throws ListenError, or what makes a filter
+   * unusable: then nothing has happened. `isStatic`: it is one of the bootstrap, which LDS cannot change; nor this those of LDS.
+   */
+  plan(change: ListenerChange, isStatic: boolean): ListenerPlan {
+    const { removed, restored, updates } = this.#prepare(change, isStatic);
+    return {
+      names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
+      apply: () => {
+        for (const name of removed) this.#remove(this.#entries.get(name)!);
+        for (const name of restored) {
+          this.#stats.increment(ListenerManagerStats.at.listener_modified);
+          this.#restore(this.#entries.get(name)!);
+        }
+        for (const update of updates) this.#begin(update, isStatic);
+        this.#countListeners();
+      },
+      discard: () => {
+        for (const update of updates) this.#discard(update);
+      },
+    };
   }
 
   /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */
   stop(inboundOnly: boolean): PrimaryListener[] {
     this.#stoppedDirections.add(inboundOnly);
+    for (const entry of [...this.#entries.values()]) {
+      if (entry.warming !== undefined && this.#stoppedDirections.includes(entry.warming.spec.config)) {
+        this.#restore(entry);
+      }
+    }
     const isMeant = (each: PrimaryListener) => !each.isStopped && this.#stoppedDirections.includes(each.config);
-    const listeners = [...this.#listeners.values()].filter(isMeant);
+    const listeners = [...this.#active.values()].filter(isMeant);
     for (const listener of listeners) {
       listener.stop();
       this.#stats.increment(ListenerManagerStats.at.listener_stopped);
       logger.info(`listener '${listener.name}' is stopped`);
     }
+    this.#countListeners();
     return listeners;
   }
 
   /**
-   * All sockets listen from now on. Returns what workers that run already are to be told: until then none of them accepts
-   * where a parent process does. Throws ListenError.
+   * The workers run: all sockets listen from now on, and the workers are told to accept. Until then none of them accepts where a
+   * parent process does. Throws ListenError when that fails for a listener of the bootstrap.
    */
-  startListening(): { readonly worker: number; readonly message: ToWorker }[] {
-    const messages: { worker: number; message: ToWorker }[] = [];
-    for (const listener of this.#listeners.values()) {
-      const { id } = listener;
-      const { fds: byWorker, isShared } = listener.startListening();
-      for (const [worker, fds] of byWorker.entries()) {
-        if (fds.length > 0) messages.push({ worker, message: { kind: 'accept', id, fds, isShared } });
+  startListening(): void {
+    this.#isRunning = true;
+    this.#serverInit = undefined;
+    for (const entry of [...this.#entries.values()]) {
+      try {
+        if (entry.active !== undefined) this.#accept(entry.active);
+      } catch (error) {
+        if (entry.isStatic) throw error;
+        const { active } = entry;
+        this.#remove(entry);
+        this.#failed(active!.spec, error);
       }
     }
-    return messages;
   }
 
   /** What a child process may take over. */
   offers(): Offer[] {
-    this.#offered = [...this.#listeners.values()];
+    this.#offered = [...this.#active.values()];
     return this.#offered.flatMap((listener, id) => listener.offer(id) ?? []);
   }
 
   /** The listeners whose sockets have these numbers in the last offers(). */
   withNumbers(ids: ReadonlySet<number>): Set<PrimaryListener> {
-    return new Set(this.#offered.filter((_, id) => ids.has(id)));
+    const lineages = new Set(this.#offered.filter((_, id) => ids.has(id)).map(({ lineage }) => lineage));
+    return new Set([...this.#active.values()].filter(({ lineage }) => lineages.has(lineage)));
   }
 
   snapshots(worker: number): ListenerSnapshot[] {
-    return [...this.#listeners.values()].map((listener) =>
-      listener.snapshot(worker, this.#host.drainOf(listener.config)),
-    );
+    return [...this.#active.values()].map((listener) => listener.snapshot(worker, this.#host.drainOf(listener.config)));
   }
 
   /** `ofParent` tells what a gauge of that name has of a parent process. */
   connectionCount(ofParent: (name: string) => number): number {
     const { scopes, store } = this.#host;
+    const prefixes = new Set<string>();
+    for (const { statPrefix } of this.#active.values()) prefixes.add(statPrefix);
+    for (const { statPrefix } of this.#formers.listeners()) prefixes.add(statPrefix);
     let sum = 0;
-    for (const { statPrefix } of this.#listeners.values()) {
-      sum += store.valueOf(scopes[statPrefix]!, ListenerStats.at.downstream_cx_active);
-      sum -= ofParent(`${statPrefix}downstream_cx_active`);
+    for (const prefix of prefixes) {
+      sum += store.valueOf(scopes[prefix]!, ListenerStats.at.downstream_cx_active);
+      sum -= ofParent(`${prefix}downstream_cx_active`);
     }
     return Math.max(sum, 0);
   }
 
-  /** Closes the primary's copies of all sockets. */
+  /** Nothing more happens; the primary's copies of all sockets are closed. */
   close(): void {
-    for (const listener of this.#listeners.values()) listener.close();
+    this.#formers.close();
+    for (const entry of this.#entries.values()) {
+      entry.active?.close();
+      if (entry.warming?.chains === undefined) entry.warming?.listener.close();
+      entry.warming = undefined;
+    }
+  }
+
+  #begin(update: ListenerUpdate, isStatic: boolean): void {
+    const { name } = update.spec;
+    const { at } = ListenerManagerStats;
+    let entry = this.#entries.get(name);
+    this.#stats.increment(entry === undefined ? at.listener_added : at.listener_modified);
+    if (entry === undefined) {
+      entry = { name, isStatic, active: undefined, warming: undefined };
+      this.#entries.set(name, entry);
+    }
+    const { warming } = entry;
+    entry.warming = update;
+    if (warming !== undefined) this.#discard(warming);
+    const known = entry;
+    // Before that the server itself waits, and nobody is served.
+    if (!this.#isRunning) this.#use(known, update);
+    else update.init.wait(() => this.#use(known, update));
+  }
+
+  /** It has everything that it needs. */
+  #use(entry: Entry, update: ListenerUpdate): void {
+    if (entry.warming !== update) return;
+    entry.warming = undefined;
+    if (update.chains !== undefined) this.#useChains(update.listener, update.spec, update.chains);
+    else this.#useVersion(entry, update.listener);
+    this.#countListeners();
+  }
+
+  #useChains(listener: PrimaryListener, spec: ListenerSpec, chains: ListenerUpdate['chains'] & object): void {
+    const left = listener.replaceChains(spec, chains);
+    this.#publish(listener);
+    this.#stats.increment(ListenerManagerStats.at.listener_in_place_updated);
+    this.#formers.addChains(listener, left);
+  }
+
+  #useVersion(entry: Entry, listener: PrimaryListener): void {
+    const { active } = entry;
+    entry.active = listener;
+    try {
+      if (this.#isRunning) {
+        this.#publish(listener);
+        this.#accept(listener);
+      }
+    } catch (error) {
+      entry.active = active;
+      this.#forget(listener);
+      if (active === undefined) this.#entries.delete(entry.name);
+      return this.#failed(listener.spec, error);
+    }
+    this.#active.set(entry.name, listener);
+    if (active !== undefined && this.#isRunning) this.#leave(active);
+    else if (active !== undefined) this.#forget(active);
+    this.#stats.increment(ListenerManagerStats.at.listener_create_success);
+    if (!this.#isRunning) {
+      this.#publish(listener);
+      // It was told to stop before it began.
+      if (this.#stoppedDirections.includes(listener.config)) listener.close();
+    }
+  }
+
+  /** The update is dropped, and the listener serves on as it is; without an active version it is gone. */
+  #restore(entry: Entry): void {
+    const { warming } = entry;
+    entry.warming = undefined;
+    if (entry.active === undefined) this.#entries.delete(entry.name);
+    if (warming !== undefined) this.#discard(warming);
+  }
+
+  #prepare(change: ListenerChange, isStatic: boolean): PreparedChange {
+    const { parent } = this.#host;
+    const now: PresentListeners = {
+      entries: this.#entries,
+      formers: this.#formers,
+      stopped: this.#stoppedDirections,
+      isRunning: this.#isRunning,
+      serverInit: this.#serverInit,
+      parent,
+    };
+    try {
+      return prepare(change, isStatic, now, this.#makers, this.#blocks);
+    } catch (error) {
+      this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
+      throw error;
+    }
+  }
+
+  #remove(entry: Entry): void {
+    const { active, name, warming } = entry;
+    this.#entries.delete(name);
+    entry.warming = undefined;
+    if (warming !== undefined) this.#discard(warming);
+    this.#stats.increment(ListenerManagerStats.at.listener_removed);
+    if (active === undefined) return;
+    this.#active.delete(name);
+    if (this.#isRunning) this.#leave(active);
+    else this.#forget(active);
+  }
+
+  /** A version is not used any more: it stops to accept, and drains. */
+  #leave(listener: PrimaryListener): void {
+    const { lineage } = listener;
+    const goesOn = [...this.#entries.values()].some(
+      ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,
+    );
+    if (!listener.isStopped) {
+      listener.stop();
+      // What waits at sockets that others accept at, is theirs.
+      void this.#host.stop([listener], !goesOn);
+    }
+    this.#formers.addListener(listener);
+  }
+
+  /** A version that nobody was connected to: workers that have it forget it. */
+  #forget(listener: PrimaryListener): void {
+    listener.stop();
+    this.#host.publish({ removedListeners: [listener.id], removedScopes: listener.retire() });
+    this.#host.whenApplied(() => this.#free(listener));
+  }
+
+  #free(listener: PrimaryListener): void {
+    listener.free();
+    this.#blocks.free(listener.name);
+  }
+
+  #discard(update: ListenerUpdate): void {
+    discardUpdate(update, this.#blocks);
+  }
+
+  /** Workers build the version, or its new chains. */
+  #publish(listener: PrimaryListener): void {
+    const snapshot = listener.snapshot(undefined, this.#host.drainOf(listener.config));
+    this.#host.publish({ scopes: listener.scopes, listeners: [snapshot] });
+  }
+
+  /** Workers accept on its sockets. Throws ListenError. */
+  #accept(listener: PrimaryListener): void {
+    const { fds: byWorker, isShared } = listener.startListening();
+    logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
+    for (const [worker, fds] of byWorker.entries()) {
+      if (fds.length > 0) this.#host.send(worker, { kind: 'accept', id: listener.id, fds, isShared });
+    }
+  }
+
+  #failed(spec: ListenerSpec, error: unknown): void {
+    this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
+    configLogger.warning(`listener '${spec.name}' cannot be used: ${messageOf(error)}`);
+    this.onFailure(spec, error);
+  }
+
+  #countListeners(): void {
+    const { at } = ListenerManagerStats;
+    let warming = 0;
+    for (const entry of this.#entries.values()) if (entry.warming !== undefined) warming++;
+    this.#stats.set(at.total_listeners_active, this.#active.size);
+    this.#stats.set(at.total_listeners_warming, warming);
   }
 }

@@ -1,66 +1,112 @@
-// One listener as the primary keeps it: its sockets, its stats, and what each worker is told of it.
+// One version of a listener as the primary keeps it: its sockets, its filter chains, and what each worker is told of it. An
+// update of its filter chains alone leaves the version what it is, and changes those.
 
-import { randomUUID } from 'node:crypto';
-import { filterChainsOf } from '../../config/filter-chains.js';
-import type { Any, Listener } from '../../config/generated/api.js';
-import type { ScopeRequest } from '../../extensions/factories.js';
-import type { ExtensionRegistry } from '../../extensions/registry.js';
+import { isDeepStrictEqual } from 'node:util';
+import type { FilterChain, Listener } from '../../config/generated/api.js';
+import type { ListenerIdentity, ScopeRequest } from '../../extensions/factories.js';
 import { type Address, addressText } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
-import type { StatsStore } from '../../stats/store.js';
-import type { ScopeRef } from '../../stats/thread-stats.js';
-import type { ChainSnapshot, ListenerSnapshot } from '../../worker/messages.js';
+import type { ListenerSnapshot } from '../../worker/messages.js';
 import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
-import type { InheritedSockets } from './inherited-sockets.js';
+import type { DynamicState } from '../admin/dynamic-state.js';
+import type { InitManager } from '../init/init-manager.js';
+import { newId } from './ids.js';
 import {
+  copySockets,
+  type FormerSockets,
   type ListenSockets,
   listenAddress,
+  noSockets,
   openListenSockets,
   socketTraits,
   startListening,
 } from './listen-sockets.js';
+import type { HeldScopes } from './listener-scopes.js';
+import { type ChainMakers, PrimaryChain } from './primary-chain.js';
+
+/** What a version is made of. */
+export interface ListenerSpec {
+  readonly name: string;
+  readonly config: Listener;
+  /** Of the bootstrap: LDS cannot change it. */
+  readonly isStatic: boolean;
+  /** Its place among the listeners that the server was started with; undefined: it is none of them. */
+  readonly number: number | undefined;
+  /** Without what is secret. */
+  readonly shown: object;
+  readonly state: DynamicState;
+}
+
+export interface ListenerMakers extends ChainMakers {
+  readonly shim: NativeShim;
+  readonly workers: number;
+}
 
 export class PrimaryListener {
   /** Unique in the process. */
   readonly id = newId();
   readonly name: string;
-  readonly config: Listener;
-  readonly #shim: NativeShim;
-  readonly #workers: number;
-  readonly #chains: readonly ChainSnapshot[];
-  #sockets: ListenSockets;
+  /** Of the name, in the shared words. */
+  readonly block: number;
+  readonly #makers: ListenerMakers;
   readonly #statToken: string;
-  readonly #block: number;
+  readonly #scopes: HeldScopes;
+  #spec: ListenerSpec;
+  #chains: readonly PrimaryChain[];
+  #sockets: ListenSockets;
   #isStopped = false;
   #isClosed = false;
 
-  /** Binds and listens, or takes the sockets of `parent`. `block` is its own in the shared words. Throws ListenError. */
+  /**
+   * Binds its sockets, or takes over `former`; at `address`, if it is given, which is where a version before it has got port 0.
+   * Throws ListenError or what makes a filter unusable, with nothing left.
+   */
   constructor(
-    config: Listener,
-    shim: NativeShim,
-    workers: number,
+    spec: ListenerSpec,
+    makers: ListenerMakers,
     block: number,
-    parent: InheritedSockets | undefined,
+    init: InitManager,
+    former: FormerSockets | undefined,
+    address?: Address,
   ) {
-    this.config = config;
-    this.#chains = filterChainsOf(config).map((chain) => ({
-      id: newId(),
-      config: chain,
-      isDefault: chain === config.default_filter_chain,
-    }));
-    this.#block = block;
-    this.#shim = shim;
-    this.#workers = workers;
-    this.name = config.name || randomUUID();
-    const bindsToPort = config.bind_to_port ?? true;
-    this.#sockets = bindsToPort
-      ? openListenSockets(shim, config, workers, parent)
-      : { address: listenAddress(config.address), fds: [], isShared: false, isReusePort: false, isListening: true };
-    this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
+    const { config, name } = spec;
+    const { scopes, shim, workers } = makers;
+    this.#spec = spec;
+    this.#makers = makers;
+    this.name = name;
+    this.block = block;
+    this.#sockets = bindsToPort(config) ? openListenSockets(shim, config, workers, former, address) : noSockets(config);
+    try {
+      this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
+      this.#scopes = scopes.hold(this.#ownScopes());
+      this.#chains = [];
+      try {
+        this.#chains = this.makeChains(config, init);
+      } catch (error) {
+        this.#scopes.retire();
+        this.#scopes.free();
+        throw error;
+      }
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  get config(): Listener {
+    return this.#spec.config;
+  }
+
+  get spec(): ListenerSpec {
+    return this.#spec;
+  }
+
+  get chains(): readonly PrimaryChain[] {
+    return this.#chains;
   }
 
   /** Where it listens: port 0 has become a port. */
@@ -77,46 +123,85 @@ export class PrimaryListener {
     return this.#isStopped;
   }
 
-  /** Makes the scopes that the listener and its filters count in, so that they exist before traffic. */
-  addScopes(store: StatsStore, extensions: ExtensionRegistry, workers: number, scopes: Record<string, ScopeRef>): void {
-    const prefix = this.statPrefix;
-    const requests: ScopeRequest[] = [{ prefix, layout: ListenerStats }];
-    for (let index = 0; index < workers; index++)
-      requests.push({ prefix: `${prefix}worker_${index}.`, layout: ListenerWorkerStats });
-    const bufferLimit = this.config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
-    const identity = { name: this.name, statToken: this.#statToken, bufferLimit };
-    for (const chain of filterChainsOf(this.config)) {
-      for (const filter of chain.filters ?? []) {
-        const config: Any = filter.typed_config!;
-        requests.push(...extensions.networkFilter(config).scopes(config, identity, extensions));
-      }
-    }
-    // Chains may count in the same scope.
-    const layouts = new Map(requests.map((request) => [request.prefix, request.layout]));
-    for (const [scope, layout] of layouts) scopes[scope] = store.addScope(scope, layout);
+  /** Whether its sockets, which are open, can go on as those of a version with this configuration, or have siblings there. */
+  get hasSockets(): boolean {
+    return !this.#isClosed && this.#sockets.fds.length > 0;
   }
 
-  snapshot(worker: number, drain: DrainWindow | undefined): ListenerSnapshot {
+  get isReusePort(): boolean {
+    return this.#sockets.isReusePort;
+  }
+
+  /** Equal for versions that accept at the same sockets. */
+  get lineage(): object {
+    return this.#sockets.lineage;
+  }
+
+  /** Its sockets, for another version. Throws ListenError. */
+  shareSockets(): FormerSockets {
+    return copySockets(this.#makers.shim, this.#sockets);
+  }
+
+  /**
+   * Chains of another configuration of this version: those that are as they were are the same, the others are new. Throws, with
+   * nothing left, when a filter cannot be used as it is configured.
+   */
+  makeChains(config: Listener, init: InitManager): PrimaryChain[] {
+    const left = new Set(this.#chains);
+    const chains: PrimaryChain[] = [];
+    const made: PrimaryChain[] = [];
+    try {
+      for (const { chain, isDefault } of configuredChains(config)) {
+        const same = [...left].find(
+          (each) => each.snapshot.isDefault === isDefault && isDeepStrictEqual(each.config, chain),
+        );
+        if (same !== undefined) left.delete(same);
+        else made.push(new PrimaryChain(chain, isDefault, this.#identity(config), this.#makers, init));
+        chains.push(same ?? made.at(-1)!);
+      }
+      return chains;
+    } catch (error) {
+      for (const chain of made) discardChain(chain);
+      throw error;
+    }
+  }
+
+  /** An update of its filter chains. Returns those that take no more connections. */
+  replaceChains(spec: ListenerSpec, chains: readonly PrimaryChain[]): PrimaryChain[] {
+    const left = this.#chains.filter((chain) => !chains.includes(chain));
+    this.#spec = spec;
+    this.#chains = chains;
+    return left;
+  }
+
+  /** Its scopes, and those of its filters, by prefix. */
+  get scopes(): HeldScopes['refs'] {
+    return Object.assign({}, this.#scopes.refs, ...this.#chains.map(({ scopes }) => scopes.refs));
+  }
+
+  /** For workers that begin, with the sockets of that worker; for others without: they are given them one by one. */
+  snapshot(worker: number | undefined, drain: DrainWindow | undefined): ListenerSnapshot {
     const { isShared, isListening } = this.#sockets;
     return {
       id: this.id,
       name: this.name,
       config: this.config,
-      chains: this.#chains,
+      chains: this.#chains.map(({ snapshot }) => snapshot),
       statToken: this.#statToken,
-      block: this.#block,
-      fds: this.#isStopped || !isListening ? [] : this.#socketsOf(worker),
+      block: this.block,
+      fds: worker === undefined || this.#isStopped || !isListening ? [] : this.#socketsOf(worker),
       isShared,
       drain,
     };
   }
 
-  /** All its sockets listen from now on. Returns what workers that run already are to accept on. Throws ListenError. */
+  /** All its sockets listen from now on. Returns what each worker is to accept on. Throws ListenError. */
   startListening(): { readonly fds: readonly number[][]; readonly isShared: boolean } {
-    const { isListening, isShared } = this.#sockets;
-    if (this.#isStopped || isListening) return { fds: [], isShared };
-    this.#sockets = startListening(this.#shim, this.config, this.#sockets);
-    return { fds: Array.from({ length: this.#workers }, (_, worker) => this.#socketsOf(worker)), isShared };
+    const { shim, workers } = this.#makers;
+    if (this.#isStopped) return { fds: [], isShared: this.#sockets.isShared };
+    this.#sockets = startListening(shim, this.config, this.#sockets);
+    const fds = Array.from({ length: workers }, (_, worker) => this.#socketsOf(worker));
+    return { fds, isShared: this.#sockets.isShared };
   }
 
   /** Its sockets for a child process; undefined when it has none that are open. */
@@ -140,24 +225,58 @@ export class PrimaryListener {
     this.#isStopped = true;
   }
 
-  /** Those that a worker accepts on. */
-  #socketsOf(worker: number): number[] {
-    const { fds, isShared } = this.#sockets;
-    return fds.filter((_, index) => isShared || index % this.#workers === worker);
-  }
-
   /** stop(), and closes the sockets, which no worker is about to copy any more. */
   close(): void {
     this.stop();
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const fd of this.#sockets.fds) this.#shim.closeDescriptor(fd);
+    for (const fd of this.#sockets.fds) this.#makers.shim.closeDescriptor(fd);
+  }
+
+  /** Workers are about to forget it. Returns the prefixes of scopes that nobody else has. */
+  retire(): string[] {
+    return [this.#scopes, ...this.#chains.map(({ scopes }) => scopes)].flatMap((scopes) => scopes.retire());
+  }
+
+  /** close(), after retire(): no worker has it, or none has had it. */
+  free(): void {
+    this.close();
+    for (const chain of this.#chains) chain.close();
+    this.#scopes.free();
+  }
+
+  #ownScopes(): ScopeRequest[] {
+    const requests: ScopeRequest[] = [{ prefix: this.statPrefix, layout: ListenerStats }];
+    for (let index = 0; index < this.#makers.workers; index++) {
+      requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
+    }
+    return requests;
+  }
+
+  #identity(config: Listener): ListenerIdentity {
+    const bufferLimit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
+    return { name: this.name, statToken: this.#statToken, bufferLimit };
+  }
+
+  /** Those that a worker accepts on. */
+  #socketsOf(worker: number): number[] {
+    const { fds, isShared } = this.#sockets;
+    return fds.filter((_, index) => isShared || index % this.#makers.workers === worker);
   }
 }
 
-let lastId = 0;
+/** No worker has had the chain. */
+export function discardChain(chain: PrimaryChain): void {
+  chain.scopes.retire();
+  chain.close();
+}
 
-/** A number that no listener and no filter chain has had. */
-function newId(): number {
-  return ++lastId;
+export function bindsToPort(config: Listener): boolean {
+  return config.bind_to_port ?? true;
+}
+
+function configuredChains({ filter_chains = [], default_filter_chain: byDefault }: Listener) {
+  const chains = filter_chains.map((chain: FilterChain) => ({ chain, isDefault: false }));
+  if (byDefault !== undefined) chains.push({ chain: byDefault, isDefault: true });
+  return chains;
 }

@@ -1,0 +1,161 @@
+// Versions of listeners, and filter chains, that an update has left: their connections are asked to end, for a time, and then
+// they are closed. What workers and the stats keep for them is given back.
+
+import type { DrainWindow } from '../../listener/drain-window.js';
+import { Level } from '../../log/levels.js';
+import { getLogger } from '../../log/logger.js';
+import type { OpenConnections } from '../draining/open-connections.js';
+import type { SnapshotParts } from '../workers/snapshots.js';
+import type { PrimaryChain } from './primary-chain.js';
+import type { PrimaryListener } from './primary-listener.js';
+
+/** A drain for which somebody else keeps the time. */
+export interface LeavingDrain {
+  readonly window: DrainWindow;
+  /** Its time is not waited for any more. */
+  cancel(): void;
+}
+
+/** What has been left. */
+export interface Former {
+  readonly listener: PrimaryListener;
+  /** Undefined: the whole version. */
+  readonly chain: PrimaryChain | undefined;
+  readonly window: DrainWindow;
+}
+
+export interface FormerListenersHost {
+  /** Asks connections to end; `over` is called when the time for it is over. */
+  drain(ids: readonly number[], over: () => void): LeavingDrain;
+  publish(parts: SnapshotParts): void;
+  /** Calls back when the workers have what was published. */
+  whenApplied(callback: () => void): void;
+  openConnections(): Promise<OpenConnections>;
+  /** A child process has taken over: connections may be on their way to it. */
+  readonly isReplaced: boolean;
+  /** There are others than before. */
+  changed(): void;
+  /** Nobody has it any more. */
+  free(listener: PrimaryListener): void;
+}
+
+/** So many stay until their time is over though nobody is connected: to be seen. Further ones go when they are empty. */
+const KEPT_EMPTY = 16;
+/** How often it is looked whether there are such. */
+const LOOK_MS = 2000;
+
+const logger = getLogger('main');
+
+export class FormerListeners {
+  readonly #host: FormerListenersHost;
+  readonly #formers = new Set<Leaving>();
+  #look: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(host: FormerListenersHost) {
+    this.#host = host;
+  }
+
+  /** A version that accepts no longer, or soon. */
+  addListener(listener: PrimaryListener): void {
+    this.#add(listener, undefined);
+  }
+
+  /** Chains that take no more connections. */
+  addChains(listener: PrimaryListener, chains: readonly PrimaryChain[]): void {
+    for (const chain of chains) this.#add(listener, chain);
+  }
+
+  /** In the order in which they were left. */
+  get all(): Iterable<Former> {
+    return this.#formers;
+  }
+
+  *listeners(): Generator<PrimaryListener> {
+    for (const { chain, listener } of this.#formers) if (chain === undefined) yield listener;
+  }
+
+  get chainCount(): number {
+    let count = 0;
+    for (const { chain } of this.#formers) if (chain !== undefined) count++;
+    return count;
+  }
+
+  get listenerCount(): number {
+    return this.#formers.size - this.chainCount;
+  }
+
+  /** Nothing more happens. The sockets of versions are closed. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#look);
+    for (const { drain, listener } of this.#formers) {
+      drain.cancel();
+      listener.close();
+    }
+  }
+
+  #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
+    const drain = this.#host.drain([chain?.id ?? listener.id], () => this.#remove([former]));
+    const former: Leaving = { listener, chain, drain, window: drain.window, isEmpty: false };
+    this.#formers.add(former);
+    this.#host.changed();
+    if (this.#formers.size > KEPT_EMPTY) this.#look ??= setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+  }
+
+  #remove(formers: readonly Leaving[]): void {
+    if (this.#isClosed || this.#host.isReplaced) return;
+    const removed: Leaving[] = [];
+    for (const former of formers) {
+      // A chain of a version that goes as a whole goes with it.
+      const chains = [...this.#formers].filter(
+        ({ chain, listener }) => former.chain === undefined && chain !== undefined && listener === former.listener,
+      );
+      for (const each of [former, ...chains]) if (this.#formers.delete(each)) removed.push(each);
+    }
+    for (const { drain } of removed) drain.cancel();
+    const listeners = removed.filter(({ chain }) => chain === undefined).map(({ listener }) => listener);
+    const chains = removed.flatMap(({ chain }) => chain ?? []);
+    this.#host.publish({
+      removedListeners: listeners.map(({ id }) => id),
+      removedChains: chains.map(({ id }) => id),
+      removedScopes: [
+        ...listeners.flatMap((listener) => listener.retire()),
+        ...chains.flatMap(({ scopes }) => scopes.retire()),
+      ],
+    });
+    this.#host.whenApplied(() => {
+      for (const chain of chains) chain.close();
+      for (const listener of listeners) this.#host.free(listener);
+    });
+    this.#host.changed();
+  }
+
+  /** Those that nobody is connected to, and was not when it was looked last: what a socket held is accepted by then. */
+  async #removeEmpty(): Promise<void> {
+    try {
+      const open = await this.#host.openConnections();
+      const most = this.#formers.size - KEPT_EMPTY;
+      const empty: Leaving[] = [];
+      for (const former of this.#formers) {
+        if (empty.length === most) break;
+        const wasEmpty = former.isEmpty;
+        const id = former.chain?.id ?? former.listener.id;
+        former.isEmpty = open.isComplete && (open.listeners.get(id)?.connections ?? 0) === 0;
+        if (wasEmpty && former.isEmpty) empty.push(former);
+      }
+      if (empty.length > 0) this.#remove(empty);
+    } catch (error) {
+      logger.exception(Level.Error, 'listeners that drain cannot be looked at', error);
+    }
+    this.#look = undefined;
+    if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {
+      this.#look = setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+    }
+  }
+}
+
+interface Leaving extends Former {
+  readonly drain: LeavingDrain;
+  isEmpty: boolean;
+}

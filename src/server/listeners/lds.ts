@@ -1,0 +1,134 @@
+// The listener discovery service: listeners of files and management servers come, change and go.
+
+import { messageOf } from '../../common/errors.js';
+import type { ConfigSource, Listener } from '../../config/generated/api.js';
+import { getLogger } from '../../log/logger.js';
+import type { Resource, Update } from '../../xds/resource.js';
+import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../admin/dynamic-state.js';
+import type { InitManager, InitTarget } from '../init/init-manager.js';
+import type { ListenerSet } from './listener-set.js';
+import type { ListenerSpec } from './primary-listener.js';
+
+const logger = getLogger('upstream');
+
+export class ListenerDiscovery implements Watcher<Listener> {
+  readonly #source: ConfigSource;
+  readonly #sources: ConfigSources;
+  readonly #listeners: ListenerSet;
+  /** Of resources that cannot be used, by name, as of the last update. */
+  readonly #failures = new Map<string, DynamicState>();
+  /** Of the last update that has changed a listener; '' when there was none. */
+  #versionInfo = '';
+  #target: InitTarget | undefined;
+  #subscription: Subscription | undefined;
+
+  constructor(source: ConfigSource, sources: ConfigSources, listeners: ListenerSet) {
+    this.#source = source;
+    this.#sources = sources;
+    this.#listeners = listeners;
+    listeners.onFailure = (spec, error) => this.#failed(spec, error);
+  }
+
+  /** Subscribes; `init` waits for the first update. */
+  start(init: InitManager): void {
+    this.#target = init.add('LDS');
+    this.#subscription = this.#sources.subscribe<Listener>({
+      source: this.#source,
+      type: 'listener',
+      names: '*',
+      statPrefix: 'listener_manager.lds.',
+      watcher: this,
+    });
+  }
+
+  get versionInfo(): string {
+    return this.#versionInfo;
+  }
+
+  /** By name. */
+  get failures(): ReadonlyMap<string, DynamicState> {
+    return this.#failures;
+  }
+
+  update(update: Update<Listener>): readonly Rejection[] {
+    this.#failures.clear();
+    let hasChanged = false;
+    // Addresses of what goes are free for what comes.
+    for (const name of this.#removedBy(update)) if (this.#remove(name)) hasChanged = true;
+    const rejections: Rejection[] = [];
+    for (const resource of update.resources) {
+      try {
+        if (this.#set(resource)) hasChanged = true;
+      } catch (error) {
+        const details = messageOf(error);
+        logger.warning(`lds: listener '${resource.name}' cannot be used: ${details}`);
+        this.#failures.set(resource.name, rejected(this.#stateOf(resource.name), resource, { details }));
+        rejections.push({ name: resource.name, details });
+      }
+    }
+    for (const resource of update.refused) {
+      if (resource.name !== '') this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));
+    }
+    if (hasChanged) this.#versionInfo = update.version;
+    this.#target?.ready();
+    return rejections;
+  }
+
+  fetchTimedOut(): void {
+    this.#target?.ready();
+  }
+
+  close(): void {
+    this.#subscription?.close();
+  }
+
+  /** Names of listeners that are no longer there. */
+  #removedBy({ isComplete, refused, removed, resources }: Update<Listener>): Iterable<string> {
+    if (!isComplete) return removed;
+    const there = new Set([...resources, ...refused].map(({ name }) => name));
+    const gone = new Set(removed);
+    for (const { isStatic, name } of this.#listeners.entries) if (!isStatic && !there.has(name)) gone.add(name);
+    return gone;
+  }
+
+  #remove(name: string): boolean {
+    const plan = this.#listeners.plan({ set: [], removed: [name] }, false);
+    if (plan.names.length === 0) return false;
+    plan.apply();
+    logger.info(`lds: remove listener '${name}'`);
+    return true;
+  }
+
+  /** Returns whether it changes anything. Throws when it cannot be used. */
+  #set(resource: Resource<Listener>): boolean {
+    const { message: config, name, sensitive } = resource;
+    const spec: ListenerSpec = {
+      name,
+      config,
+      isStatic: false,
+      number: undefined,
+      shown: shown(config, sensitive),
+      state: accepted(resource),
+    };
+    const plan = this.#listeners.plan({ set: [spec], removed: [] }, false);
+    if (plan.names.length === 0) {
+      logger.debug(`lds: add/update listener '${name}' skipped`);
+      return false;
+    }
+    plan.apply();
+    logger.info(`lds: add/update listener '${name}'`);
+    return true;
+  }
+
+  #stateOf(name: string): DynamicState {
+    return this.#listeners.entry(name)?.active?.spec.state ?? REQUESTED;
+  }
+
+  /** It was accepted, and has turned out to be unusable when it was to be used. */
+  #failed({ name, shown: message, state }: ListenerSpec, error: unknown): void {
+    const details = messageOf(error);
+    const version = state.versionInfo;
+    this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
+  }
+}

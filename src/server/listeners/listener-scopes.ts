@@ -1,0 +1,64 @@
+// Scopes of stats that listeners and their filters count in: versions of a listener, and listeners with the same stat_prefix,
+// have them together, and the last one that goes takes them along.
+
+import type { ScopeRequest } from '../../extensions/factories.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
+
+/** Scopes that somebody counts in. Given back in two steps: workers forget them, and then nobody writes there any more. */
+export interface HeldScopes {
+  /** As workers are told of them. */
+  readonly refs: Readonly<Record<string, ScopeRef>>;
+  /** Gives the prefixes that nobody else holds: workers that begin are told of them no longer. */
+  retire(): string[];
+  /** No worker writes there any more. */
+  free(): void;
+}
+
+export class ListenerScopes {
+  readonly #store: StatsStore;
+  readonly #all: Record<string, ScopeRef>;
+  /** How often each prefix is held. */
+  readonly #holders = new Map<string, number>();
+
+  /** `all` is what workers that begin are told of: what is held is added. */
+  constructor(store: StatsStore, all: Record<string, ScopeRef>) {
+    this.#store = store;
+    this.#all = all;
+  }
+
+  /** Makes what is not there yet, at 0. Throws, with nothing held, when another kind of stats has one of the names. */
+  hold(requests: readonly ScopeRequest[]): HeldScopes {
+    const added: ScopeRef[] = [];
+    const free = () => {
+      for (const ref of added) this.#store.removeScope(ref);
+    };
+    const refs: Record<string, ScopeRef> = {};
+    try {
+      for (const { layout, prefix } of requests) {
+        const ref = this.#store.addScope(prefix, layout);
+        added.push(ref);
+        refs[prefix] = ref;
+      }
+    } catch (error) {
+      free();
+      throw error;
+    }
+    for (const [prefix, ref] of Object.entries(refs)) {
+      this.#holders.set(prefix, (this.#holders.get(prefix) ?? 0) + 1);
+      this.#all[prefix] = ref;
+    }
+    return { refs, retire: () => Object.keys(refs).filter((prefix) => this.#retire(prefix)), free };
+  }
+
+  #retire(prefix: string): boolean {
+    const left = this.#holders.get(prefix)! - 1;
+    if (left > 0) {
+      this.#holders.set(prefix, left);
+      return false;
+    }
+    this.#holders.delete(prefix);
+    delete this.#all[prefix];
+    return true;
+  }
+}

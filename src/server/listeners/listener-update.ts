@@ -1,0 +1,45 @@
+// A listener, or another configuration of one, that is not in use yet: it waits for what it needs, such as its routes.
+
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Listener } from '../../config/generated/api.js';
+import { InitManager } from '../init/init-manager.js';
+import type { ListenerBlocks } from './listener-blocks.js';
+import type { PrimaryChain } from './primary-chain.js';
+import { discardChain, type ListenerSpec, type PrimaryListener } from './primary-listener.js';
+
+export interface ListenerUpdate {
+  readonly spec: ListenerSpec;
+  readonly init: InitManager;
+  /** A new version; with `chains` the one that is in use. */
+  readonly listener: PrimaryListener;
+  /** What that one's filter chains become; undefined: it is a new version. */
+  readonly chains: readonly PrimaryChain[] | undefined;
+}
+
+/** It is not wanted any more; no worker knows of it. */
+export function discardUpdate({ chains, listener }: ListenerUpdate, blocks: ListenerBlocks): void {
+  if (chains !== undefined) {
+    for (const chain of chains) if (!listener.chains.includes(chain)) discardChain(chain);
+    return;
+  }
+  listener.retire();
+  listener.free();
+  blocks.free(listener.name);
+}
+
+/** What an update of a listener waits for, as /init_dump names it. */
+export function initManagerOf(name: string, config: Listener): InitManager {
+  const hash = createHash('sha256').update(JSON.stringify(config)).digest().readBigUInt64BE();
+  return new InitManager(`Listener-local-init-manager ${name} ${hash}`);
+}
+
+/** Whether nothing differs but filter chains, and what says nothing about traffic: the version can go on. */
+export function changesChainsAlone(before: Listener, after: Listener): boolean {
+  return isDeepStrictEqual(withoutChains(before), withoutChains(after));
+}
+
+function withoutChains(config: Listener): Listener {
+  const { default_filter_chain: _default, filter_chains: _chains, metadata: _metadata, ...rest } = config;
+  return rest;
+}

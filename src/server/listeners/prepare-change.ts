@@ -1,0 +1,173 @@
+// Changes of listeners before they happen: everything that could fail is done, and nobody sees anything of it yet.
+
+import { isDeepStrictEqual } from 'node:util';
+import { getLogger } from '../../log/logger.js';
+import type { InitManager } from '../init/init-manager.js';
+import type { FormerListeners } from './former-listeners.js';
+import type { InheritedSockets } from './inherited-sockets.js';
+import { ListenError } from './listen-sockets.js';
+import type { ListenerBlocks } from './listener-blocks.js';
+import { changesChainsAlone, discardUpdate, initManagerOf, type ListenerUpdate } from './listener-update.js';
+import { type ListenerMakers, type ListenerSpec, PrimaryListener } from './primary-listener.js';
+import { boundAddressOf, socketSource } from './socket-source.js';
+import type { StoppedDirections } from './stopped-directions.js';
+
+/** Listeners that come, change and go together. */
+export interface ListenerChange {
+  readonly set: readonly ListenerSpec[];
+  readonly removed: readonly string[];
+}
+
+/** What there is of one name. */
+export interface ListenerEntry {
+  readonly name: string;
+  readonly isStatic: boolean;
+  /** What connections are given to. */
+  readonly active: PrimaryListener | undefined;
+  readonly warming: ListenerUpdate | undefined;
+}
+
+/** What there is before the change. */
+export interface PresentListeners {
+  readonly entries: ReadonlyMap<string, ListenerEntry>;
+  readonly formers: FormerListeners;
+  readonly stopped: StoppedDirections;
+  /** Workers accept. */
+  readonly isRunning: boolean;
+  /** Of the server, before that. */
+  readonly serverInit: InitManager | undefined;
+  readonly parent: InheritedSockets | undefined;
+}
+
+export interface PreparedChange {
+  readonly removed: readonly string[];
+  /** Listeners whose configuration is again what is active: their updates are dropped. */
+  readonly restored: readonly string[];
+  readonly updates: readonly ListenerUpdate[];
+}
+
+const logger = getLogger('config');
+
+/** Throws ListenError, or what makes a filter unusable: then nothing is left. */
+export function prepare(
+  change: ListenerChange,
+  isStatic: boolean,
+  now: PresentListeners,
+  makers: ListenerMakers,
+  blocks: ListenerBlocks,
+): PreparedChange {
+  const removed = change.removed.filter((name) => now.entries.get(name)?.isStatic === isStatic);
+  for (const name of change.removed) {
+    if (!removed.includes(name)) logger.debug(`unknown/locked listener '${name}'. no remove`);
+  }
+  const preparation = new Preparation(new Set(removed), isStatic, now, makers, blocks);
+  try {
+    for (const spec of change.set) preparation.add(spec);
+  } catch (error) {
+    for (const update of preparation.updates) discardUpdate(update, blocks);
+    throw error;
+  }
+  return { removed, restored: preparation.restored, updates: preparation.updates };
+}
+
+class Preparation {
+  readonly updates: ListenerUpdate[] = [];
+  readonly restored: string[] = [];
+  readonly #removed: ReadonlySet<string>;
+  readonly #isStatic: boolean;
+  readonly #now: PresentListeners;
+  readonly #makers: ListenerMakers;
+  readonly #blocks: ListenerBlocks;
+
+  constructor(
+    removed: ReadonlySet<string>,
+    isStatic: boolean,
+    now: PresentListeners,
+    makers: ListenerMakers,
+    blocks: ListenerBlocks,
+  ) {
+    this.#removed = removed;
+    this.#isStatic = isStatic;
+    this.#now = now;
+    this.#makers = makers;
+    this.#blocks = blocks;
+  }
+
+  add(spec: ListenerSpec): void {
+    const { config, name } = spec;
+    const { isRunning, stopped } = this.#now;
+    if (isRunning && stopped.includes(config)) {
+      const direction = config.traffic_direction ?? 'UNSPECIFIED';
+      logger.debug(
+        `listener ${name} can not be added because listeners in the traffic direction ${direction} are stopped`,
+      );
+      return;
+    }
+    const entry = this.#removed.has(name) ? undefined : this.#now.entries.get(name);
+    const latest = entry?.warming?.spec.config ?? entry?.active?.config;
+    if (entry !== undefined && (this.#isLocked(entry) || isDeepStrictEqual(latest, config))) {
+      logger.debug(`duplicate/locked listener '${name}'. no add/update`);
+    } else if (entry?.warming !== undefined && isDeepStrictEqual(entry.active?.config, config)) {
+      this.restored.push(name);
+    } else {
+      logger.debug(`begin add/update listener: name=${name}`);
+      this.updates.push(this.#update(spec, entry));
+    }
+  }
+
+  /** Throws ListenError when the bootstrap wants a listener that is one of LDS. */
+  #isLocked({ isStatic, name }: ListenerEntry): boolean {
+    if (isStatic === this.#isStatic) return false;
+    if (!isStatic)
+      throw new ListenError(`listener '${name}' is one of LDS: the bootstrap cannot have one of that name`);
+    return true;
+  }
+
+  #update(spec: ListenerSpec, entry: ListenerEntry | undefined): ListenerUpdate {
+    const { config, name } = spec;
+    const { isRunning, parent, serverInit } = this.#now;
+    const init = serverInit ?? initManagerOf(name, config);
+    const active = entry?.active;
+    if (isRunning && active !== undefined && !active.isStopped && changesChainsAlone(active.config, config)) {
+      return { spec, init, listener: active, chains: active.makeChains(config, init) };
+    }
+    this.#checkAddress(spec);
+    const { address, former } = socketSource(name, config, this.#socketOwners(entry), parent);
+    const block = this.#blocks.hold(name);
+    try {
+      const listener = new PrimaryListener(spec, this.#makers, block, init, former, address);
+      return { spec, init, listener, chains: undefined };
+    } catch (error) {
+      this.#blocks.free(name);
+      throw error;
+    }
+  }
+
+  /** Throws ListenError when another listener has the address, or is about to. */
+  #checkAddress({ config, name }: ListenerSpec): void {
+    const address = boundAddressOf(config);
+    if (address === undefined) return;
+    const others = [...this.#now.entries.values()].filter(
+      (entry) => entry.name !== name && !this.#removed.has(entry.name),
+    );
+    const configs = [
+      ...others.flatMap(({ active, warming }) => [active?.config, warming?.spec.config]),
+      ...this.updates.map(({ spec }) => spec.config),
+    ];
+    if (!configs.some((each) => each !== undefined && boundAddressOf(each) === address)) return;
+    throw new ListenError(
+      `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
+        "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
+    );
+  }
+
+  /** Versions whose sockets a new one may go on with. */
+  *#socketOwners(entry: ListenerEntry | undefined): Generator<PrimaryListener> {
+    for (const each of [entry, ...[...this.#removed].map((name) => this.#now.entries.get(name))]) {
+      if (each?.active !== undefined) yield each.active;
+      if (each?.warming !== undefined && each.warming.chains === undefined) yield each.warming.listener;
+    }
+    // Workers are just being told to stop.
+    yield* this.#now.formers.listeners();
+  }
+}

@@ -1,0 +1,59 @@
+// One filter chain of a listener as the primary keeps it: what its filters count in, and what they have here.
+
+import type { FilterChain } from '../../config/generated/api.js';
+import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
+import type { ExtensionRegistry } from '../../extensions/registry.js';
+import type { ChainSnapshot } from '../../worker/messages.js';
+import type { InitManager } from '../init/init-manager.js';
+import type { FilterParts } from './filter-parts.js';
+import { newId } from './ids.js';
+import type { HeldScopes, ListenerScopes } from './listener-scopes.js';
+
+export interface ChainMakers {
+  readonly extensions: ExtensionRegistry;
+  readonly scopes: ListenerScopes;
+  readonly parts: FilterParts;
+}
+
+export class PrimaryChain {
+  readonly snapshot: ChainSnapshot;
+  readonly scopes: HeldScopes;
+  readonly #part: PrimaryPart;
+
+  /** `init` waits for what its filters need. Throws, with nothing left, when a filter cannot be used as it is configured. */
+  constructor(
+    config: FilterChain,
+    isDefault: boolean,
+    listener: ListenerIdentity,
+    { extensions, parts, scopes }: ChainMakers,
+    init: InitManager,
+  ) {
+    this.snapshot = { id: newId(), config, isDefault };
+    this.scopes = scopes.hold(
+      (config.filters ?? []).flatMap(({ typed_config: filter }) =>
+        extensions.networkFilter(filter!).scopes(filter!, listener, extensions),
+      ),
+    );
+    try {
+      this.#part = parts.create(config, init);
+    } catch (error) {
+      this.scopes.retire();
+      this.scopes.free();
+      throw error;
+    }
+  }
+
+  get id(): number {
+    return this.snapshot.id;
+  }
+
+  get config(): FilterChain {
+    return this.snapshot.config;
+  }
+
+  /** No worker has it, or none has had it. */
+  close(): void {
+    this.#part.close();
+    this.scopes.free();
+  }
+}
