@@ -43,7 +43,7 @@ function routeWithFilter(name: string, fields: string): string {
 }
 
 /** The text and a piece of what is said of it; the caret's place is checked by the column. */
-const CASES: readonly (readonly [title: string, text: string, expected: string])[] = [
+const CASES: readonly (readonly [title: string, text: string, ...expected: string[]])[] = [
   [
     'traffic to a cluster that only gRPC calls can use',
     `static_resources:
@@ -531,10 +531,21 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     |                                                                ^`,
   ],
   [
-    'a runtime layer from a management server',
+    'a runtime layer from a management server that is not named',
     `layered_runtime: { layers: [ { name: a, rtds_layer: { name: r } } ] }
 `,
-    'is not implemented in Baton: runtime is not fetched from management servers',
+    'layered_runtime.layers[0].rtds_layer.rtds_config: the source of the resource is missing',
+  ],
+  [
+    'a filter whose configuration is discovered, and of which nothing could come',
+    withRoutes(
+      '{ name: v, domains: [ "*" ] }',
+      '{ name: f, config_discovery: { type_urls: [ a/b.C ], apply_default_config_without_warming: true } }',
+    ),
+    'http_filters[0].config_discovery: a filter whose configuration is discovered cannot end the chain',
+    'config_discovery.config_source: the source of the configuration is missing',
+    'config_discovery.type_urls[0]: no factory found for a required type URL a/b.C',
+    'filter config f applied without warming but has no default config',
   ],
   [
     'a runtime layer of no kind',
@@ -565,11 +576,13 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
   ],
 ];
 
-for (const [title, text, expected] of CASES) {
+for (const [title, text, ...expected] of CASES) {
   t.test(title, async (t) => {
     const found = problemsOf(text);
-    if (expected.includes('\n')) t.equal(found, expected);
-    else t.ok(found.includes(expected), `${found}\nshould include\n${expected}`);
+    for (const each of expected) {
+      if (each.includes('\n')) t.equal(found, each);
+      else t.ok(found.includes(each), `${found}\nshould include\n${each}`);
+    }
   });
 }
 

@@ -9,7 +9,12 @@ import { TEST_EXTENSIONS } from './catalog.js';
 const schema = loadSchema();
 
 /** What files of dynamic configuration hold. */
-const OF_FILES = ['envoy.service.discovery.v3.DiscoveryResponse', 'envoy.service.discovery.v3.Resource'];
+const OF_FILES = [
+  'envoy.service.discovery.v3.DiscoveryResponse',
+  'envoy.service.discovery.v3.Resource',
+  'envoy.service.runtime.v3.Runtime',
+  'envoy.config.core.v3.TypedExtensionConfig',
+];
 
 /** Messages that a configuration can hold: from the bootstrap and the extensions, through implemented fields. */
 function reachable(table: ImplementedTable): ReadonlySet<string> {

@@ -36,10 +36,12 @@ export const BOOTSTRAP: ImplementedTable = {
     static_layer: true,
     disk_layer: true,
     admin_layer: true,
-    rtds_layer: refused('runtime is not fetched from management servers'),
+    rtds_layer: true,
   },
   'envoy.config.bootstrap.v3.RuntimeLayer.DiskLayer': ALL,
   'envoy.config.bootstrap.v3.RuntimeLayer.AdminLayer': ALL,
+  'envoy.config.bootstrap.v3.RuntimeLayer.RtdsLayer': ALL,
+  'envoy.service.runtime.v3.Runtime': ALL,
   'envoy.config.core.v3.Node': {
     id: true,
     cluster: true,

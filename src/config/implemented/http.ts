@@ -44,7 +44,10 @@ export const HTTP: ImplementedTable = {
     typed_config: true,
     is_optional: accepted('an extension that this build lacks is refused in any case'),
     disabled: true,
+    config_discovery: true,
   },
+  'envoy.config.core.v3.ExtensionConfigSource': ALL,
+  'envoy.config.core.v3.TypedExtensionConfig': ALL,
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': ALL,
   'envoy.config.core.v3.CidrRange': ALL,
   'envoy.config.core.v3.HttpProtocolOptions': {

@@ -25,7 +25,7 @@ import { DnsCluster } from '../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
-import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
+import type { KnownHost } from '../../upstream/host-directory.js';
 import { Priority, RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
 import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
 import { BreakerGauges } from './breaker-gauges.js';
@@ -138,8 +138,7 @@ export class PrimaryCluster implements EndpointUser {
   /** It takes the place of the version before it: from now on the hosts of the cluster are its own. */
   activate(): void {
     this.#isActive = true;
-    // Without an answer it has no hosts, whatever the version before it had.
-    this.#setHosts(this.#endpoints ?? []);
+    if (this.#endpoints !== undefined) this.#setHosts(this.#endpoints);
   }
 
   /** It is gone. */
@@ -254,19 +253,16 @@ export class PrimaryCluster implements EndpointUser {
   #take(endpoints: readonly ResolvedEndpoint[]): boolean {
     const isFirst = this.#endpoints === undefined;
     this.#endpoints = endpoints;
-    if (!this.#isActive) return isFirst;
-    const { added, removed, hasChanged } = this.#setHosts(endpoints);
-    // Before that it is told of as a whole, when its time comes.
-    if (hasChanged && this.isInitialized) this.#merge.note(added + removed === 0);
-    return hasChanged;
+    return this.#isActive ? this.#setHosts(endpoints) : isFirst;
   }
 
-  #setHosts(endpoints: readonly ResolvedEndpoint[]): HostChanges {
+  #setHosts(endpoints: readonly ResolvedEndpoint[]): boolean {
     const { directory } = this.#resources;
-    const changes = directory.update(endpoints);
-    if (!changes.hasChanged) return changes;
+    const { added, removed, hasChanged } = directory.update(endpoints);
+    if (!hasChanged) return false;
     const { at } = ClusterStats;
-    if (changes.added + changes.removed > 0) {
+    const isMergeable = added + removed === 0;
+    if (!isMergeable) {
       this.#membershipVersion++;
       this.#stats.increment(at.membership_change);
     }
@@ -287,7 +283,9 @@ export class PrimaryCluster implements EndpointUser {
     this.#stats.set(at.membership_degraded, degraded);
     this.#stats.set(at.membership_excluded, excluded);
     this.#stats.set(at.max_host_weight, heaviest);
-    return changes;
+    // Before that it is told of as a whole, when its time comes.
+    if (this.isInitialized) this.#merge.note(isMergeable);
+    return true;
   }
 }
 

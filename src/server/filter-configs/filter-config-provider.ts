@@ -108,17 +108,18 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     const ofThis = ({ name }: { readonly name: string }) => name === this.name;
     const resource = resources.find(ofThis);
     if (resource !== undefined) return this.#take(resource);
-    const refusal = unusable.find(ofThis);
+    // Without a name it may be this one.
+    const refusal = unusable.find((each) => ofThis(each) || each.name === '');
     if (refusal !== undefined) {
       this.#state = refused(this.#state, refusal);
-      this.#failed(refusal.details);
+      this.#count(ExtensionConfigStats.at.config_fail);
     } else if (removed.includes(this.name)) {
       this.#withdraw();
     } else if (isComplete) {
       // What is not mentioned is not gone: ECDS has no removals in the state of the world.
       const details = `the update has no configuration of the filter '${this.name}'`;
       this.#state = refused(this.#state, { version, details, message: undefined });
-      this.#failed(details);
+      this.#count(ExtensionConfigStats.at.config_fail);
       return [{ name: this.name, details }];
     }
     return [];
@@ -135,7 +136,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     if (details !== undefined) {
       const rejection = { name: this.name, details };
       this.#state = rejected(this.#state, resource, rejection);
-      this.#failed(details);
+      this.#count(ExtensionConfigStats.at.config_fail);
       return [rejection];
     }
     const uses = [...this.#uses.keys()];
@@ -172,11 +173,6 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   #publish(uses: readonly ChainUse[]): void {
     const scopes = Object.assign({}, ...uses.map((use) => use.scopes));
     this.#host.publish({ scopes, filterConfigs: [this.snapshot] });
-  }
-
-  #failed(details: string): void {
-    this.#count(ExtensionConfigStats.at.config_fail);
-    logger.warning(`an update of the filter '${this.name}' is rejected: ${details}`);
   }
 
   #count(at: number): void {

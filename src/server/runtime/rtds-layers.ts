@@ -60,7 +60,7 @@ class RtdsLayer implements Watcher<RuntimeResource> {
     if (removed.includes(this.#name)) {
       this.#message = undefined;
       this.#set({});
-    } else if (isComplete && !refused.some(({ name }) => name === this.#name)) {
+    } else if (isComplete && !refused.some(({ name }) => name === this.#name || name === '')) {
       // What is not mentioned is not gone: RTDS has no removals in the state of the world.
       return [{ name: this.#name, details: `the update has no RTDS resource '${this.#name}'` }];
     }
