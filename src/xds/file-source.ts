@@ -3,6 +3,7 @@
 import { FileWatch, fileIdentity } from '../common/file-watch.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
+import { ResourceTtls } from './grpc/resource-ttls.js';
 import type { RefusedResource, ResourceType } from './resource.js';
 import { type ReadFile, ResourceFileError, type ResourceReader } from './resource-reader.js';
 import type { Rejection, ResourceNames, Subscription, SubscriptionRequest } from './subscription.js';
@@ -36,6 +37,7 @@ export class FileSource {
   readonly #options: FileSourceOptions;
   readonly #subscribers = new Set<Subscriber>();
   readonly #watch: FileWatch;
+  readonly #ttls = new ResourceTtls((names) => this.#expire(names));
   /** The last one that could be read. */
   #content: ReadFile | undefined;
   /** Why the latest one could not. */
@@ -83,6 +85,7 @@ export class FileSource {
   close(): void {
     this.#isClosed = true;
     this.#watch.close();
+    this.#ttls.close();
     this.#options.reader.close();
   }
 
@@ -118,6 +121,11 @@ export class FileSource {
     } else {
       this.#content = content;
       this.#error = undefined;
+      const { resources, ttlMs } = content;
+      this.#ttls.update(
+        resources.map(({ name }) => [name, ttlMs.get(name)] as const),
+        (name) => ttlMs.has(name),
+      );
     }
     for (const subscriber of [...this.#subscribers]) {
       if (!this.#subscribers.has(subscriber)) continue;
@@ -125,6 +133,24 @@ export class FileSource {
       else this.#refuse(subscriber, this.#error);
     }
     if (this.#isStale) this.#read();
+  }
+
+  /** What has lived for its time is gone until the file is another one. */
+  #expire(names: readonly string[]): void {
+    const content = this.#content!;
+    const gone = new Set(names);
+    this.#content = { ...content, resources: content.resources.filter(({ name }) => !gone.has(name)) };
+    for (const subscriber of [...this.#subscribers]) {
+      const { request, names: wanted } = subscriber;
+      const removed = names.filter((name) => wanted === '*' || wanted.has(name));
+      if (removed.length === 0 || !this.#subscribers.has(subscriber)) continue;
+      const { version } = content;
+      try {
+        request.watcher.update({ version, isComplete: false, resources: [], refused: [], removed });
+      } catch (error) {
+        this.#options.failed(`an update of ${request.statPrefix} failed`, error);
+      }
+    }
   }
 
   /** Whoever comes later, or asks for other names, gets what was read last; while it is read there will be something newer. */

@@ -50,6 +50,9 @@ export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Pro
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  if (source.transport_api_version !== 'V3' && !problems.has([...path, 'transport_api_version'])) {
+    problems.error(path, 'transport_api_version must be V3: older versions of the API are not spoken');
+  }
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
   if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {

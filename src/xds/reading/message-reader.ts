@@ -17,6 +17,11 @@ import type { FileResult, ReadItem, ReadingResult, ReadingResults, ReadingSettin
 
 const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
 
+/** In a file a resource says itself what it is called. */
+const UNKNOWN = { name: '', version: '', aliases: [] };
+
+const ONLY_ALIVE = "'resource' is missing: a time to live alone is for resources that were sent before";
+
 export class MessageReader {
   readonly #settings: ReadingSettings;
   readonly #catalog: ExtensionCatalog;
@@ -64,9 +69,10 @@ export class MessageReader {
     const check = this.#check(message);
     const envelope = new Envelope(source, check);
     if (envelope.refusal !== undefined) return { refusal: { isUnreadable: false, details: envelope.refusal } };
-    const items = envelope.resources.map((raw, index) =>
-      check.read(raw, source, ['resources', index], { name: '', version: '', aliases: [] }),
-    );
+    const items = envelope.resources.map((raw, index) => {
+      const item = check.read(raw, source, ['resources', index], UNKNOWN);
+      return item.kind === 'alive' ? check.refused({ ...UNKNOWN, name: item.name }, ONLY_ALIVE) : item;
+    });
     return { version: envelope.version, items, ...check.found };
   }
 

@@ -10,7 +10,8 @@ import type { ReadingResults, ReadingSettings, ReadingTask } from './task.js';
 
 /** Heap of the thread: a resource that needs more is refused instead of taking the process down. */
 const MAX_HEAP_MB = 1024;
-const YOUNG_HEAP_MB = 32;
+/** A thread at its limit gets 16 MB more to end in, which one collection of the young must not fill: it would end the process. */
+const YOUNG_HEAP_MB = 12;
 /** How long it waits for the next question. */
 const IDLE_MS = 10_000;
 /** Warnings that are told once; further ones are not told at all. */

@@ -98,7 +98,7 @@ export class ResourceCheck {
     decoder.noteUnknown(unknownBelow(source, path));
     const features = new FeatureUse(problems, this.#settings.featureKeys, this.#settings.features);
     new Checker(this.#schema, this.#catalog, this.#table, problems, features).check(name, message);
-    this.#unknownFields += decoder.unknownCount;
+    if (this.#settings.unknownFields === 'warn') this.#unknownFields += decoder.unknownCount;
     this.#deprecatedUses += features.deprecated;
     this.#unfinishedUses += features.unfinished;
     return { message, problems };

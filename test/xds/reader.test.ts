@@ -1,0 +1,272 @@
+// Resources as they are read: what comes out of bytes and files, what is refused and why, and what is known from before.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { ClusterLoadAssignment } from '../../src/config/generated/api.js';
+import type { LoadCounts } from '../../src/config/load/load.js';
+import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import { CachedReader } from '../../src/xds/reading/cached-reader.js';
+import { ReadingThread, type ReadingThreadOptions } from '../../src/xds/reading/reading-thread.js';
+import { type DynamicOptions, readingSettings } from '../../src/xds/reading/settings.js';
+import { missingClusters } from '../../src/xds/resource.js';
+import type { EncodedResource } from '../../src/xds/resource-reader.js';
+import { tempDir, waitFor } from '../e2e/harness/index.js';
+
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+const LISTENER = 'envoy.config.listener.v3.Listener';
+const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
+const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
+const RESOURCE = 'envoy.service.discovery.v3.Resource';
+const types = loadMessages(CLUSTER, LISTENER, ENDPOINTS, ROUTES, RESOURCE);
+
+const BOOTSTRAP = {
+  static_resources: { clusters: [{ name: 'control', http2_protocol_options: {} }] },
+};
+
+const DEFAULTS: DynamicOptions = {
+  rejectsUnknown: false,
+  ignoresUnknown: false,
+  skipsDeprecatedLogs: true,
+  disabledExtensions: [],
+};
+
+/** A reader, and what it counts. */
+function newReader(t: Test, dynamic: Partial<DynamicOptions> = {}, options: Partial<ReadingThreadOptions> = {}) {
+  const total = { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 };
+  const counted = (counts: LoadCounts) => {
+    total.unknownFields += counts.unknownFields;
+    total.deprecatedUses += counts.deprecatedUses;
+    total.unfinishedUses += counts.unfinishedUses;
+  };
+  const settings = readingSettings(BOOTSTRAP, { ...DEFAULTS, ...dynamic });
+  const thread = new ReadingThread({ settings, counted, ...options });
+  t.teardown(() => thread.close());
+  return { thread, reader: new CachedReader(thread), total };
+}
+
+function encoded(message: keyof typeof types, json: object, more: Partial<EncodedResource> = {}): EncodedResource {
+  const typeUrl = `type.googleapis.com/${message}`;
+  return { name: '', version: '', aliases: [], typeUrl, value: encodeJson(types[message], json), ...more };
+}
+
+function endpointsOf(name: string, count: number): object {
+  const lb_endpoints = Array.from({ length: count }, (_, index) => ({
+    endpoint: { address: { socket_address: { address: `10.0.${index >> 8}.${index & 255}`, port_value: 80 } } },
+    load_balancing_weight: (index % 5) + 1,
+  }));
+  return { cluster_name: name, endpoints: [{ lb_endpoints }] };
+}
+
+const shared = newReader(t);
+
+/** Of a subscription of its own, in the thread of them all. */
+function readerOf({ thread }: ReturnType<typeof newReader>) {
+  return new CachedReader(thread);
+}
+
+/** A field that the API does not have, behind the others. */
+function withUnknownField(resource: EncodedResource): EncodedResource {
+  return { ...resource, value: Buffer.concat([resource.value, Buffer.from([0xf8, 0xff, 0x03, 0x01])]) };
+}
+
+t.test('bytes become messages in canonical form, whole however long their lists are', async (t) => {
+  const reader = readerOf(shared);
+  const { resources, refused } = await reader.read('endpoints', 'v1', [encoded(ENDPOINTS, endpointsOf('big', 3000))]);
+  t.strictSame(refused, []);
+  t.match(resources, [{ name: 'big', version: 'v1', aliases: [] }]);
+  t.strictSame(resources[0]!.message, endpointsOf('big', 3000));
+});
+
+t.test('what has not changed is the same object, and what has is another', async (t) => {
+  const reader = readerOf(shared);
+  const all = ['a', 'b', 'c'].map((name) => encoded(CLUSTER, { name }));
+  const first = await reader.read('cluster', 'v1', all);
+  const changed = [all[0]!, encoded(CLUSTER, { name: 'b', alt_stat_name: 'other' }), all[2]!];
+  const second = await reader.read('cluster', 'v2', changed);
+  const isSame = second.resources.map(({ message }, index) => message === first.resources[index]!.message);
+  t.strictSame(isSame, [true, false, true]);
+  t.strictSame(
+    second.resources.map(({ version }) => version),
+    ['v2', 'v2', 'v2'],
+    'without versions of their own',
+  );
+});
+
+t.test('names, versions, aliases and times to live come from around the resource', async (t) => {
+  const reader = readerOf(shared);
+  const resource = (json: object) => ({ '@type': `type.googleapis.com/${CLUSTER}`, ...json });
+  const read = await reader.read('cluster', 'v1', [
+    encoded(RESOURCE, { name: 'a', version: '7', ttl: '1.5s', resource: resource({ name: 'a' }) }),
+    encoded(RESOURCE, { name: 'b', ttl: '2s' }),
+    encoded(CLUSTER, { name: 'c' }, { name: 'c', version: '8', aliases: ['d'] }),
+    encoded(CLUSTER, { name: 'e' }, { name: 'f' }),
+  ]);
+  t.match(read.resources, [
+    { name: 'a', version: '7' },
+    { name: 'c', version: '8', aliases: ['d'] },
+  ]);
+  t.strictSame(
+    read.ttlMs,
+    new Map([
+      ['a', 1500],
+      ['b', 2000],
+    ]),
+  );
+  t.match(read.refused, [{ name: 'f', details: "name: the resource was sent as 'f', and is called 'e'" }]);
+});
+
+t.test('a bad resource is refused with everything that is wrong with it, and spoils no other', async (t) => {
+  const reader = readerOf(shared);
+  const { resources, refused } = await reader.read('cluster', 'v1', [
+    encoded(CLUSTER, { name: 'good' }),
+    encoded(CLUSTER, {
+      name: 'bad',
+      type: 'ORIGINAL_DST',
+      lb_policy: 'MAGLEV',
+      close_connections_on_host_health_failure: true,
+    }),
+    { ...encoded(CLUSTER, { name: 'garbage' }), value: Buffer.from('garbage') },
+    encoded(LISTENER, { name: 'other' }),
+    { ...encoded(CLUSTER, { name: 'old' }), typeUrl: 'type.googleapis.com/envoy.api.v2.Cluster' },
+    encoded(CLUSTER, {}),
+    encoded(CLUSTER, { name: 'good', alt_stat_name: 'twice' }),
+    encoded(CLUSTER, { name: 'h2', http2_protocol_options: {} }),
+  ]);
+  t.match(resources, [{ name: 'good' }]);
+  t.match(refused, [
+    {
+      name: 'bad',
+      version: 'v1',
+      details: /^type: 'ORIGINAL_DST' .*\nlb_policy: .*\nclose_connections_on_host_health_failure: /,
+    },
+    {
+      name: '',
+      details: /unable to read it as a binary protobuf of envoy.config.cluster.v3.Cluster/,
+      message: undefined,
+    },
+    { details: /expected a envoy.config.cluster.v3.Cluster, found type URL/ },
+    { details: /older API; use 'type.googleapis.com\/envoy.config.cluster.v3.Cluster'/ },
+    { details: /^name: / },
+    { name: 'good', details: /duplicate resource 'good'/ },
+    { name: 'h2', details: /speaks HTTP\/2/ },
+  ]);
+  const again = await reader.read('cluster', 'v2', [encoded(CLUSTER, { name: 'bad', lb_policy: 'RANDOM' })]);
+  t.match(again.resources, [{ name: 'bad' }]);
+});
+
+t.test('clusters may come later, unless a configuration of routes says that they must be there', async (t) => {
+  const reader = readerOf(shared);
+  const routes = (name: string, validate_clusters?: boolean) =>
+    encoded(ROUTES, {
+      name,
+      ...(validate_clusters !== undefined && { validate_clusters }),
+      virtual_hosts: [
+        { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'later' } }] },
+      ],
+    });
+  const { resources } = await reader.read('route', '1', [routes('free'), routes('strict', true)]);
+  t.strictSame(
+    resources.map((resource) => missingClusters(resource, new Map([['late', 0]]))),
+    [undefined, "virtual_hosts[0].routes[0].route.cluster: unknown cluster 'later'; did you mean 'late'?"],
+  );
+  t.equal(missingClusters(resources[1]!, new Map([['later', 0]])), undefined);
+});
+
+t.test('unknown and deprecated fields are accepted and counted, or refused, or ignored', async (t) => {
+  const unknown = withUnknownField(encoded(ROUTES, { name: 'new' }));
+  const match = { prefix: '/', headers: [{ name: 'x', exact_match: 'y' }] };
+  const routes = [{ match, direct_response: { status: 200 } }];
+  const deprecated = encoded(ROUTES, { name: 'old', virtual_hosts: [{ name: 'all', domains: ['*'], routes }] });
+  const byDefault = newReader(t);
+  const accepted = await byDefault.reader.read('route', '1', [unknown, deprecated]);
+  t.equal(accepted.resources.length, 2);
+  t.match(byDefault.total, { unknownFields: 1, deprecatedUses: 1 });
+  const rejecting = newReader(t, { rejectsUnknown: true, ignoresUnknown: true });
+  const { resources, refused } = await rejecting.reader.read('route', '1', [unknown, deprecated]);
+  t.match(refused, [{ name: 'new', details: /unknown field '8191' of envoy.config.route.v3.RouteConfiguration/ }]);
+  t.match(resources, [{ name: 'old' }]);
+  t.match(rejecting.total, { unknownFields: 0, deprecatedUses: 1 });
+  const ignoring = newReader(t, { ignoresUnknown: true });
+  const ignored = await ignoring.reader.read('route', '1', [unknown, deprecated]);
+  t.equal(ignored.resources.length, 2);
+  t.match(ignoring.total, { unknownFields: 0, deprecatedUses: 0 });
+});
+
+t.test('a file: versions, lines and columns, and nothing taken of one that is garbled', async (t) => {
+  const reader = readerOf(shared);
+  const path = join(tempDir(t), 'clusters.yaml');
+  const write = (text: string) => writeFileSync(path, text);
+  write(
+    [
+      'version_info: "3"',
+      'resources:',
+      `- "@type": type.googleapis.com/${CLUSTER}`,
+      '  name: good',
+      `- "@type": type.googleapis.com/${CLUSTER}`,
+      '  name: bad',
+      '  lb_policy: NONE',
+      '  connect_timeout: soon',
+      `- "@type": type.googleapis.com/${RESOURCE}`,
+      '  name: wrapped',
+      '  version: "9"',
+      `  resource: { "@type": type.googleapis.com/${CLUSTER}, name: wrapped, nmae: x }`,
+      '- name: untyped',
+    ].join('\n'),
+  );
+  const first = await reader.readFile('cluster', path);
+  t.match(first, {
+    version: '3',
+    resources: [
+      { name: 'good', version: '3' },
+      { name: 'wrapped', version: '9' },
+    ],
+  });
+  t.match(first.refused, [
+    {
+      name: 'bad',
+      details: new RegExp(`^${path}:7:14: lb_policy: unknown value.*\n(.*\n)*${path}:8:20: connect_timeout`),
+    },
+    { name: '', details: new RegExp(`^${path}:13:3: expected a ${CLUSTER}, found no '@type'`) },
+  ]);
+  const again = await reader.readFile('cluster', path);
+  t.equal(again.resources[0]!.message, first.resources[0]!.message);
+  for (const [text, message] of [
+    ['resources: [', /clusters\.yaml:1:/],
+    ['', /it is empty/],
+    ['resources: 7', /1:12: resources: expected a list/],
+    ['- a', /expected the fields of envoy.service.discovery.v3.DiscoveryResponse/],
+  ] as const) {
+    write(text);
+    await t.rejects(reader.readFile('cluster', path), { isUnreadable: false, message }, JSON.stringify(text));
+  }
+  await t.rejects(reader.readFile('cluster', `${path}.yaml`), { isUnreadable: true, message: /no such file/ });
+  write('resources: []');
+  t.match(await reader.readFile('cluster', path), { version: '', resources: [], refused: [] });
+});
+
+t.test('the thread ends when nothing comes, and is there again when something does', async (t) => {
+  const { reader, thread } = newReader(t, {}, { idleMs: 1 });
+  const resource = encoded(CLUSTER, { name: 'a' });
+  await reader.read('cluster', '1', [resource]);
+  await waitFor(() => !thread.isRunning);
+  const { resources } = await reader.read('cluster', '2', [resource, encoded(CLUSTER, { name: 'b' })]);
+  t.match(resources, [{ name: 'a' }, { name: 'b' }]);
+});
+
+t.test('a resource that needs more memory than there may be is refused, the others not', async (t) => {
+  const { reader } = newReader(t, {}, { maxHeapMb: 96 });
+  // So many empty groups that what they are read into does not fit.
+  const huge = { ...encoded(ENDPOINTS, {}), value: Buffer.alloc(4_000_000, Buffer.from([0x12, 0x00])) };
+  const { resources, refused } = await reader.read('endpoints', '1', [
+    encoded(ENDPOINTS, { cluster_name: 'small' }),
+    huge,
+  ]);
+  t.match(resources, [{ name: 'small' }]);
+  t.match(refused, [{ details: /needs more than .* of memory/ }]);
+});
+
+t.test('messages are encoded as requests need them', async (t) => {
+  const bytes = await shared.thread.encode(ENDPOINTS, { cluster_name: 'a' });
+  t.strictSame(types[ENDPOINTS].decode(bytes).toJSON(), { cluster_name: 'a' } satisfies ClusterLoadAssignment);
+});
