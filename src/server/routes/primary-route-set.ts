@@ -24,10 +24,16 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   readonly #providers: RouteProviders;
   readonly #scoped = new Map<string, ScopedRoutesProvider>();
   #lastId = 0;
+  #managers = 0;
 
   constructor(host: RoutesHost) {
     this.#host = host;
     this.#providers = new RouteProviders(host, () => ++this.#lastId);
+  }
+
+  /** Whether there is a connection manager. */
+  get isUsed(): boolean {
+    return this.#managers > 0;
   }
 
   get inline(): Iterable<InlineRoutes> {
@@ -55,6 +61,17 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   attach(user: RouteUser): PrimaryPart {
+    const part = this.#use(user);
+    this.#managers++;
+    return {
+      close: () => {
+        this.#managers--;
+        part.close();
+      },
+    };
+  }
+
+  #use(user: RouteUser): PrimaryPart {
     const { rds, route_config: inline, scoped_routes: scoped } = user.manager;
     if (rds !== undefined) return this.#useProvider(rds, user);
     if (scoped !== undefined) return this.#useScoped(scoped, user);

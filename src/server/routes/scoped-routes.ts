@@ -52,7 +52,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Names of route configurations that have not come. */
   readonly #awaited = new Set<string>();
   #scopes = new Map<string, Scope>();
-  readonly #states = new Map<string, DynamicState>();
+  #state: DynamicState = REQUESTED;
   #stats: ScopeCounts | undefined;
   #subscription: Subscription | undefined;
   #hasAnswer = false;
@@ -105,9 +105,13 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     return this.#users.size > 0;
   }
 
-  /** Scopes that are in use, and those that are refused without one of that name being in use. */
-  *known(): Generator<{ name: string; resource: ScopeResource | undefined; state: DynamicState }, void> {
-    for (const [name, state] of this.#states) yield { name, resource: this.#scopes.get(name)?.resource, state };
+  get state(): DynamicState {
+    return this.#state;
+  }
+
+  /** The scopes in use. */
+  *resources(): Generator<ScopeResource, void> {
+    for (const { resource } of this.#scopes.values()) yield resource;
   }
 
   get snapshot(): ScopesSnapshot {
@@ -247,18 +251,16 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     for (const [name, { resource }] of this.#scopes) yield [name, resource];
   }
 
-  /** Keeps what dumps show. */
-  #note({ refused: refusals, resources }: Update<ScopedRouteConfiguration>, rejections: readonly Rejection[]): void {
-    const byName = new Map(rejections.map((rejection) => [rejection.name, rejection]));
-    const stateOf = (name: string) => this.#states.get(name) ?? REQUESTED;
-    for (const name of this.#states.keys()) if (!this.#scopes.has(name)) this.#states.delete(name);
-    for (const refusal of refusals) this.#states.set(refusal.name, refused(stateOf(refusal.name), refusal));
-    for (const resource of resources) {
-      const rejection = byName.get(resource.name);
-      const before = stateOf(resource.name);
-      const state = rejection === undefined ? accepted(resource) : rejected(before, resource, rejection);
-      this.#states.set(resource.name, state);
-    }
+  /** Keeps what dumps show: of several failures the first. */
+  #note(
+    { refused: refusals, resources, version }: Update<ScopedRouteConfiguration>,
+    [first]: readonly Rejection[],
+  ): void {
+    this.#state = accepted({ version });
+    const [refusal] = refusals;
+    const resource = first && resources.find(({ name }) => name === first.name);
+    if (refusal !== undefined) this.#state = refused(this.#state, refusal);
+    else if (resource !== undefined) this.#state = rejected(this.#state, resource, first!);
   }
 
   #answered(): void {
