@@ -154,7 +154,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     const scope = this.#host.store.scope(this.#scope);
     scope.increment(ReloadStats.at.config_reload);
     scope.set(ReloadStats.at.config_reload_time_ms, Date.now());
-    logger.info(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
+    logger.debug(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
     return undefined;
   }
 

@@ -1,0 +1,108 @@
+// Routes on a primary without a server: sources that a test speaks for, and what workers would be told.
+
+import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
+import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extensions/factories.js';
+import { InitManager } from '../../../src/server/init/init-manager.js';
+import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js';
+import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import type { WantedHost } from '../../../src/worker/awaited-hosts.js';
+import type { Resource, Update } from '../../../src/xds/resource.js';
+import type { Rejection, SubscriptionRequest } from '../../../src/xds/subscription.js';
+
+export const SOURCE = { ads: {} };
+export const NO_FILTERS: RouteFilters = { list: [], signature: '' };
+
+/** A subscription that somebody has begun. */
+export interface Asked extends SubscriptionRequest {
+  isClosed: boolean;
+}
+
+export function resource<M extends { readonly name?: string }>(message: M, version = '1'): Resource<M> {
+  return { name: message.name ?? '', version, message, aliases: [], sensitive: [], needed: [] };
+}
+
+/** An update of everything. */
+export function all<M extends { readonly name?: string }>(...messages: M[]): Update<M> {
+  return {
+    version: '1',
+    isComplete: true,
+    resources: messages.map((message) => resource(message)),
+    refused: [],
+    removed: [],
+  };
+}
+
+export function routesTo(cluster: string, name = 'routes', more: RouteConfiguration = {}): RouteConfiguration {
+  return { name, virtual_hosts: [hostTo(cluster)], ...more };
+}
+
+export function hostTo(cluster: string, domain = '*'): VirtualHost {
+  return { name: domain, domains: [domain], routes: [{ match: { prefix: '/' }, route: { cluster } }] };
+}
+
+export class RoutesFixture {
+  readonly store = new StatsStore({ workers: 1 });
+  readonly subscriptions: Asked[] = [];
+  readonly published: SnapshotParts[] = [];
+  readonly settled: WantedHost[] = [];
+  readonly clusters = new Set(['known']);
+  readonly port: PrimaryPort = {
+    workers: 1,
+    publish: (state) => this.settled.push(state as WantedHost),
+    onMessage: undefined,
+    onWorkerDeath: undefined,
+  };
+  readonly routes = new PrimaryRouteSet({
+    store: this.store,
+    onDemand: this.port,
+    clusterProblem: (name) => (this.clusters.has(name) ? undefined : `unknown cluster '${name}'`),
+    publish: (parts) => this.published.push(parts),
+    sources: {
+      subscribe: (request) => {
+        const asked: Asked = { ...(request as unknown as SubscriptionRequest), isClosed: false };
+        this.subscriptions.push(asked);
+        return {
+          setNames: (names) => void Object.assign(asked, { names }),
+          close: () => {
+            asked.isClosed = true;
+          },
+        };
+      },
+    },
+  });
+
+  /** A connection manager with routes of that name; `init` is what its listener waits for. */
+  useRds(init = new InitManager('listener'), name = 'routes', filters = NO_FILTERS): PrimaryPart {
+    return this.routes.attach({
+      manager: { rds: { config_source: SOURCE, route_config_name: name } },
+      statPrefix: 'http.in.',
+      filters,
+      waitFor: (target) => init.add(target),
+    });
+  }
+
+  useScopes(scoped: ScopedRoutes, init = new InitManager('listener')): PrimaryPart {
+    return this.routes.attach({
+      manager: { scoped_routes: scoped },
+      statPrefix: 'http.in.',
+      filters: NO_FILTERS,
+      waitFor: (target) => init.add(target),
+    });
+  }
+
+  /** The open subscriptions of a type. */
+  of(type: SubscriptionRequest['type']): Asked[] {
+    return this.subscriptions.filter((asked) => asked.type === type && !asked.isClosed);
+  }
+
+  /** What the source of the first open subscription of a type says. */
+  send<M>(type: SubscriptionRequest['type'], update: Update<M>, index = 0): readonly Rejection[] {
+    return this.of(type)[index]!.watcher.update(update);
+  }
+
+  /** What a worker that begins is told of the routes. */
+  get configs(): (RouteConfiguration | undefined)[] {
+    return this.routes.snapshots().routes.map(({ config }) => config);
+  }
+}

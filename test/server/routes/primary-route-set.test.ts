@@ -1,0 +1,220 @@
+// Routes that sources deliver: shared by those who name them, checked before workers get them, and kept when nothing better
+// comes.
+
+import t from 'tap';
+import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
+import { InitManager } from '../../../src/server/init/init-manager.js';
+import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
+
+t.test('managers that name the same routes share a subscription, until the last one is gone', async (t) => {
+  const fixture = new RoutesFixture();
+  const one = fixture.useRds();
+  const other = fixture.useRds();
+  fixture.useRds(undefined, 'others');
+  t.equal(fixture.of('route').length, 2);
+  fixture.send('route', all(routesTo('a')));
+  t.equal(fixture.configs.length, 2);
+  one.close();
+  one.close();
+  t.equal(fixture.of('route').length, 2);
+  other.close();
+  t.strictSame(
+    fixture.of('route').map(({ statPrefix }) => statPrefix),
+    ['http.in.rds.others.'],
+  );
+  t.strictSame(fixture.published.at(-1), { removedRoutes: [1] });
+  t.equal(fixture.store.value('http.in.rds.routes.config_reload'), undefined, 'its stats are gone with it');
+});
+
+t.test('a listener waits for its routes, and no longer than the source is waited for', async (t) => {
+  const waiting = new InitManager('waiting');
+  const late = new InitManager('late');
+  const fixture = new RoutesFixture();
+  fixture.useRds(waiting);
+  t.strictSame(waiting.unreadyTargets, ['RDS routes']);
+  fixture.send('route', all(routesTo('a')));
+  t.strictSame(waiting.unreadyTargets, []);
+  fixture.useRds(late, 'late');
+  fixture.of('route')[1]!.watcher.fetchTimedOut();
+  t.strictSame(late.unreadyTargets, []);
+  const again = new InitManager('again');
+  fixture.useRds(again);
+  t.strictSame(again.unreadyTargets, [], 'routes that are there are not waited for');
+  const gone = new InitManager('gone');
+  fixture.useRds(gone, 'gone').close();
+  t.strictSame(gone.unreadyTargets, []);
+});
+
+t.test('an update that cannot be used is rejected with its reason, and changes nothing', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useRds();
+  const first = routesTo('a');
+  t.strictSame(fixture.send('route', all(first)), [], 'clusters need not exist');
+  const twice = { name: 'routes', virtual_hosts: [hostTo('a', 'x'), { ...hostTo('a', 'x'), name: 'other' }] };
+  t.match(fixture.send('route', all(twice)), [{ name: 'routes', details: /'routes'.*domain 'x' occurs twice/ }]);
+  const unknown = routesTo('nowhere', 'routes', { validate_clusters: true });
+  t.match(fixture.send('route', all(unknown)), [{ name: 'routes', details: /'routes': unknown cluster 'nowhere'/ }]);
+  t.equal(fixture.configs[0], first);
+  const [provider] = fixture.routes.providers;
+  t.match(provider!.state, { clientStatus: 'NACKED', errorState: { details: /nowhere/ }, versionInfo: '1' });
+  t.strictSame(fixture.send('route', all(routesTo('known', 'routes', { validate_clusters: true }))), []);
+  t.match(provider!.state, { clientStatus: 'ACKED', errorState: undefined });
+  t.equal(fixture.store.value('http.in.rds.routes.config_reload'), 2);
+});
+
+t.test('the same routes again are no news, and routes that the source has no longer stay', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useRds();
+  const update = all(routesTo('a'));
+  fixture.send('route', update);
+  const before = fixture.published.length;
+  fixture.send('route', update);
+  fixture.send('route', { ...update, isComplete: false, resources: [], removed: ['routes'] });
+  t.equal(fixture.published.length, before);
+  t.equal(fixture.configs[0], update.resources[0]!.message);
+});
+
+t.test('what a filter cannot take from its routes is rejected, whichever comes first', async (t) => {
+  const fixture = new RoutesFixture();
+  const fussy = {
+    signature: 'fussy',
+    list: [
+      {
+        name: 'fussy',
+        compileRouteConfig() {
+          throw new Error('not this one');
+        },
+      },
+    ],
+  };
+  const config = routesTo('a', 'routes', { typed_per_filter_config: { fussy: { '@type': 'x' } } });
+  fixture.useRds();
+  t.strictSame(fixture.send('route', all(config)), []);
+  const init = new InitManager('fussy');
+  t.throws(() => fixture.useRds(init, 'routes', fussy), /not this one/);
+  t.strictSame(init.unreadyTargets, []);
+  fixture.useRds(undefined, 'others', fussy);
+  const rejected = [{ name: 'others', details: /not this one/ }];
+  t.match(fixture.send('route', all({ ...config, name: 'others' }), 1), rejected);
+});
+
+t.test('routes in the configuration itself need their clusters, unless they say otherwise', async (t) => {
+  const { routes } = new RoutesFixture();
+  const use = (cluster: string, more = {}) => {
+    const manager = { route_config: routesTo(cluster, 'inline', more) };
+    return routes.attach({ manager, statPrefix: '', filters: { list: [], signature: '' }, waitFor: t.fail as never });
+  };
+  t.throws(() => use('nowhere'), /'inline': unknown cluster 'nowhere'/);
+  const parts = [use('known'), use('nowhere', { validate_clusters: false })];
+  t.equal([...routes.inline].length, 2);
+  for (const part of parts) part.close();
+  t.equal([...routes.inline].length, 0);
+  t.equal(routes.isUsed, false);
+});
+
+const BUILDER = { fragments: [{ header_value_extractor: { name: 'x', index: 0 } }] };
+const SRDS: ScopedRoutes = {
+  name: 'scopes',
+  scope_key_builder: BUILDER,
+  rds_config_source: SOURCE,
+  scoped_rds: { scoped_rds_config_source: SOURCE },
+};
+
+function scope(name: string, key: string, more: ScopedRouteConfiguration): ScopedRouteConfiguration {
+  return { name, key: { fragments: [{ string_key: key }] }, ...more };
+}
+
+t.test('scopes are used with the routes that they name, which their listener waits for', async (t) => {
+  const fixture = new RoutesFixture();
+  const init = new InitManager('listener');
+  const part = fixture.useScopes(SRDS, init);
+  t.strictSame(init.unreadyTargets, ['SRDS scopes']);
+  const named = scope('a', '1', { route_configuration_name: 'shared' });
+  const same = scope('b', '2', { route_configuration_name: 'shared' });
+  const own = scope('c', '3', { route_configuration: routesTo('known', 'own') });
+  t.strictSame(fixture.send('scoped-route', all(named, same, own)), []);
+  t.equal(fixture.of('route').length, 1);
+  t.strictSame(init.unreadyTargets, ['SRDS scopes']);
+  fixture.send('route', all(routesTo('a', 'shared')));
+  t.strictSame(init.unreadyTargets, []);
+  t.equal(fixture.store.value('http.in.scoped_rds.scopes.all_scopes'), 3);
+  const { routeScopes, routes } = fixture.routes.snapshots();
+  const nameOf = (id: number) => routes.find((each) => each.id === id)?.config?.name;
+  t.strictSame(
+    routeScopes[0]!.scopes.map(({ fragments, routes: id }) => [...fragments, nameOf(id)]),
+    [
+      ['1', 'shared'],
+      ['2', 'shared'],
+      ['3', 'own'],
+    ],
+  );
+  fixture.send('scoped-route', { ...all(own), isComplete: true });
+  t.equal(fixture.of('route').length, 0, 'routes that no scope names are asked for no longer');
+  t.equal(fixture.configs.length, 1);
+  part.close();
+  t.equal(fixture.of('scoped-route').length, 0);
+  t.equal(fixture.configs.length, 0);
+});
+
+t.test('a scope that cannot be used is rejected, and stays as it was', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useScopes(SRDS);
+  const first = scope('a', '1', { route_configuration: routesTo('known', 'own') });
+  fixture.send('scoped-route', all(first));
+  const delta = (...messages: ScopedRouteConfiguration[]) => ({ ...all(...messages), isComplete: false });
+  const keys = () => fixture.routes.snapshots().routeScopes[0]!.scopes.map(({ fragments }) => fragments[0]);
+  const clash = scope('b', '1', { route_configuration: routesTo('known', 'own') });
+  t.match(fixture.send('scoped-route', delta(clash)), [{ name: 'b', details: "its key is that of the scope 'a'" }]);
+  const unknown = scope('a', '2', { route_configuration: routesTo('nowhere', 'own') });
+  t.match(fixture.send('scoped-route', delta(unknown)), [{ name: 'a', details: /unknown cluster 'nowhere'/ }]);
+  t.match(fixture.send('scoped-route', delta(scope('c', '3', {}))), [{ name: 'c', details: /it needs/ }]);
+  t.strictSame(keys(), ['1']);
+  const swapped = [scope('a', '9', first), scope('b', '1', first)].map((each, index) => ({
+    ...each,
+    key: { fragments: [{ string_key: index === 0 ? '9' : '1' }] },
+    name: index === 0 ? 'a' : 'b',
+  }));
+  t.strictSame(fixture.send('scoped-route', delta(...swapped)), [], 'keys may change hands');
+  t.strictSame(keys(), ['9', '1']);
+});
+
+t.test('virtual hosts that come on demand join the routes, and whoever waits is told', async (t) => {
+  const fixture = new RoutesFixture();
+  const init = new InitManager('listener');
+  fixture.useRds(init);
+  const config = routesTo('a', 'routes', { virtual_hosts: [hostTo('a', 'here')], vhds: { config_source: SOURCE } });
+  fixture.send('route', all(config));
+  t.strictSame(init.unreadyTargets, ['RDS routes'], 'the source of virtual hosts is asked first');
+  fixture.send('virtual-host', { ...all(), isComplete: false });
+  t.strictSame(init.unreadyTargets, []);
+  const ask = (host: string) => fixture.port.onMessage?.(0, { routes: 1, host });
+  ask('there');
+  ask('nowhere');
+  const [, named] = fixture.of('virtual-host');
+  t.strictSame(named!.names, new Set(['routes/there', 'routes/nowhere']));
+  t.strictSame(fixture.settled, []);
+  const there = { ...resource(hostTo('a', 'there')), name: 'routes/there' };
+  const foreign = { ...resource(hostTo('a', 'foreign')), name: 'others/there' };
+  const removed = ['routes/nowhere'];
+  fixture.send(
+    'virtual-host',
+    { version: '2', isComplete: false, resources: [there, foreign], refused: [], removed },
+    1,
+  );
+  t.strictSame(
+    fixture.settled.map(({ host }) => host),
+    ['there', 'nowhere'],
+  );
+  t.strictSame(
+    fixture.configs[0]!.virtual_hosts!.map(({ name }) => name),
+    ['here', 'there'],
+  );
+  t.strictSame(named!.names, new Set(['routes/there']), 'what does not exist is asked for no longer');
+  const clash = { ...resource(hostTo('a', 'here')), name: 'routes/clash' };
+  const rejections = fixture.send('virtual-host', { ...all(), isComplete: false, resources: [clash] });
+  t.match(rejections, [{ name: 'routes/clash', details: /'here' occurs twice/ }]);
+  fixture.send('route', all({ ...config, internal_only_headers: ['x'] }));
+  t.equal(fixture.configs[0]!.virtual_hosts!.length, 2, 'other routes keep the virtual hosts');
+  fixture.send('route', all({ ...config, vhds: { config_source: { self: {} } } }));
+  t.equal(fixture.configs[0]!.virtual_hosts!.length, 1, 'another source has others');
+});

@@ -1,0 +1,140 @@
+// Routes of a worker that change while traffic flows: new requests see them at once, whoever has the source.
+
+import t from 'tap';
+import type { RouteConfiguration } from '../../src/config/generated/api.js';
+import type { RouteFilters, WorkerPort } from '../../src/extensions/factories.js';
+import type { RouteSource } from '../../src/http/manager-context.js';
+import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/route-keys.js';
+import { Runtime } from '../../src/runtime/runtime.js';
+import { ClusterManager } from '../../src/upstream/cluster-manager.js';
+import { RouteTables } from '../../src/worker/route-tables.js';
+import { requestHead } from '../http/routing/heads.js';
+
+const SOURCE = { ads: {} };
+const RDS = { config_source: SOURCE, route_config_name: 'routes' };
+const PLAIN: RouteFilters = { list: [], signature: '' };
+/** Routes give it their own name. */
+const NAMED: RouteFilters = {
+  signature: 'named',
+  list: [{ name: 'named', compileRouteConfig: (configs) => configs.map((config) => config['@type']) }],
+};
+
+function worker() {
+  const sent: unknown[] = [];
+  const port: WorkerPort = {
+    worker: 0,
+    state: undefined,
+    onState: undefined,
+    send: (message) => void sent.push(message),
+  };
+  const tables = new RouteTables({ clusters: new ClusterManager(undefined as never), runtime: new Runtime() }, port);
+  const apply = (id: number, config: RouteConfiguration | undefined, key = rdsKey(SOURCE, 'routes')) =>
+    tables.apply({ routes: [{ id, key, config }], routeScopes: [] });
+  return { tables, port, sent, apply };
+}
+
+function routesTo(cluster: string, domain = '*', more: RouteConfiguration = {}): RouteConfiguration {
+  const routes = [{ match: { prefix: '/' }, route: { cluster } }];
+  return { name: 'routes', virtual_hosts: [{ name: 'v', domains: [domain], routes }], ...more };
+}
+
+function clusterOf({ current }: RouteSource, ...lines: string[]): string | undefined {
+  return current.match(requestHead('GET /', 'Host: foo.com', ...lines), 0)?.clusterName;
+}
+
+t.test('requests have no route until routes come, and those that came last from then on', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, undefined);
+  const source = tables.rds(RDS, PLAIN);
+  t.equal(clusterOf(source), undefined);
+  apply(1, routesTo('one'));
+  const began = source.current;
+  t.equal(clusterOf(source), 'one');
+  apply(1, routesTo('two'));
+  t.equal(clusterOf(source), 'two');
+  t.equal(clusterOf({ current: began }), 'one', 'what has begun keeps its table');
+});
+
+t.test('chains with the same filters share a table, others have their own', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, routesTo('one', '*', { typed_per_filter_config: { named: { '@type': 'said' } } }));
+  const source = tables.rds(RDS, PLAIN);
+  t.equal(tables.rds(RDS, PLAIN), source);
+  const named = tables.rds(RDS, NAMED);
+  t.not(named, source);
+  apply(1, routesTo('two', '*', { typed_per_filter_config: { named: { '@type': 'said anew' } } }));
+  t.equal(clusterOf(source), 'two');
+  t.strictSame(named.current.match(requestHead('GET /'), 0)?.filterConfigs, [['said anew']]);
+});
+
+t.test('routes that are gone stay with those who have them, and the name is free', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, routesTo('one'));
+  const source = tables.rds(RDS, PLAIN);
+  tables.remove({ removedRoutes: [1], removedRouteScopes: [] });
+  t.equal(clusterOf(source), 'one');
+  apply(2, routesTo('two'));
+  t.equal(clusterOf(tables.rds(RDS, PLAIN)), 'two');
+  t.equal(clusterOf(source), 'one');
+});
+
+t.test('a table that cannot be built leaves the one before', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, routesTo('one'));
+  const source = tables.rds(RDS, PLAIN);
+  const body = { filename: '/nonexistent/file' };
+  const routes = [{ match: { prefix: '/' }, direct_response: { status: 200, body } }];
+  apply(1, { name: 'routes', virtual_hosts: [{ name: 'v', domains: ['*'], routes }] });
+  t.equal(clusterOf(source), 'one');
+});
+
+t.test('the scope of a request chooses its routes', async (t) => {
+  const { tables } = worker();
+  const builder = { fragments: [{ header_value_extractor: { name: 'tenant', index: 0 } }] };
+  const scoped = { name: 'scopes', scope_key_builder: builder, rds_config_source: SOURCE };
+  const key = keyOfScopedRoutes(scoped);
+  const source = tables.scoped(scoped, PLAIN);
+  const clusterFor = (tenant: string) => {
+    const headers = requestHead('GET /', 'Host: foo.com', `tenant: ${tenant}`);
+    return source.tableFor(headers).match(headers, 0)?.clusterName;
+  };
+  t.equal(clusterFor('a'), undefined, 'there is none yet');
+  const routes = [1, 2].map((id) => ({ id, key: '', config: routesTo(`cluster-${id}`) }));
+  const scopes = [
+    { fragments: ['a'], routes: 1 },
+    { fragments: ['ä'], routes: 2 },
+  ];
+  tables.apply({ routes, routeScopes: [{ key, scopes }] });
+  t.equal(clusterFor('a'), 'cluster-1');
+  t.equal(clusterFor(Buffer.from('ä').toString('latin1')), 'cluster-2');
+  t.equal(clusterFor('b'), undefined);
+  tables.apply({ routes: [{ id: 1, key: '', config: routesTo('new') }], routeScopes: [] });
+  t.equal(clusterFor('a'), 'new');
+  tables.apply({ routes: [], routeScopes: [{ key, scopes: [{ fragments: ['b'], routes: 1 }] }] });
+  t.equal(clusterFor('a'), undefined);
+  t.equal(clusterFor('b'), 'new');
+});
+
+t.test('a virtual host is asked for once, whoever waits for it, and as long as there is room', async (t) => {
+  const { apply, port, sent, tables } = worker();
+  apply(1, routesTo('one', 'known.com', { vhds: { config_source: SOURCE }, ignore_port_in_host_matching: true }));
+  const missing = (host: string) => tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', `Host: ${host}`));
+  t.equal(missing('known.com:80'), undefined);
+  const { host, hosts } = missing('Foo.com:8080')!;
+  t.equal(host, 'foo.com');
+  let told = 0;
+  const waiters = Array.from({ length: 1025 }, () => ({ hostSettled: () => void told++ }));
+  const taken = waiters.map((waiter) => hosts.ask(host, waiter));
+  t.equal(taken.filter(Boolean).length, 1024);
+  t.strictSame(sent, [{ routes: 1, host }]);
+  hosts.cancel(host, waiters[0]!);
+  t.ok(hosts.ask('other', waiters[0]!));
+  port.onState?.({ routes: 2, host });
+  t.equal(told, 0);
+  port.onState?.({ routes: 1, host });
+  t.equal(told, 1023);
+  port.onState?.({ routes: 1, host });
+  t.equal(told, 1023);
+  t.ok(hosts.ask(host, waiters[1]!));
+  t.equal(sent.length, 3, 'it may have come since');
+});
