@@ -6,9 +6,10 @@ import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkFilterChainMatches } from './filter-chains.js';
-import { checkHttpFilters, checkRouteFilters } from './http-filters.js';
+import { checkHttpFilters } from './http-filters.js';
+import { checkManagerRoutes } from './manager-routes.js';
 import { checkUnique } from './names.js';
-import { checkClusterName, checkRoutes } from './routes.js';
+import { checkClusterName } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 
 const LISTENERS = ['static_resources', 'listeners'];
@@ -90,10 +91,7 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
       );
     }
     checkHttpFilters(manager, path, around);
-    if (manager.route_config) {
-      checkRouteFilters(manager.route_config, [...path, 'route_config'], around, manager.http_filters ?? []);
-      checkRoutes(manager.route_config, [...path, 'route_config'], around, true);
-    }
+    checkManagerRoutes(manager, path, around);
   }
   const proxy = unpack(config, TCP_PROXY);
   if (proxy?.cluster === '') around.problems.error([...path, 'cluster'], 'it must not be empty');

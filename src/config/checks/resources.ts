@@ -1,10 +1,18 @@
 // What no single message can tell of a dynamic resource: the checks of a bootstrap, for one message that stands by itself.
 
-import type { Cluster, ClusterLoadAssignment, Listener, RouteConfiguration, VirtualHost } from '../generated/api.js';
+import type {
+  Cluster,
+  ClusterLoadAssignment,
+  Listener,
+  RouteConfiguration,
+  ScopedRouteConfiguration,
+  VirtualHost,
+} from '../generated/api.js';
 import { checkCluster, checkEndpoints } from './clusters.js';
 import { speaksHttp2 } from './grpc-clusters.js';
 import { checkRouteFilters, checkVirtualHostFilters } from './http-filters.js';
 import { checkListener } from './listeners.js';
+import { checkScope } from './manager-routes.js';
 import { checkRoutes, checkVirtualHost } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -27,6 +35,8 @@ const CHECKS: { readonly [name: string]: (message: never, around: Surroundings) 
     checkRouteFilters(routes, [], around, undefined);
     checkRoutes(routes, [], around, false);
   },
+  'envoy.config.route.v3.ScopedRouteConfiguration': (scope: ScopedRouteConfiguration, around) =>
+    checkScope(scope, [], around, undefined),
   'envoy.config.route.v3.VirtualHost': (host: VirtualHost, around) => {
     checkVirtualHostFilters(host, [], around);
     checkVirtualHost(host, [], around);

@@ -1,12 +1,14 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { ALL, accepted, type ImplementedTable } from './table.js';
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
     codec_type: ['AUTO', 'HTTP1'],
     stat_prefix: true,
     route_config: true,
+    rds: true,
+    scoped_routes: true,
     http_filters: true,
     add_user_agent: true,
     common_http_protocol_options: true,
@@ -38,6 +40,19 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': {
     upgrade_type: true,
     enabled: true,
+  },
+  'envoy.extensions.filters.network.http_connection_manager.v3.Rds': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor':
+    ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement':
+    ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds': {
+    scoped_rds_config_source: true,
+    srds_resources_locator: refused('names of xdstp are not implemented'),
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     name: true,

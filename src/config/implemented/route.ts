@@ -1,11 +1,12 @@
 // Implemented fields of route configurations.
 
-import { ALL, accepted, type ImplementedTable } from './table.js';
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteConfiguration': {
     name: true,
     virtual_hosts: true,
+    vhds: true,
     internal_only_headers: true,
     response_headers_to_add: true,
     response_headers_to_remove: true,
@@ -18,6 +19,16 @@ export const ROUTE: ImplementedTable = {
     typed_per_filter_config: true,
     metadata: true,
   },
+  'envoy.config.route.v3.Vhds': ALL,
+  'envoy.config.route.v3.ScopedRouteConfiguration': {
+    on_demand: refused('all routes of scopes are fetched at once'),
+    name: true,
+    route_configuration_name: true,
+    route_configuration: true,
+    key: true,
+  },
+  'envoy.config.route.v3.ScopedRouteConfiguration.Key': ALL,
+  'envoy.config.route.v3.ScopedRouteConfiguration.Key.Fragment': ALL,
   'envoy.config.route.v3.VirtualHost': {
     name: true,
     domains: true,
