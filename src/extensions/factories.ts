@@ -181,6 +181,11 @@ export interface RouteFilters {
 export interface PrimaryPart {
   /** The filter is gone. */
   close(): void;
+  /**
+   * Checks the routes that stand in this configuration of the filter, which is otherwise as it was; what it returns makes them
+   * its own. Throws BatonError CONFIG_INVALID when they cannot be used.
+   */
+  prepareRoutes?(config: Any): () => void;
 }
 
 /** The primary's end of a way to all workers. What passes is plain data. */

@@ -57,6 +57,7 @@ import type { PrimaryListener } from './listeners/primary-listener.js';
 import { carryOut } from './reload/carry-out.js';
 import { changesOf } from './reload/changes.js';
 import type { ReloadPlan } from './reload/comparison.js';
+import { DepartingClusters } from './reload/departing-clusters.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession, type SuccessionHost } from './restart/succession.js';
@@ -144,6 +145,7 @@ export class Server {
   readonly #clusters: ClusterSet;
   readonly #clusterDiscovery: ClusterDiscoveryService;
   readonly #listeners: ListenerSet;
+  readonly #departingClusters: DepartingClusters;
   readonly #listenerDiscovery: ListenerDiscovery | undefined;
   readonly #ports: PrimaryPorts;
   readonly #filterParts: FilterParts;
@@ -285,6 +287,7 @@ export class Server {
       filterConfigs: this.filterConfigs,
     });
     this.#listeners = new ListenerSet(this.#listenerSetHost(), this.#listenerManagerStats);
+    this.#departingClusters = new DepartingClusters(this.#clusters, this.#listeners.formers);
     const { lds_config: lds } = options.bootstrap.dynamic_resources ?? {};
     this.#listenerDiscovery = lds && new ListenerDiscovery(lds, this.#sources, this.#listeners);
     this.succession = new Succession(this.#successionHost());
@@ -379,11 +382,22 @@ export class Server {
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
   async reload(plan: ReloadPlan): Promise<void> {
+    let settled = this.#snapshots.version;
     await carryOut(
       changesOf(plan, {
         runtime: this.runtime,
         clusters: this.#clusters,
-        settle: () => this.#settle(),
+        departing: this.#departingClusters,
+        listeners: this.#listeners,
+        ended: this.#ended.signal,
+        settle: async () => {
+          const since = settled;
+          // Changes of this turn are published together at its end.
+          await nextTurn();
+          this.#publish({});
+          settled = this.#snapshots.version;
+          await withinMs(this.#snapshots.outcome(since), SETTLE_MS, 'a worker has not taken the change in time');
+        },
       }),
     );
   }
@@ -555,14 +569,6 @@ export class Server {
         this.#state = state;
       },
     };
-  }
-
-  /** Resolves when all workers run what has been published so far. Rejects when one cannot, or takes too long. */
-  async #settle(): Promise<void> {
-    // Changes of this turn are published together at its end.
-    await nextTurn();
-    this.#publish({});
-    await withinMs(this.#snapshots.outcome(), SETTLE_MS, 'a worker has not taken the change in time');
   }
 
   #listenerSetHost(): ListenerSetHost {

@@ -32,6 +32,12 @@ export class FilterParts {
       close: () => {
         if (this.#open.delete(all)) for (const part of parts) part.close();
       },
+      prepareRoutes: (config) => {
+        const changes = parts.flatMap((part) => part.prepareRoutes?.(config) ?? []);
+        return () => {
+          for (const change of changes) change();
+        };
+      },
     };
     this.#open.add(all);
     try {

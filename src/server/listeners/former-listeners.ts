@@ -49,6 +49,7 @@ const logger = getLogger('main');
 export class FormerListeners {
   readonly #host: FormerListenersHost;
   readonly #formers = new Set<Leaving>();
+  #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
   #look: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -83,6 +84,12 @@ export class FormerListeners {
 
   get listenerCount(): number {
     return this.#formers.size - this.chainCount;
+  }
+
+  /** Calls back, once, when all that drain now are gone; at once when there are none. */
+  whenGone(callback: () => void): void {
+    if (this.#formers.size === 0) callback();
+    else this.#waiting.push({ formers: new Set(this.#formers), callback });
   }
 
   /** Nothing more happens. The sockets of versions are closed. */
@@ -129,6 +136,14 @@ export class FormerListeners {
       for (const listener of listeners) this.#host.free(listener);
     });
     this.#host.changed();
+    this.#tellGone(removed);
+  }
+
+  #tellGone(removed: readonly Leaving[]): void {
+    for (const { formers } of this.#waiting) for (const former of removed) formers.delete(former);
+    const gone = this.#waiting.filter(({ formers }) => formers.size === 0);
+    this.#waiting = this.#waiting.filter(({ formers }) => formers.size > 0);
+    for (const { callback } of gone) callback();
   }
 
   /** Those that nobody is connected to, and was not when it was looked last: what a socket held is accepted by then. */

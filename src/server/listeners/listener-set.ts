@@ -60,6 +60,8 @@ export interface ListenerSetHost extends Omit<FormerListenersHost, 'free' | 'cha
 export interface ListenerPlan {
   /** Names of listeners that apply() changes in any way. */
   readonly names: readonly string[];
+  /** Resolves when nothing that it changes waits for anything, or when `ended` says that nobody waits any more. */
+  whenReady(ended: AbortSignal): Promise<void>;
   apply(): void;
   discard(): void;
 }
@@ -153,6 +155,9 @@ export class ListenerSet {
     const { removed, restored, updates } = this.#prepare(change, isStatic);
     return {
       names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
+      whenReady: async (ended) => {
+        await Promise.all(updates.map(({ init }) => init.whenReady(ended)));
+      },
       apply: () => {
         for (const name of removed) this.#remove(this.#entries.get(name)!);
         for (const name of restored) {
@@ -166,6 +171,32 @@ export class ListenerSet {
         for (const update of updates) this.#discard(update);
       },
     };
+  }
+
+  /**
+   * Checks listeners of which nothing but inline routes is other than in use. What it returns makes new requests see those, and
+   * leaves connections alone. Throws BatonError when routes cannot be used.
+   */
+  planRoutes(specs: readonly ListenerSpec[]): () => void {
+    const changes = specs.map((spec) => this.#active.get(spec.name)?.prepareRoutes(spec));
+    return () => this.#host.publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
+  }
+
+  /** Static listeners by their places in the bootstrap. */
+  staticSpecs(): Map<number, ListenerSpec> {
+    const specs = new Map<number, ListenerSpec>();
+    for (const { spec } of this.#active.values()) {
+      if (spec.isStatic && spec.number !== undefined) specs.set(spec.number, spec);
+    }
+    return specs;
+  }
+
+  /** Static listeners have other places in the bootstrap: new ones by the old. */
+  renumber(places: ReadonlyMap<number, number>): void {
+    for (const listener of this.#active.values()) {
+      const { isStatic, number } = listener.spec;
+      if (isStatic && number !== undefined) listener.renumber(places.get(number));
+    }
   }
 
   /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */

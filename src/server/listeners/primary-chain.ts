@@ -3,7 +3,7 @@
 import type { FilterChain } from '../../config/generated/api.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
-import type { ChainSnapshot } from '../../worker/messages.js';
+import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { FilterParts } from './filter-parts.js';
 import { newId } from './ids.js';
@@ -16,7 +16,7 @@ export interface ChainMakers {
 }
 
 export class PrimaryChain {
-  readonly snapshot: ChainSnapshot;
+  #snapshot: ChainSnapshot;
   readonly scopes: HeldScopes;
   readonly #part: PrimaryPart;
 
@@ -28,7 +28,7 @@ export class PrimaryChain {
     { extensions, parts, scopes }: ChainMakers,
     init: InitManager,
   ) {
-    this.snapshot = { id: newId(), config, isDefault };
+    this.#snapshot = { id: newId(), config, isDefault };
     this.scopes = scopes.hold(
       (config.filters ?? []).flatMap(({ typed_config: filter }) =>
         extensions.networkFilter(filter!).scopes(filter!, listener, extensions),
@@ -43,12 +43,27 @@ export class PrimaryChain {
     }
   }
 
+  get snapshot(): ChainSnapshot {
+    return this.#snapshot;
+  }
+
   get id(): number {
-    return this.snapshot.id;
+    return this.#snapshot.id;
   }
 
   get config(): FilterChain {
-    return this.snapshot.config;
+    return this.#snapshot.config;
+  }
+
+  /** See PrimaryListener.prepareRoutes(). */
+  prepareRoutes(config: FilterChain): () => Omit<InlineRoutesSnapshot, 'listener'> {
+    const manager = config.filters!.at(-1)!.typed_config!;
+    const change = this.#part.prepareRoutes?.(manager);
+    return () => {
+      change?.();
+      this.#snapshot = { ...this.#snapshot, config };
+      return { chain: this.id, manager };
+    };
   }
 
   /** No worker has it, or none has had it. */

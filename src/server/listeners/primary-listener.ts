@@ -10,7 +10,7 @@ import type { DrainWindow } from '../../listener/drain-window.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
-import type { ListenerSnapshot } from '../../worker/messages.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages.js';
 import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
 import type { DynamicState } from '../admin/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
@@ -172,6 +172,27 @@ export class PrimaryListener {
     this.#spec = spec;
     this.#chains = chains;
     return left;
+  }
+
+  /**
+   * Checks another configuration, of which only routes differ that stand in connection managers. What it returns puts them in
+   * place, and gives what workers are to be told. Throws BatonError when they cannot be used.
+   */
+  prepareRoutes(spec: ListenerSpec): () => InlineRoutesSnapshot[] {
+    const configs = configuredChains(spec.config);
+    const changes = this.#chains.flatMap((chain, index) => {
+      const { chain: config } = configs[index]!;
+      return isDeepStrictEqual(config, chain.config) ? [] : [chain.prepareRoutes(config)];
+    });
+    return () => {
+      this.#spec = spec;
+      return changes.map((change) => ({ listener: this.id, ...change() }));
+    };
+  }
+
+  /** Its place in the bootstrap is another one. */
+  renumber(number: number | undefined): void {
+    this.#spec = { ...this.#spec, number };
   }
 
   /** Its scopes, and those of its filters, by prefix. */

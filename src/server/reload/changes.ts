@@ -7,24 +7,28 @@ import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import type { ClusterSet, StagedClusters } from '../clusters/cluster-set.js';
 import type { Change } from './carry-out.js';
 import type { ReloadPlan } from './comparison.js';
+import type { DepartingClusters } from './departing-clusters.js';
+import { ListenerChange, type ReloadedListeners, RouteChange } from './listener-changes.js';
 
-export interface Reloaded {
+export interface Reloaded extends ReloadedListeners {
   readonly runtime: Pick<LayeredRuntime, 'replaceStaticLayers'>;
   readonly clusters: Pick<ClusterSet, 'apply' | 'byName' | 'stage' | 'warming'>;
-  /** Resolves when all workers run what has been published; rejects when one cannot. */
-  settle(): Promise<void>;
+  readonly departing: Pick<DepartingClusters, 'keep' | 'remove'>;
 }
 
 export function changesOf(plan: ReloadPlan, server: Reloaded): Change[] {
   const changes: Change[] = [];
-  if ([plan.listeners, plan.removedListeners, plan.routes].some(({ length }) => length > 0)) {
-    throw new Error('static listeners and their routes cannot be changed yet without a restart');
-  }
   const { clusters, removedClusters, runtime } = plan;
   if (clusters.length > 0) changes.push(new ClusterChange(clusters, server));
   if (runtime !== undefined) changes.push(runtimeChange(runtime, server));
+  if (changesListeners(plan)) changes.push(new ListenerChange(plan, server));
+  if (plan.routes.length > 0) changes.push(new RouteChange(plan, server));
   if (removedClusters.length > 0) changes.push(clusterRemoval(removedClusters, server));
   return changes;
+}
+
+function changesListeners({ listeners, places, removedListeners }: ReloadPlan): boolean {
+  return listeners.length + removedListeners.length > 0 || [...places].some(([before, after]) => before !== after);
 }
 
 /** How long new clusters may look for their hosts. */
@@ -35,6 +39,8 @@ class ClusterChange implements Change {
   readonly #server: Reloaded;
   readonly #former: readonly Cluster[];
   #staged: StagedClusters | undefined;
+  /** A former reload has removed them, and what drains still has them. */
+  #departing: readonly string[] = [];
 
   constructor(configs: readonly Cluster[], server: Reloaded) {
     this.#configs = configs;
@@ -54,6 +60,7 @@ class ClusterChange implements Change {
 
   commit(): Promise<void> {
     this.#staged!.commit();
+    this.#departing = this.#server.departing.keep(this.#configs.map(({ name = '' }) => name));
     return this.#server.settle();
   }
 
@@ -72,6 +79,7 @@ class ClusterChange implements Change {
     const known = new Set(this.#former.map(({ name }) => name));
     const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
     this.#server.clusters.apply({ set: [], removed: added });
+    this.#server.departing.remove(this.#departing);
     await this.#server.settle();
   }
 }
@@ -84,16 +92,17 @@ async function warm({ ready, waiting }: StagedClusters): Promise<void> {
 }
 
 /** They are the last to go, so nothing that could fail follows. */
-function clusterRemoval(removed: readonly string[], { clusters, settle }: Reloaded): Change {
+function clusterRemoval(removed: readonly string[], { clusters, departing, settle }: Reloaded): Change {
   const former = removed.flatMap((name) => clusters.byName.get(name)?.config ?? []);
   return {
     prepare: () => {},
     commit: () => {
-      clusters.apply({ set: [], removed });
+      departing.remove(removed);
       return settle();
     },
     discard: () => {},
     undo: async () => {
+      departing.keep(removed);
       const staged = clusters.stage(former);
       await warm(staged);
       staged.commit();

@@ -27,12 +27,26 @@ export interface ReloadPlan {
   /** New ones, and new versions of those that there are. */
   readonly clusters: readonly Cluster[];
   readonly removedClusters: readonly string[];
-  readonly listeners: readonly Listener[];
-  readonly removedListeners: readonly Listener[];
+  readonly listeners: readonly PlannedListener[];
+  /** Places of listeners in the list before. */
+  readonly removedListeners: readonly number[];
   /** Listeners of which nothing but inline route configurations has changed. */
-  readonly routes: readonly Listener[];
+  readonly routes: readonly PlannedListener[];
+  /** Places of listeners that stay, in the list before and after. */
+  readonly places: ReadonlyMap<number, number>;
   /** All layers, of which only static ones are others; undefined: values of runtime stay as they are. */
   readonly runtime: { readonly before: readonly RuntimeLayer[]; readonly after: readonly RuntimeLayer[] } | undefined;
+}
+
+/** What becomes of a listener. */
+export interface PlannedListener {
+  /** Its place in the list before; undefined: it is new. */
+  readonly before: number | undefined;
+  /** In the list after. */
+  readonly number: number;
+  readonly config: Listener;
+  /** The same without what is secret. */
+  readonly shown: Listener;
 }
 
 export interface Comparison {
@@ -66,7 +80,13 @@ export function compareConfigurations(before: Configuration, after: Configuratio
   const restart = fixedChanges(one, other, canReplaceLayers);
   const { bootstrap: next } = after;
   const nextClusters = next.static_resources?.clusters ?? [];
-  const nextListeners = next.static_resources?.listeners ?? [];
+  const formerPlaces = new Map(listeners.common.map((pair) => [pair.after, pair.before]));
+  const planned = (number: number): PlannedListener => ({
+    before: formerPlaces.get(number),
+    number,
+    config: next.static_resources!.listeners![number]!,
+    shown: after.shown.static_resources!.listeners![number]!,
+  });
   return {
     difference: {
       changes,
@@ -81,9 +101,10 @@ export function compareConfigurations(before: Configuration, after: Configuratio
     plan: {
       clusters: [...clusters.added, ...clusterChanges.changed].map((index) => nextClusters[index]!),
       removedClusters: clusters.removed.map((index) => before.bootstrap.static_resources!.clusters![index]!.name!),
-      listeners: [...listeners.added, ...ofListeners.changed].map((index) => nextListeners[index]!),
-      removedListeners: listeners.removed.map((index) => before.bootstrap.static_resources!.listeners![index]!),
-      routes: ofListeners.routes.map((index) => nextListeners[index]!),
+      listeners: [...listeners.added, ...ofListeners.changed].map(planned),
+      removedListeners: listeners.removed,
+      routes: ofListeners.routes.map(planned),
+      places: new Map(listeners.common.map((pair) => [pair.before, pair.after])),
       runtime: replacesLayers ? { before: layers, after: otherLayers } : undefined,
     },
     result:

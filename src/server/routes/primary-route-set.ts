@@ -3,7 +3,8 @@
 
 import { BatonError } from '../../common/errors.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
-import type { PrimaryPart, PrimaryRoutes, RouteUser } from '../../extensions/factories.js';
+import { unpacked } from '../../config/schema/any.js';
+import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../extensions/factories.js';
 import { keyOfScopedRoutes } from '../../http/routing/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
@@ -17,6 +18,8 @@ export interface InlineRoutes {
   readonly config: RouteConfiguration;
   readonly since: Date;
 }
+
+const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager' as const;
 
 export class PrimaryRouteSet implements PrimaryRoutes {
   readonly #host: RoutesHost;
@@ -79,11 +82,26 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   #useInline(config: RouteConfiguration, { filters }: RouteUser): PrimaryPart {
+    this.#check(config, filters);
+    let routes: InlineRoutes = { config, since: new Date() };
+    this.#inline.add(routes);
+    return {
+      close: () => void this.#inline.delete(routes),
+      prepareRoutes: (manager) => {
+        const { route_config: other = {} } = unpacked(manager, MANAGER);
+        this.#check(other, filters);
+        return () => {
+          this.#inline.delete(routes);
+          routes = { config: other, since: new Date() };
+          this.#inline.add(routes);
+        };
+      },
+    };
+  }
+
+  #check(config: RouteConfiguration, filters: RouteFilters): void {
     const problems = routeProblems(config, [filters], (name) => this.#host.clusterProblem(name), true);
     if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
-    const routes = { config, since: new Date() };
-    this.#inline.add(routes);
-    return { close: () => void this.#inline.delete(routes) };
   }
 
   #useProvider({ config_source: source, route_config_name: name = '' }: Rds, user: RouteUser): PrimaryPart {

@@ -28,6 +28,8 @@ export class Snapshots {
   #chunksVersion = 0;
   #retired: RetiredItem[] = [];
   #waiting: Waiting[] = [];
+  /** The last one. */
+  #failure = { version: 0, message: '' };
 
   constructor(store: StatsStore, words: SharedWordsOwner, workers: number) {
     this.#store = store;
@@ -83,8 +85,15 @@ export class Snapshots {
     this.reclaim();
   }
 
-  /** Resolves when all workers run the latest version; rejects when one of them cannot use it, or one before it. */
-  outcome(): Promise<void> {
+  /** The number of the latest one. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Resolves when all workers run the latest version; rejects when one of them cannot use it, or one since `after`. */
+  outcome(after: number): Promise<void> {
+    const { message, version } = this.#failure;
+    if (version > after) return Promise.reject(new Error(message));
     return new Promise((callback, reject) => {
       this.#waiting.push({ version: this.#version, callback, failed: (message) => reject(new Error(message)) });
       this.reclaim();
@@ -93,6 +102,7 @@ export class Snapshots {
 
   /** A worker cannot use `version`, and runs what it could take of it. */
   failed(version: number, message: string): void {
+    this.#failure = { version, message };
     const meant = this.#waiting.filter((each) => each.failed !== undefined && version <= each.version);
     this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
     for (const { failed } of meant) failed!(message);

@@ -87,7 +87,11 @@ t.test('routes are told apart from the listener around them', async (t) => {
   t.strictSame(compared(before, routesOnly), routeChange);
   const { plan } = compareConfigurations(before, routesOnly);
   t.strictSame(plan.listeners, []);
-  t.strictSame(plan.routes, [routesOnly.bootstrap.static_resources!.listeners![0]]);
+  const planned = ({ bootstrap }: Configuration, before: number | undefined, number: number) => {
+    const config = bootstrap.static_resources!.listeners![number]!;
+    return { before, number, config, shown: config };
+  };
+  t.strictSame(plan.routes, [planned(routesOnly, 0, 0)]);
 
   const both = resources([listener({ route_config: routeAllTo('b'), codec_type: 'HTTP1' })], []);
   t.strictSame(compared(before, both), [
@@ -98,7 +102,18 @@ t.test('routes are told apart from the listener around them', async (t) => {
   ]);
   const { plan: withListener } = compareConfigurations(before, both);
   t.strictSame(withListener.routes, [], 'they come with the listener');
-  t.strictSame(withListener.listeners, both.bootstrap.static_resources!.listeners);
+  t.strictSame(withListener.listeners, [planned(both, 0, 0)]);
+  t.strictSame(withListener.removedListeners, [1]);
+  const moved = resources([tcpListener('tcp', 1, { cluster: 'a' }), listener({ route_config: routeAllTo('a') })], []);
+  const { plan: ofMoved } = compareConfigurations(before, moved);
+  t.strictSame(
+    [...ofMoved.places],
+    [
+      [1, 0],
+      [0, 1],
+    ],
+  );
+  t.strictSame([ofMoved.listeners, ofMoved.routes], [[], []]);
 
   const rds = resources([listener({ rds: { route_config_name: 'r' } })], []);
   t.match(compared(before, rds).slice(1), [

@@ -1,0 +1,141 @@
+// What a reload does with listeners: new versions are bound, and have everything that they need, before any is used.
+
+import { randomUUID } from 'node:crypto';
+import { withinMs } from '../../common/within-ms.js';
+import { accepted } from '../admin/dynamic-state.js';
+import type { ListenerPlan, ListenerSet } from '../listeners/listener-set.js';
+import type { ListenerSpec } from '../listeners/primary-listener.js';
+import type { Change } from './carry-out.js';
+import type { PlannedListener, ReloadPlan } from './comparison.js';
+
+export interface ReloadedListeners {
+  readonly listeners: Pick<ListenerSet, 'entry' | 'plan' | 'planRoutes' | 'renumber' | 'staticSpecs'>;
+  /** Aborted when the server ends. */
+  readonly ended: AbortSignal;
+  /** Resolves when all workers run what has been published; rejects when one cannot. */
+  settle(): Promise<void>;
+}
+
+/** How long new versions may wait for routes and the like. */
+const WARMING_MS = 60_000;
+
+export class ListenerChange implements Change {
+  readonly #server: ReloadedListeners;
+  readonly #set: readonly ListenerSpec[];
+  /** Of listeners that are changed or removed, as they were. */
+  readonly #former: readonly ListenerSpec[];
+  readonly #removed: readonly string[];
+  readonly #places: ReadonlyMap<number, number>;
+  #plan: ListenerPlan | undefined;
+
+  constructor({ listeners, places, removedListeners }: ReloadPlan, server: ReloadedListeners) {
+    const known = server.listeners.staticSpecs();
+    const removed = removedListeners.flatMap((number) => known.get(number) ?? []);
+    this.#server = server;
+    this.#set = listeners.map((listener) => specOf(listener, known));
+    this.#former = [
+      ...listeners.flatMap(({ before }) => (before === undefined ? [] : (known.get(before) ?? []))),
+      ...removed,
+    ];
+    this.#removed = removed.map(({ name }) => name);
+    this.#places = places;
+  }
+
+  async prepare(): Promise<void> {
+    this.#plan = await prepared(this.#set, this.#removed, this.#server);
+  }
+
+  async commit(): Promise<void> {
+    const { listeners, settle } = this.#server;
+    listeners.renumber(this.#places);
+    this.#plan!.apply();
+    for (const { config, name } of this.#set) {
+      if (listeners.entry(name)?.active?.config !== config) throw new Error(`listener '${name}' cannot be used`);
+    }
+    await settle();
+  }
+
+  discard(): void {
+    this.#plan?.discard();
+  }
+
+  async undo(): Promise<void> {
+    const { listeners, settle } = this.#server;
+    const known = new Set(this.#former.map(({ name }) => name));
+    const added = this.#set.flatMap(({ name }) => (known.has(name) ? [] : [name]));
+    const plan = await prepared(this.#former, added, this.#server);
+    listeners.renumber(new Map(Array.from(this.#places, ([before, after]) => [after, before])));
+    plan.apply();
+    await settle();
+  }
+}
+
+/** Routes that stand in the configuration of connection managers: new requests see them, and no connection ends. */
+export class RouteChange implements Change {
+  readonly #server: ReloadedListeners;
+  readonly #set: readonly ListenerSpec[];
+  readonly #former: readonly ListenerSpec[];
+  #apply: (() => void) | undefined;
+
+  constructor({ routes }: ReloadPlan, server: ReloadedListeners) {
+    const known = server.listeners.staticSpecs();
+    this.#server = server;
+    this.#set = routes.map((listener) => specOf(listener, known));
+    this.#former = routes.map(({ before, number }) => ({ ...known.get(before!)!, number }));
+  }
+
+  prepare(): void {
+    this.#apply = this.#server.listeners.planRoutes(this.#set);
+  }
+
+  commit(): Promise<void> {
+    this.#apply!();
+    return this.#server.settle();
+  }
+
+  discard(): void {}
+
+  undo(): Promise<void> {
+    this.#server.listeners.planRoutes(this.#former)();
+    return this.#server.settle();
+  }
+}
+
+async function prepared(
+  set: readonly ListenerSpec[],
+  removed: readonly string[],
+  { ended, listeners }: ReloadedListeners,
+): Promise<ListenerPlan> {
+  const plan = listeners.plan({ set, removed }, true);
+  try {
+    const left = set.filter(
+      ({ config, name }) => !plan.names.includes(name) && listeners.entry(name)?.active?.config !== config,
+    );
+    for (const { config, name } of left) {
+      const direction = config.traffic_direction ?? 'UNSPECIFIED';
+      throw new Error(
+        `listener '${name}' cannot be changed: listeners in the traffic direction ${direction} are stopped`,
+      );
+    }
+    await withinMs(
+      plan.whenReady(ended),
+      WARMING_MS,
+      `listeners have not all that they need within ${WARMING_MS / 1000} s`,
+    );
+    ended.throwIfAborted();
+    return plan;
+  } catch (error) {
+    plan.discard();
+    throw error;
+  }
+}
+
+/** `known`: static listeners by their places. A listener without a name keeps the one that it was given. */
+function specOf(
+  { before, config, number, shown }: PlannedListener,
+  known: ReadonlyMap<number, ListenerSpec>,
+): ListenerSpec {
+  const former = before === undefined ? undefined : known.get(before);
+  const name = former?.name ?? (config.name || randomUUID());
+  return { name, config, isStatic: true, number, shown, state: accepted({ version: '' }) };
+}

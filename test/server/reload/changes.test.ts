@@ -1,0 +1,99 @@
+// What a reload does with clusters and runtime, and how it is taken back; the workers are a promise that fails on demand.
+
+import t from 'tap';
+import type { Cluster } from '../../../src/config/generated/api.js';
+import { carryOut } from '../../../src/server/reload/carry-out.js';
+import { changesOf, type Reloaded } from '../../../src/server/reload/changes.js';
+import type { ReloadPlan } from '../../../src/server/reload/comparison.js';
+
+const NOTHING: ReloadPlan = {
+  clusters: [],
+  removedClusters: [],
+  listeners: [],
+  removedListeners: [],
+  routes: [],
+  places: new Map(),
+  runtime: undefined,
+};
+
+/** A server of which the log tells what was done; `settles` says of each time that workers are waited for how it ends. */
+function fakeServer(names: readonly string[], settles: readonly boolean[] = []) {
+  const log: string[] = [];
+  const outcomes = settles.values();
+  const active = new Map(names.map((name) => [name, { name, version: 1 } as Cluster]));
+  const clusters = {
+    warming: new Map(),
+    get byName() {
+      return new Map(
+        [...active].map(([name, config]) => [name, { config, origin: { isAddedViaApi: name === 'dynamic' } }]),
+      );
+    },
+    apply: ({ removed }: { removed: readonly string[] }) => {
+      for (const name of removed) active.delete(name);
+      log.push(`remove ${removed}`);
+    },
+    stage: (set: readonly Cluster[]) => {
+      log.push(`stage ${set.map(({ name }) => name)}`);
+      return {
+        waiting: new Set<string>(),
+        ready: Promise.resolve(),
+        commit: () => {
+          for (const config of set) active.set(config.name!, config);
+          log.push(`commit ${set.map(({ name }) => name)}`);
+        },
+        discard: () => log.push('discard'),
+      };
+    },
+  };
+  const departing = {
+    remove: (names: readonly string[]) => names.length > 0 && clusters.apply({ removed: names }),
+    keep: () => [],
+  };
+  const server = {
+    clusters,
+    departing,
+    runtime: { replaceStaticLayers: (layers: readonly object[]) => log.push(`runtime ${JSON.stringify(layers)}`) },
+    settle: async () => {
+      log.push('settle');
+      if (outcomes.next().value === false) throw new Error('a worker cannot use it');
+    },
+  } as unknown as Reloaded;
+  return { server, log, active };
+}
+
+t.test('clusters come first, and go last', async (t) => {
+  const { server, log } = fakeServer(['a', 'b']);
+  const plan = {
+    ...NOTHING,
+    clusters: [{ name: 'c' }, { name: 'a' }],
+    removedClusters: ['b'],
+    runtime: { before: [{ name: 'old' }], after: [{ name: 'new' }] },
+  };
+  await carryOut(changesOf(plan, server));
+  t.strictSame(log, ['stage c,a', 'commit c,a', 'settle', 'runtime [{"name":"new"}]', 'remove b', 'settle']);
+});
+
+t.test('workers that cannot use it get back what they had', async (t) => {
+  const { server, log, active } = fakeServer(['a', 'b'], [true, false]);
+  const asItWas = new Map(active);
+  const plan = {
+    ...NOTHING,
+    clusters: [{ name: 'c' }, { name: 'a', lb_policy: 'RANDOM' as const }],
+    removedClusters: ['b'],
+    runtime: { before: [{ name: 'old' }], after: [{ name: 'new' }] },
+  };
+  await t.rejects(carryOut(changesOf(plan, server)), { message: 'a worker cannot use it', isUndone: true });
+  t.strictSame(log.slice(log.lastIndexOf('remove b')), [
+    ...['remove b', 'settle', 'stage b', 'commit b', 'settle'],
+    'runtime [{"name":"old"}]',
+    ...['stage a', 'commit a', 'remove c', 'settle'],
+  ]);
+  t.strictSame(active, asItWas);
+});
+
+t.test('a dynamic cluster keeps its name', async (t) => {
+  const { server, log } = fakeServer(['dynamic']);
+  const plan = { ...NOTHING, clusters: [{ name: 'dynamic' }] };
+  await t.rejects(carryOut(changesOf(plan, server)), { message: "a dynamic cluster has the name 'dynamic' already" });
+  t.strictSame(log, []);
+});
