@@ -4,8 +4,9 @@ import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../gener
 import type { Message } from '../schema/decode.js';
 import { MessageFinder } from '../schema/find-messages.js';
 import type { Schema } from '../schema/schema.js';
-import type { Path } from '../text/path.js';
+import { type Path, parsePath } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
+import { checkManagementService } from './grpc-service.js';
 
 /** What a source can be reached by: all of it is static. Plain data. */
 export interface Reach {
@@ -15,14 +16,18 @@ export interface Reach {
   readonly http2Clusters: ReadonlySet<string>;
   /** Whether there is a dynamic_resources.ads_config. */
   readonly hasAds: boolean;
+  /** Whether that one speaks delta. */
+  readonly isAdsDelta: boolean;
 }
 
 export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>): Reach {
+  const ads = bootstrap.dynamic_resources?.ads_config;
   const clusters = (bootstrap.static_resources?.clusters ?? []).filter((cluster) => cluster && isPrimary(cluster));
   return {
     primaryClusters: new Set(clusters.map((cluster) => cluster.name ?? '')),
     http2Clusters,
-    hasAds: bootstrap.dynamic_resources?.ads_config !== undefined,
+    hasAds: ads !== undefined,
+    isAdsDelta: ads?.api_type === 'DELTA_GRPC',
   };
 }
 
@@ -39,6 +44,7 @@ export function checkConfigSources(
     if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
       problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
     }
+    if (path.at(-2) === 'vhds') checkVirtualHostSource(source, path, reach, problems);
     if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
   });
 }
@@ -47,6 +53,14 @@ export function checkConfigSources(
 export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
   const ads = bootstrap.dynamic_resources?.ads_config;
   if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
+}
+
+/** Virtual hosts are asked for one by one, which only delta can. */
+function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  const { ads, api_config_source: api } = source;
+  const isDelta = ads !== undefined ? reach.isAdsDelta || !reach.hasAds : api?.api_type === 'DELTA_GRPC';
+  if (isDelta || problems.has(path)) return;
+  problems.error(path, 'virtual hosts are discovered by DELTA_GRPC only, from a server or by an ads_config that is');
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
@@ -62,6 +76,9 @@ function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: P
     );
   }
   services.forEach((service, index) => {
+    checkManagementService(service, '', (inner, message) => {
+      problems.error([...at, index, ...parsePath(inner)], message);
+    });
     const name = service?.envoy_grpc?.cluster_name;
     if (name === undefined) return;
     const place = [...at, index, 'envoy_grpc', 'cluster_name'];

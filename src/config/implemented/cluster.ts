@@ -6,7 +6,8 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
     name: true,
     alt_stat_name: true,
-    type: ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS'],
+    type: ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'EDS'],
+    eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,
     lb_policy: ['ROUND_ROBIN', 'LEAST_REQUEST', 'RANDOM'],
@@ -29,6 +30,7 @@ export const CLUSTER: ImplementedTable = {
       'there are no active health checks, for whose verdict a host that is removed could wait',
     ),
   },
+  'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },
   'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': {},

@@ -25,7 +25,7 @@ import { DnsCluster } from '../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
-import type { KnownHost } from '../../upstream/host-directory.js';
+import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
 import { Priority, RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
 import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
 import { BreakerGauges } from './breaker-gauges.js';
@@ -138,7 +138,8 @@ export class PrimaryCluster implements EndpointUser {
   /** It takes the place of the version before it: from now on the hosts of the cluster are its own. */
   activate(): void {
     this.#isActive = true;
-    if (this.#endpoints !== undefined) this.#setHosts(this.#endpoints);
+    // Without an answer it has no hosts, whatever the version before it had.
+    this.#setHosts(this.#endpoints ?? []);
   }
 
   /** It is gone. */
@@ -253,16 +254,19 @@ export class PrimaryCluster implements EndpointUser {
   #take(endpoints: readonly ResolvedEndpoint[]): boolean {
     const isFirst = this.#endpoints === undefined;
     this.#endpoints = endpoints;
-    return this.#isActive ? this.#setHosts(endpoints) : isFirst;
+    if (!this.#isActive) return isFirst;
+    const { added, removed, hasChanged } = this.#setHosts(endpoints);
+    // Before that it is told of as a whole, when its time comes.
+    if (hasChanged && this.isInitialized) this.#merge.note(added + removed === 0);
+    return hasChanged;
   }
 
-  #setHosts(endpoints: readonly ResolvedEndpoint[]): boolean {
+  #setHosts(endpoints: readonly ResolvedEndpoint[]): HostChanges {
     const { directory } = this.#resources;
-    const { added, removed, hasChanged } = directory.update(endpoints);
-    if (!hasChanged) return false;
+    const changes = directory.update(endpoints);
+    if (!changes.hasChanged) return changes;
     const { at } = ClusterStats;
-    const isMergeable = added + removed === 0;
-    if (!isMergeable) {
+    if (changes.added + changes.removed > 0) {
       this.#membershipVersion++;
       this.#stats.increment(at.membership_change);
     }
@@ -283,9 +287,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#stats.set(at.membership_degraded, degraded);
     this.#stats.set(at.membership_excluded, excluded);
     this.#stats.set(at.max_host_weight, heaviest);
-    // Before that it is told of as a whole, when its time comes.
-    if (this.isInitialized) this.#merge.note(isMergeable);
-    return true;
+    return changes;
   }
 }
 

@@ -14,10 +14,7 @@ export class GrpcSources {
     this.#host = host;
   }
 
-  /**
-   * For a source with api_config_source (GRPC, DELTA_GRPC), ads, or self, which is the aggregated stream too: resources that
-   * come by other ways must not say it. The watcher is never called before this returns.
-   */
+  /** For a source with api_config_source (GRPC, DELTA_GRPC) or ads. The watcher is never called before this returns. */
   subscribe(request: SubscriptionRequest): Subscription {
     const { api_config_source: api } = request.source;
     if (api === undefined) return this.#ads().subscribe(request);

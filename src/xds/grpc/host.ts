@@ -5,7 +5,7 @@ import type { ClusterHosts } from '../../grpc/cluster-hosts.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ResourceReader } from '../resource-reader.js';
 
-/** Of GrpcSources (grpc-sources.ts), which is loaded when a subscription asks for `api_config_source`, `ads` or `self`. */
+/** Of GrpcSources (grpc-sources.ts), which is loaded when a subscription asks for `api_config_source` or `ads`. */
 export interface GrpcSourcesHost {
   readonly store: StatsStore;
   /** For channels to clusters. */

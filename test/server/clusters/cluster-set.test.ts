@@ -1,0 +1,245 @@
+// Clusters that come, change and go: what serves meanwhile, what is kept, and what is given back.
+
+import t from 'tap';
+import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
+import { ThreadStats } from '../../../src/stats/thread-stats.js';
+import { unreadable } from '../../xds/fake-sources.js';
+import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
+
+t.test('a changed cluster serves with its old hosts until the new version has its own', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'])]);
+  await clusters.turn();
+  const before = clusters.published.at(-1)!.clusters[0]!;
+  clusters.set.apply({ set: [edsCluster('a')], removed: [] });
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+  t.equal(clusters.value('cluster_manager.warming_clusters'), 1);
+  t.equal(clusters.value('cluster.a.warming_state'), 1);
+
+  clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1', '10.0.0.2']))] });
+  t.same(clusters.hosts('a'), ['10.0.0.1:80', '10.0.0.2:80']);
+  await clusters.turn();
+  const after = clusters.published.at(-1)!.clusters[0]!;
+  t.not(after.specVersion, before.specVersion);
+  t.equal(after.block, before.block, 'its limits hold over the change');
+  t.same(after.scope, before.scope, 'its counters go on');
+  t.equal(after.hosts.blocks[0], before.hosts.blocks[0], 'a host that stays is the same');
+  t.match(
+    ['cluster_added', 'cluster_modified', 'warming_clusters', 'active_clusters'].map((name) =>
+      clusters.value(`cluster_manager.${name}`),
+    ),
+    [1, 1, 0, 1],
+  );
+  t.equal(clusters.value('cluster.a.warming_state'), 0);
+});
+
+t.test('what is as it was is not touched; a later version takes the place of one that still warms', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'])]);
+  t.same(clusters.set.apply({ set: [staticCluster('a', ['10.0.0.1'])], removed: [] }), {
+    added: [],
+    modified: [],
+    removed: [],
+  });
+  t.equal(clusters.value('cluster_manager.cluster_modified'), 0);
+  clusters.set.apply({
+    set: [edsCluster('a', { eds_cluster_config: { eds_config: {}, service_name: 'x' } })],
+    removed: [],
+  });
+  const abandoned = clusters.sources.to('x');
+  clusters.set.apply({ set: [edsCluster('a')], removed: [] });
+  t.ok(abandoned.isClosed);
+  t.equal(clusters.set.warming.size, 1);
+  clusters.sources.to('a').timeOut();
+  t.same([clusters.set.warming.size, clusters.hosts('a').length], [0, 0], 'without an answer it goes on without hosts');
+});
+
+t.test('all or nothing: one that cannot be made changes none', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1']), staticCluster('b', ['10.0.0.1'])]);
+  const impossible = { name: 'c', type: 'ORIGINAL_DST' } as const;
+  const change = { set: [staticCluster('a', ['10.0.0.9']), impossible], removed: ['b'] };
+  t.throws(() => clusters.set.apply(change), /ORIGINAL_DST/);
+  t.same([...clusters.set.byName.keys()], ['a', 'b']);
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+  t.equal(clusters.set.warming.size, 0);
+  t.equal(clusters.value('cluster_manager.cluster_added'), 2);
+});
+
+t.test(
+  'a removed cluster keeps its stats until its last connection has ended, and takes them back when it comes again',
+  async (t) => {
+    const clusters = new Clusters();
+    const config = staticCluster('a', ['10.0.0.1']);
+    clusters.start([config]);
+    await clusters.turn();
+    const { block, scope } = clusters.published.at(-1)!.clusters[0]!;
+    const worker = new ThreadStats(clusters.store.attachment(0)).scope(scope);
+    worker.increment(ClusterStats.at.upstream_cx_total);
+    worker.increment(ClusterStats.at.upstream_cx_active);
+
+    clusters.set.apply({ set: [], removed: ['a'] });
+    await clusters.turn();
+    t.same(clusters.published.at(-1)!.removedClusters, ['a']);
+    t.same(clusters.removed, ['a']);
+    clusters.settle();
+    t.equal(clusters.value('cluster.a.upstream_cx_total'), 1);
+
+    clusters.set.apply({ set: [config], removed: [] });
+    await clusters.turn();
+    t.equal(clusters.published.at(-1)!.clusters[0]!.block, block);
+    worker.decrement(ClusterStats.at.upstream_cx_active);
+    clusters.settle();
+    t.equal(clusters.value('cluster.a.upstream_cx_total'), 1);
+
+    clusters.set.apply({ set: [], removed: ['a'] });
+    await clusters.turn();
+    clusters.settle();
+    t.equal(clusters.value('cluster.a.upstream_cx_total'), undefined);
+  },
+);
+
+t.test(
+  'CDS uses what is right, leaves static clusters alone, and removes what it does not have any more',
+  async (t) => {
+    const clusters = new Clusters();
+    clusters.start([staticCluster('fixed', ['10.0.0.1'])]);
+    const cds = clusters.startCds();
+    const first = [
+      staticCluster('a', ['10.0.0.1']),
+      staticCluster('b', ['10.0.0.1']),
+      staticCluster('a', ['10.0.0.7']),
+    ];
+    const rejected = cds.deliver({
+      version: '7',
+      resources: [...first, staticCluster('fixed', ['10.0.0.9'])].map(resource),
+      refused: [unreadable('c', 'it is wrong')],
+    });
+    t.same(rejected, [{ name: 'a', details: 'duplicate cluster a found' }]);
+    t.same([...clusters.set.byName.keys()], ['fixed', 'a', 'b']);
+    t.same([clusters.hosts('a'), clusters.hosts('fixed')], [['10.0.0.1:80'], ['10.0.0.1:80']]);
+    t.equal(clusters.cds.version, '7');
+    t.match(clusters.cds.states.get('c'), { clientStatus: 'NACKED', errorState: { details: 'it is wrong' } });
+
+    cds.deliver({
+      version: '8',
+      resources: [resource(staticCluster('b', ['10.0.0.2']))],
+      refused: [unreadable('a', '')],
+    });
+    t.same([...clusters.set.byName.keys()], ['fixed', 'a', 'b'], 'one that is refused stays as it was');
+    cds.deliver({ version: '9', resources: [resource(staticCluster('b', ['10.0.0.2']))] });
+    t.same([...clusters.set.byName.keys()], ['fixed', 'b']);
+    cds.deliver({ version: '', isComplete: false, removed: ['b', 'fixed'] });
+    t.same([...clusters.set.byName.keys()], ['fixed']);
+  },
+);
+
+t.test('the start waits for the first update of CDS and for the hosts of its clusters', async (t) => {
+  const clusters = new Clusters();
+  clusters.set.loadPrimary([], clusters.init);
+  const cds = clusters.startCds();
+  t.same(clusters.init.unreadyTargets, ['CDS']);
+  cds.deliver({ resources: [resource(edsCluster('a'))] });
+  t.same(clusters.init.unreadyTargets, ['cluster a']);
+  clusters.sources.to('a').deliver({ resources: [resource(assignment('a', []))] });
+  t.same(clusters.init.unreadyTargets, []);
+});
+
+t.test('an assignment is known to the next version of its cluster, and its service is asked for once', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  const cds = clusters.startCds();
+  cds.deliver({ resources: [resource(edsCluster('a'))] });
+  clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+  cds.deliver({ resources: [resource(edsCluster('a', { connect_timeout: '1s' }))] });
+  t.equal(clusters.set.byName.get('a')!.spec.connectTimeoutMs, 1000, 'nothing is waited for');
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+  t.equal(clusters.sources.subscriptions.length, 2);
+  cds.deliver({ resources: [] });
+  t.ok(clusters.sources.subscriptions.every(({ isClosed, names }) => isClosed || names === '*'));
+});
+
+t.test('changes without coming and going hosts are merged, and cancelled by one with', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const eds = clusters.sources.to('a');
+  const deliver = (changes: Parameters<typeof assignment>[2], ips = ['10.0.0.1', '10.0.0.2']) =>
+    eds.deliver({ resources: [resource(assignment('a', ips, changes))] });
+  const updates = () =>
+    ['cluster_updated', 'update_out_of_merge_window', 'cluster_updated_via_merge', 'update_merge_cancelled'].map(
+      (name) => clusters.value(`cluster_manager.${name}`),
+    );
+  deliver({});
+  await clusters.turn();
+  const count = clusters.published.length;
+  deliver({ health: 'UNHEALTHY' });
+  t.same(updates(), [1, 1, 0, 0], 'the first of its kind goes out at once');
+  deliver({ health: 'DEGRADED' });
+  deliver({ health: 'DRAINING' });
+  await clusters.turn();
+  t.equal(clusters.published.length, count + 1);
+  t.equal(clusters.set.byName.get('a')!.healthFlags([...clusters.set.byName.get('a')!.hosts][0]!), 512);
+  clusters.advance(1000);
+  await clusters.turn();
+  t.same(updates(), [1, 1, 1, 0]);
+  t.same([...clusters.published.at(-1)!.clusters[0]!.hosts.healthFlags], [512, 512]);
+  deliver({ health: 'HEALTHY' });
+  deliver({ health: 'HEALTHY' }, ['10.0.0.1']);
+  t.same(updates(), [2, 1, 1, 1]);
+  deliver({ health: 'HEALTHY' }, ['10.0.0.1']);
+  t.equal(clusters.value('cluster.a.update_no_rebuild'), 1);
+});
+
+t.test('hosts of an assignment that gets stale are not used', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const policy = { endpoint_stale_after: '5s', overprovisioning_factor: 200 };
+  const message = { ...assignment('a', ['10.0.0.1'], { priority: 1 }), policy };
+  clusters.sources.to('a').deliver({ resources: [resource(message)] });
+  await clusters.turn();
+  const { hosts, overprovisioning } = clusters.published.at(-1)!.clusters[0]!;
+  t.same([[...hosts.priorities], overprovisioning], [[1], 200]);
+  clusters.advance(4000);
+  clusters.sources.to('a').deliver({ resources: [resource(message)] });
+  clusters.advance(4000);
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+  clusters.advance(1000);
+  t.same(clusters.hosts('a'), []);
+  t.equal(clusters.value('cluster.a.assignment_timeout_received'), 2);
+  t.equal(clusters.value('cluster.a.assignment_stale'), 1);
+  clusters.sources.to('a').deliver({ resources: [resource(message)] });
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+});
+
+t.test('thousands of updates take no more memory than a few', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  const cds = clusters.startCds();
+  const update = async (round: number) => {
+    const names = [`c${round % 3}`, `only-once-${round}`, 'same'];
+    cds.deliver({
+      resources: names.map((name) => resource(edsCluster(name, { connect_timeout: `${1 + (round % 50)}s` }))),
+    });
+    for (const name of names) {
+      const ips = [`10.0.${round >> 8}.${round & 255}`, '10.9.9.9', `10.8.0.${round % 7}`];
+      clusters.sources.to(name).deliver({ resources: [resource(assignment(name, ips))] });
+    }
+    clusters.sources.subscriptions.splice(1, clusters.sources.subscriptions.length, ...open(clusters));
+    await clusters.turn();
+    clusters.settle();
+  };
+  for (let round = 0; round < 50; round++) await update(round);
+  const { extent, size } = clusters.store;
+  const block = clusters.words.allocateHost();
+  for (let round = 50; round < 3000; round++) await update(round);
+  t.equal(clusters.store.extent.version, extent.version, 'no new memory for stats');
+  t.ok(clusters.store.size <= size + 2 * (ClusterStats.entries.length + 3 * HostStats.entries.length));
+  t.ok(Math.abs(clusters.words.allocateHost() - block) < 4096, 'words are reused');
+  t.equal(clusters.value('cluster.only-once-2000.upstream_cx_total'), undefined);
+});
+
+function open(clusters: Clusters) {
+  return clusters.sources.subscriptions.slice(1).filter(({ isClosed }) => !isClosed);
+}

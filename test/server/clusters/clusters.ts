@@ -1,0 +1,141 @@
+// A set of clusters with one worker that does what it is told at once, and sources of configuration that a test plays.
+
+import { Random } from '../../../src/common/random.js';
+import type { Cluster, ClusterLoadAssignment, HealthStatus } from '../../../src/config/generated/api.js';
+import { TimingWheel } from '../../../src/io/timing-wheel.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
+import { ClusterDiscoveryService } from '../../../src/server/clusters/cds.js';
+import { ClusterSet, type PublishedClusters } from '../../../src/server/clusters/cluster-set.js';
+import { InitManager } from '../../../src/server/init/init-manager.js';
+import { Snapshots } from '../../../src/server/workers/snapshots.js';
+import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../../src/stats/layouts/cluster.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
+import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+import { FakeSources } from '../../xds/fake-sources.js';
+
+export const ADS = { ads: {}, resource_api_version: 'V3' } as const;
+
+export class Clusters {
+  readonly store = new StatsStore({ workers: 1 });
+  readonly words = new SharedWordsOwner();
+  readonly sources = new FakeSources();
+  readonly init = new InitManager('test');
+  readonly changed: string[] = [];
+  readonly removed: string[] = [];
+  readonly published: PublishedClusters[] = [];
+  readonly set: ClusterSet;
+  readonly cds: ClusterDiscoveryService;
+  readonly snapshots: Snapshots;
+  #nowMs = 0;
+  readonly #wheel = new TimingWheel({
+    nowMs: 0,
+    onError: (error) => {
+      throw error;
+    },
+  });
+
+  constructor() {
+    const { store, words } = this;
+    this.snapshots = new Snapshots(store, words, 1);
+    this.set = new ClusterSet(
+      {
+        store,
+        words,
+        resolver: new DnsResolver(),
+        timers: this.#wheel,
+        random: new Random(1),
+        runtime: new Runtime(),
+        now: () => this.#nowMs,
+        managerStats: store.scope(store.addScope('cluster_manager.', ClusterManagerStats)),
+        inflated: store.scope(
+          store.addScope('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats),
+        ),
+        sources: () => this.sources,
+      },
+      {
+        changed: (cluster) => this.changed.push(cluster.spec.name),
+        removed: (name) => this.removed.push(name),
+        publish: (changes) => this.#publish(changes),
+      },
+    );
+    this.cds = new ClusterDiscoveryService(this.set);
+  }
+
+  /** The clusters of a bootstrap are there, and it serves. */
+  start(configs: readonly Cluster[] = []): void {
+    this.set.loadPrimary(configs, this.init);
+    this.set.loadSecondary(configs, this.init);
+    this.set.initialized();
+  }
+
+  /** CDS begins, with the subscription on which updates are delivered. */
+  startCds() {
+    this.cds.start(ADS, this.sources, this.init);
+    return this.sources.subscriptions.at(-1)!;
+  }
+
+  value(name: string): number | undefined {
+    return this.store.value(name);
+  }
+
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    this.#wheel.advance(this.#nowMs);
+  }
+
+  /** What has changed is published in the next turn. */
+  async turn(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Everything that waits for workers to have seen a later version. */
+  settle(): void {
+    for (let round = 0; round < 2; round++) this.snapshots.applied(0, this.snapshots.make({}, false).version);
+  }
+
+  /** The hosts of a cluster as workers know them: `10.0.0.1:80`, and what else is told of them. */
+  hosts(name: string): string[] {
+    const cluster = this.set.byName.get(name)!;
+    return [...cluster.hosts].map((host) => host.address);
+  }
+
+  #publish(changes: PublishedClusters): void {
+    for (const what of changes.retired) this.snapshots.retire(what);
+    this.published.push(changes);
+    const { version } = this.snapshots.make(changes, false);
+    this.snapshots.applied(0, version);
+  }
+}
+
+export function staticCluster(name: string, ips: readonly string[], changes: Partial<Cluster> = {}): Cluster {
+  return { name, type: 'STATIC', load_assignment: assignment(name, ips), ...changes };
+}
+
+export function edsCluster(name: string, changes: Partial<Cluster> = {}): Cluster {
+  return { name, type: 'EDS', eds_cluster_config: { eds_config: ADS }, ...changes };
+}
+
+export interface EndpointChanges {
+  readonly health?: HealthStatus;
+  readonly weight?: number;
+  readonly priority?: number;
+}
+
+export function assignment(
+  name: string,
+  ips: readonly string[],
+  { health, priority, weight }: EndpointChanges = {},
+): ClusterLoadAssignment {
+  const lb_endpoints = ips.map((address) => ({
+    endpoint: { address: { socket_address: { address, port_value: 80 } } },
+    ...(health && { health_status: health }),
+    ...(weight && { load_balancing_weight: weight }),
+  }));
+  return { cluster_name: name, endpoints: [{ lb_endpoints, ...(priority && { priority }) }] };
+}
+
+export function resource<M extends { readonly name?: string; readonly cluster_name?: string }>(message: M) {
+  return { name: message.name ?? message.cluster_name ?? '', message };
+}
