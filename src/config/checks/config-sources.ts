@@ -64,8 +64,9 @@ function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, 
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
-  if (source.transport_api_version !== 'V3' && !problems.has([...path, 'transport_api_version'])) {
-    problems.error(path, 'transport_api_version must be V3: older versions of the API are not spoken');
+  const version = [...path, 'transport_api_version'];
+  if (source.transport_api_version !== 'V3' && !problems.has(version)) {
+    problems.error(version, "V3 is the only version that there is: say 'transport_api_version: V3'");
   }
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
