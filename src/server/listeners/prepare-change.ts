@@ -1,6 +1,7 @@
 // Changes of listeners before they happen: everything that could fail is done, and nobody sees anything of it yet.
 
 import { isDeepStrictEqual } from 'node:util';
+import { addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { FormerListeners } from './former-listeners.js';
@@ -150,11 +151,11 @@ class Preparation {
     const others = [...this.#now.entries.values()].filter(
       (entry) => entry.name !== name && !this.#removed.has(entry.name),
     );
-    const configs = [
-      ...others.flatMap(({ active, warming }) => [active?.config, warming?.spec.config]),
-      ...this.updates.map(({ spec }) => spec.config),
+    const versions = [
+      ...others.flatMap(({ active, warming }) => [active, warming?.listener]),
+      ...this.updates.map(({ listener }) => listener),
     ];
-    if (!configs.some((each) => each !== undefined && boundAddressOf(each) === address)) return;
+    if (!versions.some((each) => each?.hasSockets && addressText(each.address) === address)) return;
     throw new ListenError(
       `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",

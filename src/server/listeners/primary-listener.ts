@@ -123,7 +123,7 @@ export class PrimaryListener {
     return this.#isStopped;
   }
 
-  /** Whether its sockets, which are open, can go on as those of a version with this configuration, or have siblings there. */
+  /** It has its address: they are open. */
   get hasSockets(): boolean {
     return !this.#isClosed && this.#sockets.fds.length > 0;
   }

@@ -1,0 +1,349 @@
+// Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
+
+import { renameSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  connectRaw,
+  httpListener,
+  httpRequest,
+  RawConnection,
+  startBaton,
+  type Teardown,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+
+const LISTENER = 'type.googleapis.com/envoy.config.listener.v3.Listener';
+
+/** A Baton whose listeners are what a test has set last. */
+class Changing {
+  readonly baton: BatonProcess;
+  readonly #path: string;
+  #updates = 0;
+
+  private constructor(baton: BatonProcess, path: string) {
+    this.baton = baton;
+    this.#path = path;
+  }
+
+  static async start(t: Teardown, listeners: Config[], drainS = 2): Promise<Changing> {
+    const directory = tempDir(t);
+    const path = join(directory, 'lds.json');
+    write(path, 1, listeners);
+    const baton = await startBaton(t, {
+      args: ['-l', 'warning', '--concurrency', '2', '--drain-time-s', `${drainS}`],
+      config: bootstrap({
+        listeners: [httpListener('fixed', 0, saying('fixed'))],
+        clusters: [],
+        extra: { dynamic_resources: { lds_config: { path_config_source: { path } } } },
+      }),
+    });
+    const changing = new Changing(baton, path);
+    changing.#updates = 1;
+    return changing;
+  }
+
+  /** All listeners of LDS from now on; resolves when the update has been taken, and nothing warms any more. */
+  async set(listeners: Config[]): Promise<void> {
+    write(this.#path, ++this.#updates, listeners);
+    await waitFor(
+      async () => {
+        const stats = await this.stats();
+        const taken = (stats.get('lds.update_success') ?? 0) + (stats.get('lds.update_rejected') ?? 0);
+        return taken >= this.#updates && stats.get('total_listeners_warming') === 0;
+      },
+      { what: `update ${this.#updates}` },
+    );
+  }
+
+  /** Of the listener manager. */
+  async stats(): Promise<Map<string, number>> {
+    const { body } = await this.baton.admin('/stats?filter=^listener_manager\\.');
+    const lines = body.split('\n').map((line) => line.split(': ') as [string, string]);
+    return new Map(lines.map(([name, value]) => [name.slice('listener_manager.'.length), Number(value)]));
+  }
+
+  async dump(): Promise<{ version_info?: string; static_listeners: Config[]; dynamic_listeners?: DumpedListener[] }> {
+    const { body } = await this.baton.admin('/config_dump');
+    const { configs } = JSON.parse(body) as { configs: { '@type': string }[] };
+    return configs.find((each) => each['@type'].endsWith('.ListenersConfigDump')) as never;
+  }
+}
+
+interface DumpedListener {
+  name: string;
+  active_state?: { version_info: string; listener: Config };
+  draining_state?: { version_info: string };
+  error_state?: { details: string; failed_configuration: Config; version_info: string };
+  client_status?: string;
+}
+
+t.test('an address goes from one version to the next without a refused connection', async (t) => {
+  const changing = await Changing.start(t, [httpListener('door', 0, saying('first'))]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const kept = await connectRaw(t, port);
+  t.equal(await ask(kept), 'first');
+  const load = new Load(port, 4);
+  t.teardown(() => load.end());
+  await waitFor(() => load.answers.get('first')! > 20, { what: 'answers' });
+  await changing.set([{ ...httpListener('door', 0, saying('second')), per_connection_buffer_limit_bytes: 70_000 }]);
+  await waitFor(() => load.answers.get('second')! > 20, { what: 'answers of the second version' });
+  t.equal(await baton.listenerPort('door'), port, 'port 0 stays the port that it was');
+  const { dynamic_listeners: dumped = [] } = await changing.dump();
+  t.match(dumped[0], { name: 'door', active_state: { version_info: '2' }, draining_state: { version_info: '1' } });
+  t.equal((await changing.stats()).get('total_listeners_draining'), 1);
+  // Bound anew, beside the sockets before.
+  await changing.set([{ ...httpListener('door', 0, saying('third')), freebind: true }]);
+  await waitFor(() => load.answers.get('third')! > 20, { what: 'answers of the third version' });
+  await changing.set([{ ...httpListener('door', 0, saying('fourth')), freebind: true, enable_reuse_port: false }]);
+  await waitFor(() => load.answers.get('fourth')! > 20, { what: 'answers of the fourth version' });
+  await changing.set([{ ...httpListener('gate', port, saying('renamed')), freebind: true }]);
+  await waitFor(() => load.answers.get('renamed')! > 20, { what: 'answers of another listener at the address' });
+  await load.end();
+  t.same(load.failures, []);
+  // An idle connection goes when its time is over.
+  const { closed } = await kept.readToEnd();
+  t.equal(closed, 'end');
+  await waitFor(async () => (await changing.stats()).get('total_listeners_draining') === 0, {
+    what: 'the end of drains',
+  });
+  t.match(
+    await changing.stats(),
+    new Map([
+      ['listener_added', 3],
+      ['listener_modified', 3],
+      ['listener_removed', 1],
+    ]),
+  );
+});
+
+t.test('an update of filter chains drains those that have changed, and leaves the others alone', async (t) => {
+  const chains = (two: string) => ({
+    ...httpListener('door', 0, {}),
+    filter_chains: [chainFor('127.0.0.11', 'one'), chainFor('127.0.0.12', two)],
+    default_filter_chain: chainFor(undefined, 'default'),
+  });
+  const changing = await Changing.start(t, [chains('two')]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const [one, two, two2] = await Promise.all(
+    ['127.0.0.11', '127.0.0.12', '127.0.0.12'].map((from) => connectFrom(t, port, from)),
+  );
+  t.equal(await ask(one!), 'one');
+  t.equal(await ask(two!), 'two');
+  t.equal(await ask(two2!), 'two');
+  await changing.set([chains('changed')]);
+  t.match(
+    await changing.stats(),
+    new Map([
+      ['listener_in_place_updated', 1],
+      ['listener_modified', 1],
+      ['total_filter_chains_draining', 1],
+    ]),
+  );
+  const { body } = await baton.admin('/drain_status');
+  t.match(JSON.parse(body), {
+    listeners: [{}, {}, { name: 'door', filter_chain: 'two', reason: 'listener-change', connections: 2 }],
+  });
+  t.equal(await ask(await connectFrom(t, port, '127.0.0.12')), 'changed');
+  t.equal((await two!.readToEnd()).closed, 'end', 'connections of the chain that changed are closed');
+  await waitFor(async () => (await changing.stats()).get('total_filter_chains_draining') === 0, { what: 'its end' });
+  t.equal((await two2!.readToEnd()).closed, 'end');
+  t.equal(await ask(one!), 'one', 'the other chain has not noticed');
+  t.equal((await changing.stats()).get('total_listeners_draining'), 0);
+});
+
+t.test('what cannot be used is refused, and what was there before serves on', async (t) => {
+  const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const fixed = await baton.listenerPort('fixed');
+  const other = { ...httpListener('other', 0, saying('other')), stat_prefix: 'other' };
+  await changing.set([
+    { ...httpListener('door', fixed, saying('bad')), per_connection_buffer_limit_bytes: 80_000 },
+    httpListener('thief', port, saying('thief')),
+    httpListener('fixed', 0, saying('not static any more')),
+    other,
+  ]);
+  t.match((await httpRequest(port, '/')).body, 'good');
+  t.match((await httpRequest(await baton.listenerPort('other'), '/')).body, 'other', 'what is good is used');
+  t.match((await httpRequest(fixed, '/')).body, 'fixed', 'LDS changes no listener of the bootstrap');
+  const { dynamic_listeners: dumped = [], static_listeners: dumpedStatic } = await changing.dump();
+  t.same(dumpedStatic.length, 1);
+  const byName = new Map(dumped.map((each) => [each.name, each]));
+  t.match(byName.get('door'), {
+    active_state: { version_info: '1' },
+    client_status: 'NACKED',
+    error_state: { version_info: '2', failed_configuration: { name: 'door' } },
+  });
+  t.match(byName.get('door')?.error_state?.details, /cannot listen|in use|duplicate address/);
+  t.match(byName.get('thief')?.error_state?.details, `'thief' has duplicate address '127.0.0.1:${port}'`);
+  t.match(byName.get('other'), { active_state: { version_info: '2' }, client_status: 'ACKED' });
+  t.match(
+    await changing.stats(),
+    new Map([
+      ['listener_create_failure', 2],
+      ['lds.update_rejected', 1],
+    ]),
+  );
+  await changing.set([httpListener('door', 0, saying('good')), other]);
+  t.notOk(
+    (await changing.dump()).dynamic_listeners?.some(({ error_state }) => error_state),
+    'the next update is good',
+  );
+});
+
+t.test('a listener that is gone drains, is closed, and leaves nothing behind', async (t) => {
+  const named = { ...httpListener('door', 0, saying('door')), stat_prefix: 'named' };
+  const changing = await Changing.start(t, [named]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const [idle, busy] = [await connectRaw(t, port), await connectRaw(t, port)];
+  t.equal(await ask(idle), 'door');
+  t.equal(await baton.stat('listener.named.downstream_cx_active'), 2);
+  await changing.set([]);
+  t.equal((await changing.stats()).get('listener_removed'), 1);
+  await waitFor(async () => (await answerTo(port)) === 'refused', { what: 'new connections to be refused' });
+  t.match((await baton.admin('/listeners')).body, /^fixed::/);
+  t.equal(await ask(busy), 'door', 'who was connected is served');
+  t.equal((await idle.readToEnd()).closed, 'end');
+  await waitFor(async () => (await baton.stat('listener.named.downstream_cx_total')) === undefined, {
+    what: 'its stats to be gone',
+  });
+  t.notMatch((await baton.admin('/stats')).body, /^http\.door\./m);
+  t.same((await changing.dump()).dynamic_listeners ?? [], []);
+  // The same again begins at 0.
+  await changing.set([named]);
+  t.equal(await ask(await connectRaw(t, await baton.listenerPort('door'))), 'door');
+  t.equal(await baton.stat('listener.named.downstream_cx_total'), 1);
+});
+
+t.test('after POST /drain_listeners nothing is added or changed for that traffic', async (t) => {
+  const inbound = { ...httpListener('in', 0, saying('in')), traffic_direction: 'INBOUND' };
+  const changing = await Changing.start(t, [inbound, httpListener('out', 0, saying('out'))]);
+  const { baton } = changing;
+  await baton.admin('/drain_listeners?inboundonly', { method: 'POST' });
+  const late = { ...inbound, name: 'late' };
+  await changing.set([{ ...inbound, tcp_backlog_size: 5 }, late, httpListener('out', 0, saying('changed'))]);
+  const { body } = await baton.admin('/listeners');
+  t.notMatch(body, /^late::/m);
+  t.equal((await httpRequest(await baton.listenerPort('out'), '/')).body, 'changed');
+  t.match(
+    await changing.stats(),
+    new Map([
+      ['listener_stopped', 1],
+      ['listener_modified', 1],
+    ]),
+  );
+});
+
+t.test('many updates disturb nobody and leave nothing behind', async (t) => {
+  const still = httpListener('still', 0, saying('still'));
+  const changing = await Changing.start(t, [still], 600);
+  const { baton } = changing;
+  const kept = await connectRaw(t, await baton.listenerPort('still'));
+  t.equal(await ask(kept), 'still');
+  const countStats = async () => (await baton.admin('/stats')).body.split('\n').length;
+  const before = await countStats();
+  for (let round = 0; round < 40; round++) {
+    await changing.set([
+      still,
+      { ...httpListener(`new${round}`, 0, saying('new')), stat_prefix: `new${round}` },
+      { ...httpListener('moving', 0, saying(`${round}`)), stat_prefix: 'moving', tcp_backlog_size: 100 + (round % 2) },
+    ]);
+  }
+  await changing.set([still]);
+  t.equal(await ask(kept), 'still', 'the connection of a listener that did not change is there');
+  await waitFor(async () => (await changing.stats()).get('total_listeners_draining')! <= 16, {
+    what: 'versions without connections to go before their time',
+  });
+  t.ok((await countStats()) - before < 17 * 80, 'stats go with the listeners');
+  t.equal((await changing.stats()).get('listener_create_failure'), 0);
+});
+
+function write(path: string, version: number, listeners: Config[]): void {
+  const resources = listeners.map((listener) => ({ '@type': LISTENER, ...listener }));
+  writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${version}`, resources }));
+  renameSync(`${path}.new`, path);
+}
+
+function saying(text: string): Config {
+  return managerOf([answering({ prefix: '/' }, text)]);
+}
+
+function chainFor(source: string | undefined, text: string): Config {
+  const [chain] = httpListener('chain', 0, saying(text))['filter_chains'] as Config[];
+  const match = { source_prefix_ranges: [{ address_prefix: source, prefix_len: 32 }] };
+  return { ...chain, name: text, ...(source !== undefined && { filter_chain_match: match }) };
+}
+
+/** One request on a connection that is there; the body of its answer. */
+async function ask(connection: RawConnection): Promise<string> {
+  connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  const head = await connection.readUntil('\r\n\r\n');
+  return connection.read(Number(/content-length: (\d+)/i.exec(head)![1]));
+}
+
+async function answerTo(port: number): Promise<string> {
+  try {
+    return (await httpRequest(port, '/')).body;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return 'refused';
+    throw error;
+  }
+}
+
+function connectFrom(t: Test, port: number, localAddress: string): Promise<RawConnection> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.removeAllListeners('error');
+      resolve(new RawConnection(socket));
+    });
+  });
+}
+
+/** Requests on new connections, one after the other in each of a few lanes. */
+class Load {
+  /** By the text of the answer. */
+  readonly answers = new Map<string, number>([
+    ['first', 0],
+    ['second', 0],
+    ['third', 0],
+    ['fourth', 0],
+    ['renamed', 0],
+  ]);
+  readonly failures: string[] = [];
+  #isOver = false;
+  readonly #lanes: Promise<unknown>;
+
+  constructor(port: number, lanes: number) {
+    this.#lanes = Promise.all(Array.from({ length: lanes }, () => this.#run(port)));
+  }
+
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#lanes;
+  }
+
+  async #run(port: number): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        const { body, status } = await httpRequest(port, '/');
+        if (status !== 200) throw new Error(`status ${status}`);
+        this.answers.set(body, (this.answers.get(body) ?? 0) + 1);
+      } catch (error) {
+        this.failures.push(String(error));
+      }
+    }
+  }
+}
