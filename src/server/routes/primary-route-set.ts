@@ -67,6 +67,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     const part = this.#use(user);
     this.#managers++;
     return {
+      ...part,
       close: () => {
         this.#managers--;
         part.close();
@@ -83,7 +84,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 
   #useInline(config: RouteConfiguration, { filters }: RouteUser): PrimaryPart {
     this.#check(config, filters);
-    let routes: InlineRoutes = { config, since: new Date() };
+    const routes = { config, since: new Date() };
     this.#inline.add(routes);
     return {
       close: () => void this.#inline.delete(routes),
@@ -91,9 +92,8 @@ export class PrimaryRouteSet implements PrimaryRoutes {
         const { route_config: other = {} } = unpacked(manager, MANAGER);
         this.#check(other, filters);
         return () => {
-          this.#inline.delete(routes);
-          routes = { config: other, since: new Date() };
-          this.#inline.add(routes);
+          routes.config = other;
+          routes.since = new Date();
         };
       },
     };

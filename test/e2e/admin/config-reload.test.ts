@@ -10,6 +10,7 @@ import {
   type BatonProcess,
   bootstrap,
   type Config,
+  fileAccessLog,
   httpListener,
   httpRequest,
   routeAllTo,
@@ -220,6 +221,24 @@ t.test('a configuration that is refused, needs a restart, or cannot be had chang
   await isAsItWas('after an address that cannot be had');
   t.equal((await baton.admin('/config/reload?apply=yes', { method: 'POST' })).status, 400);
 
+  // The file could be made where the link stands, but not where it leads: only workers find that out, by opening it.
+  const log = join(baton.directory, 'log');
+  symlinkSync(join(baton.directory, 'nowhere', 'log'), log);
+  const logging = httpListener('logging', 0, { ...manager, access_log: [fileAccessLog(log)] });
+  const values = { layers: [{ name: 'base', static_layer: { number: 1 } }] };
+  const moved = staticCluster('a', [await named(t, 'moved')]);
+  const web = httpListener('web', 0, { route_config: routeAllTo('b') });
+  write(baton, {
+    ...base([], [], { layered_runtime: values }),
+    static_resources: { listeners: [web, logging], clusters: [moved, other] },
+  });
+  t.match(await reload(baton, 'apply=true'), { status: 500, outcome: 'failed', why: /unable to open file/ });
+  t.equal((await httpRequest(port)).body, 'upstream', 'after workers could not use it');
+  t.strictSame(JSON.parse(await dump()).configs[0], JSON.parse(asItWas).configs[0]);
+  t.equal(await baton.stat('cluster_manager.active_clusters'), 1);
+  t.match((await baton.admin('/listeners')).body, /^web::127\.0\.0\.1:\d+\n$/);
+  t.strictSame(JSON.parse((await baton.admin('/runtime')).body).layers, []);
+
   write(baton, base([], [other], { node: { id: 'm', cluster: 'c' } }));
   t.match(await reload(baton, 'apply=true&partial=true'), { status: 200, outcome: 'applied' });
   t.match((await baton.admin('/clusters')).body, /^b::/m);
@@ -231,7 +250,7 @@ t.test('a configuration that is refused, needs a restart, or cannot be had chang
 
   const both = await Promise.all([reload(baton, 'apply=true&partial=true'), reload(baton)]);
   t.strictSame(both.map(({ status }) => status).sort(), [200, 409]);
-  t.equal(await baton.stat('config_reload.update_failure'), 1);
+  t.equal(await baton.stat('config_reload.update_failure'), 2);
 });
 
 t.test('--watch-config applies a file that is moved into place, edited, or behind another link', async (t) => {
