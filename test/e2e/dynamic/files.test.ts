@@ -1,0 +1,163 @@
+// Listeners, clusters and endpoints out of files: picked up when they appear, are moved into place or changed; a bad one leaves
+// in use what came before.
+
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { encodeJson, loadMessages } from '../../../src/config/schema/messages.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+  waitForLog,
+} from '../harness/index.js';
+import { ResourceFile } from './resource-file.js';
+
+const LISTENER = 'envoy.config.listener.v3.Listener';
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
+const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
+
+const one = await startUpstream(t, (_request, answer) => void answer.end('one'));
+const two = await startUpstream(t, (_request, answer) => void answer.end('two'));
+
+/** Everything from files of a directory. */
+const dynamic = (listeners: Config, clusters: Config, more: Config = {}): Config =>
+  bootstrap({
+    listeners: [],
+    clusters: [],
+    extra: { dynamic_resources: { lds_config: listeners, cds_config: clusters, ...more } },
+  });
+
+const answerOf = async (baton: BatonProcess) => (await httpRequest(await baton.listenerPort('front'), '/')).body;
+const becomes = (baton: BatonProcess, answer: string) =>
+  waitFor(async () => (await answerOf(baton)) === answer, { what: `the answer ${answer}` });
+
+t.test('what is moved into place, or changed in place, is used; what is garbled is not', async (t) => {
+  const directory = tempDir(t);
+  const listeners = new ResourceFile(directory, 'listeners');
+  const clusters = new ResourceFile(directory, 'clusters');
+  const baton = await startBaton(t, { config: dynamic(listeners.source, clusters.source) });
+  t.match(baton.stderr, /\[error\].*listeners\.yaml: unable to read file: no such file or directory/);
+  t.equal(await baton.stat('cluster_manager.cds.update_failure'), 1, 'a server that finds no file goes on without');
+
+  clusters.write(CLUSTER, staticCluster('host', one.port));
+  listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
+  await becomes(baton, 'one');
+  t.equal(await baton.stat('cluster_manager.cds.update_success'), 1);
+  t.match((await baton.admin('/stats?filter=version_text')).body, /cluster_manager.cds.version_text: "1"/);
+
+  writeFileSync(
+    clusters.path,
+    JSON.stringify({ version_info: 'in place', resources: [any(staticCluster('host', two.port))] }),
+  );
+  await becomes(baton, 'two');
+
+  clusters.writeText('resources: [');
+  await baton.waitForStat('cluster_manager.cds.update_rejected', 1);
+  t.match(baton.stderr, /\[warning\].*clusters\.yaml:1:/);
+  clusters.write(CLUSTER, staticCluster('host', one.port), { name: 'bad', lb_policy: 'NONE', no_such: 1 });
+  await becomes(baton, 'one');
+  t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 2, 'a bad one spoils no other');
+  t.match(baton.stderr, /bad: .*clusters\.yaml:1:\d+: lb_policy: unknown value/);
+
+  rmSync(clusters.path);
+  t.equal(await answerOf(baton), 'one', 'what a file has said holds when it goes');
+  await baton.stop();
+});
+
+t.test('a directory that is swapped by its link, and protobuf in binary form', async (t) => {
+  const directory = tempDir(t);
+  const types = loadMessages(RESPONSE, CLUSTER);
+  const Response = types[RESPONSE];
+  const put = (version: string, port: number) => {
+    mkdirSync(join(directory, version));
+    const value = encodeJson(types[CLUSTER], staticCluster('host', port));
+    const resources = [{ type_url: `type.googleapis.com/${CLUSTER}`, value }];
+    const bytes = Response.encode(Response.create({ version_info: version, resources })).finish();
+    writeFileSync(join(directory, version, 'clusters.pb'), bytes);
+    symlinkSync(version, join(directory, '..tmp'));
+    renameSync(join(directory, '..tmp'), join(directory, '..data'));
+  };
+  put('v1', one.port);
+  symlinkSync('..data/clusters.pb', join(directory, 'clusters.pb'));
+  const listeners = new ResourceFile(directory, 'listeners');
+  listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
+  const source = {
+    resource_api_version: 'V3',
+    path_config_source: { path: join(directory, 'clusters.pb'), watched_directory: { path: directory } },
+  };
+  const baton = await startBaton(t, { config: dynamic(listeners.source, source) });
+  t.equal(await answerOf(baton), 'one', 'it is live when it has read them');
+  put('v2', two.port);
+  await becomes(baton, 'two');
+  await baton.stop();
+});
+
+t.test('many clusters take their endpoints from one file', async (t) => {
+  const directory = tempDir(t);
+  const [listeners, clusters, endpoints] = ['listeners', 'clusters', 'endpoints'].map(
+    (name) => new ResourceFile(directory, name),
+  ) as [ResourceFile, ResourceFile, ResourceFile];
+  const names = ['host', 'a', 'b', 'c'];
+  const assignments = (port: number) => names.map((name) => staticCluster(name, port)['load_assignment'] as Config);
+  clusters.write(
+    CLUSTER,
+    ...names.map((name) => ({ name, type: 'EDS', eds_cluster_config: { eds_config: endpoints.source } })),
+  );
+  endpoints.write(ENDPOINTS, ...assignments(one.port));
+  listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
+  const baton = await startBaton(t, { config: dynamic(listeners.source, clusters.source) });
+  t.equal(await answerOf(baton), 'one');
+  endpoints.write(ENDPOINTS, ...assignments(two.port));
+  await becomes(baton, 'two');
+  for (const name of names) await baton.waitForStat(`cluster.${name}.update_success`, 2);
+  await baton.stop();
+});
+
+t.test('unknown and deprecated fields in files: by default, rejected, ignored', async (t) => {
+  const directory = tempDir(t);
+  const listeners = new ResourceFile(directory, 'listeners');
+  const clusters = new ResourceFile(directory, 'clusters');
+  const front = httpListener('front', 0, { route_config: routeAllTo('host') });
+  listeners.write(LISTENER, { ...front, reuse_port: true });
+  clusters.write(
+    CLUSTER,
+    { ...staticCluster('host', one.port), nmae: 'x' },
+    { ...staticCluster('other', one.port), nmae: 'y' },
+  );
+  const config = dynamic(listeners.source, clusters.source);
+  const start = (...args: string[]) => startBaton(t, { config, args });
+
+  const byDefault = await start();
+  t.equal(await answerOf(byDefault), 'one');
+  t.equal(await byDefault.stat('server.dynamic_unknown_fields'), 2);
+  t.equal(await byDefault.stat('runtime.deprecated_feature_use'), 1);
+  t.equal(byDefault.stderr.split("unknown field 'nmae'").length, 2, 'a warning at the first use only');
+  t.match(byDefault.stderr, /field 'reuse_port' of .* is deprecated/);
+
+  const rejecting = await start('--reject-unknown-dynamic-fields', '--ignore-unknown-dynamic-fields');
+  await waitForLog(rejecting, /host: .*clusters\.yaml:.*: unknown field 'nmae'.*; did you mean 'name'\?/);
+  t.equal(await rejecting.stat('server.dynamic_unknown_fields'), 0);
+  t.equal(await rejecting.stat('cluster_manager.cds.update_rejected'), 1);
+  t.equal(await rejecting.stat('cluster_manager.active_clusters'), 0);
+
+  const ignoring = await start('--ignore-unknown-dynamic-fields');
+  t.equal(await answerOf(ignoring), 'one');
+  t.equal(await ignoring.stat('server.dynamic_unknown_fields'), 0);
+  t.equal(await ignoring.stat('runtime.deprecated_feature_use'), 0);
+  t.notMatch(ignoring.stderr, /nmae|reuse_port/);
+  t.notMatch(ignoring.stderr, /has no effect yet/);
+});
+
+function any(cluster: Config): Config {
+  return { '@type': `type.googleapis.com/${CLUSTER}`, ...cluster };
+}
