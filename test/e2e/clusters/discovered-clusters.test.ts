@@ -1,0 +1,193 @@
+// Clusters and their endpoints come from files and change while requests flow: none of them fails.
+
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { SteadyClient } from '../draining/steady-client.js';
+import {
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  loopback,
+  routeAllTo,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+
+const directory = tempDir(t);
+const cdsPath = join(directory, 'cds.json');
+const edsPath = join(directory, 'eds.json');
+/** Each answers with its own name; /hang waits for release(). */
+const hanging: (() => void)[] = [];
+const upstreams = await Promise.all(
+  ['a', 'b', 'c'].map((name) =>
+    startUpstream(t, (request, response) => {
+      if (request.url === '/hang') hanging.push(() => response.end(name));
+      else response.end(name);
+    }),
+  ),
+);
+const [a, b, c] = upstreams.map(({ port }) => port) as [number, number, number];
+
+setClusters([eds('service')]);
+setEndpoints({ service: [a] });
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      httpListener('service', 0, { route_config: { ...routeAllTo('service'), validate_clusters: false } }),
+      httpListener('any', 0, { route_config: headerRoute() }),
+    ],
+    clusters: [staticCluster('fixed', a)],
+    extra: { dynamic_resources: { cds_config: { path_config_source: { path: cdsPath }, resource_api_version: 'V3' } } },
+  }),
+  args: ['--concurrency', '2'],
+});
+const port = await baton.listenerPort('service');
+const anyPort = await baton.listenerPort('any');
+
+t.test('the server waits for the first clusters and their endpoints', async (t) => {
+  t.equal((await httpRequest(port)).body, 'a');
+  t.match((await baton.admin('/clusters')).body, /^version_info::1\n[\s\S]*service::added_via_api::true\n/);
+  t.equal(await baton.stat('cluster_manager.cds.update_success'), 1);
+  t.equal(await baton.stat('cluster.service.update_success'), 1);
+});
+
+t.test('endpoints and clusters change under traffic, and no request fails', async (t) => {
+  const clients = SteadyClient.start(t, port, 4);
+  const all = (count: number) => Promise.all(clients.map((client) => client.answers(count)));
+  await all(5);
+  const sets = [[a, b], [b], [b, c], [c, a], [a]];
+  for (let round = 0; round < 20; round++) {
+    const ports = sets[round % sets.length]!;
+    setEndpoints({ service: ports, other: [b] });
+    await baton.waitForStat('cluster.service.membership_total', ports.length);
+    await all(3);
+    if (round % 4 === 0) {
+      setClusters([eds('service', { connect_timeout: `${2 + round}s` }), eds('other')]);
+      await baton.waitForStat('cluster_manager.cluster_modified', 1 + round / 4);
+      await all(3);
+    }
+  }
+  t.same(
+    clients.flatMap(({ failures }) => failures),
+    [],
+  );
+  t.same(
+    clients.flatMap(({ closing }) => closing.filter(Boolean)),
+    [],
+    'no connection of a client was closed',
+  );
+  t.equal(await baton.stat('cluster.service.upstream_cx_destroy_with_active_rq'), 0);
+  const total = await baton.stat('cluster.service.upstream_rq_total');
+  t.ok(total! >= clients.flatMap(({ closing }) => closing).length, 'the counters of the cluster go on');
+});
+
+t.test('a request that is under way ends well though its host, and its cluster, are gone', async (t) => {
+  setEndpoints({ service: [b] });
+  await baton.waitForStat('cluster.service.membership_total', 1);
+  await waitFor(async () => (await httpRequest(port)).body === 'b');
+  const ofHost = httpRequest(port, '/hang');
+  const ofCluster = httpRequest(anyPort, '/hang', { headers: { cluster: 'other' } });
+  await waitFor(() => hanging.length === 2);
+  setEndpoints({ service: [c] });
+  await waitFor(async () => (await httpRequest(port)).body === 'c');
+  setClusters([eds('service')]);
+  await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'other' } })).status === 503);
+  for (const release of hanging) release();
+  t.same([(await ofHost).body, (await ofCluster).body], ['b', 'b']);
+  // Stats of what is gone go with its last connection.
+  await waitFor(async () => (await baton.stat('cluster.other.upstream_rq_total')) === undefined);
+  t.equal(await baton.stat('cluster_manager.cluster_removed'), 1);
+});
+
+t.test('health and priorities of endpoints are obeyed, and shown', async (t) => {
+  setAssignments([
+    {
+      cluster_name: 'service',
+      endpoints: [
+        { lb_endpoints: [endpoint(a, { health_status: 'UNHEALTHY' }), endpoint(b, { health_status: 'DRAINING' })] },
+        { priority: 1, lb_endpoints: [endpoint(c)] },
+      ],
+    },
+  ]);
+  await baton.waitForStat('cluster.service.membership_total', 3);
+  await baton.waitForStat('cluster.service.membership_healthy', 1);
+  for (let i = 0; i < 10; i++) t.equal((await httpRequest(port)).body, 'c');
+  const { body } = await baton.admin('/clusters');
+  t.match(body, `127.0.0.1:${a}::health_flags::/failed_eds_health\n`);
+  t.match(body, `127.0.0.1:${b}::health_flags::/eds_status_draining\n`);
+  t.match(body, `127.0.0.1:${c}::priority::1\n`);
+});
+
+t.test('a bad cluster leaves the one before it in use, beside good ones, and shows in the dump', async (t) => {
+  const bad = { ...eds('service'), connect_timeout: '-1s' };
+  setClusters([bad, staticCluster('good', b), staticCluster('fixed', c)]);
+  await baton.waitForStat('cluster_manager.cds.update_rejected', 1);
+  await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'good' } })).body === 'b');
+  t.equal((await httpRequest(port)).body, 'c');
+  t.equal((await httpRequest(anyPort, '/', { headers: { cluster: 'fixed' } })).body, 'a', 'static ones stay');
+  const { configs } = JSON.parse((await baton.admin('/config_dump?include_eds')).body);
+  const { dynamic_active_clusters: active, static_clusters: fixed } = configs[1];
+  t.match(active, [
+    { cluster: { name: 'service' }, client_status: 'NACKED', error_state: { details: /connect_timeout/ } },
+    { cluster: { name: 'good' }, client_status: 'ACKED' },
+  ]);
+  t.match(fixed, [{ cluster: { name: 'fixed' } }]);
+  t.match(
+    configs[2].dynamic_endpoint_configs.map(
+      (each: { endpoint_config: Config }) => each.endpoint_config['cluster_name'],
+    ),
+    ['service', 'good'],
+  );
+});
+
+function eds(name: string, more: Config = {}): Config {
+  const eds_config = { path_config_source: { path: edsPath }, resource_api_version: 'V3' };
+  return { name, type: 'EDS', eds_cluster_config: { eds_config }, ...more };
+}
+
+function headerRoute(): Config {
+  const routes = [{ match: { prefix: '/' }, route: { cluster_header: 'cluster' } }];
+  return { name: 'any', virtual_hosts: [{ name: 'any', domains: ['*'], routes }] };
+}
+
+function endpoint(of: number, more: Config = {}): Config {
+  return { endpoint: { address: loopback(of) }, ...more };
+}
+
+function setClusters(clusters: readonly Config[]): void {
+  write(cdsPath, clusters, 'envoy.config.cluster.v3.Cluster');
+}
+
+function setEndpoints(portsOf: Readonly<Record<string, readonly number[]>>): void {
+  setAssignments(
+    Object.entries(portsOf).map(([cluster_name, ports]) => ({
+      cluster_name,
+      endpoints: [{ lb_endpoints: ports.map((each) => endpoint(each)) }],
+    })),
+  );
+}
+
+function setAssignments(assignments: readonly Config[]): void {
+  write(edsPath, assignments, 'envoy.config.endpoint.v3.ClusterLoadAssignment');
+}
+
+/** Moves a file with the next version into place. */
+function write(path: string, resources: readonly Config[], type: string): void {
+  const typed = resources.map((resource) => ({ '@type': `type.googleapis.com/${type}`, ...resource }));
+  const text = JSON.stringify({ version_info: String(versionOf(path) + 1), resources: typed });
+  writeFileSync(`${path}.next`, text);
+  renameSync(`${path}.next`, path);
+}
+
+function versionOf(path: string): number {
+  try {
+    return Number(JSON.parse(readFileSync(path, 'utf8')).version_info);
+  } catch {
+    return 0;
+  }
+}
