@@ -26,6 +26,10 @@ export interface KnownHost extends HostResources {
   readonly address: string;
 }
 
+/** Endpoints that a step of prepare() looks at, and how many of them one that is new counts for. */
+const LOOKS_PER_STEP = 4096;
+const COST_OF_NEW = 15;
+
 export interface HostChanges {
   readonly added: number;
   readonly removed: number;
@@ -35,6 +39,8 @@ export interface HostChanges {
 export class HostDirectory {
   readonly #source: HostResourceSource;
   readonly #byKey = new Map<string, ListedHost>();
+  /** What hosts that are about to come have got, by their keys. */
+  readonly #prepared = new Map<string, HostResources>();
   #hosts: readonly ListedHost[] = [];
   #data: HostSetData = EMPTY_HOST_SET;
   #update = 0;
@@ -55,6 +61,29 @@ export class HostDirectory {
   /** For the next snapshot. */
   get data(): HostSetData {
     return this.#data;
+  }
+
+  /**
+   * Makes what update() will need for new hosts of a long list, a millisecond or so at a time: the thread may do other things
+   * between the steps. What update() does not take is given back by discardPrepared().
+   */
+  *prepare(endpoints: readonly ResolvedEndpoint[]): Generator<void, void> {
+    let seen = 0;
+    for (const endpoint of endpoints) {
+      const key = keyOf(endpoint);
+      if (!this.#byKey.has(key) && !this.#prepared.has(key)) {
+        this.#prepared.set(key, this.#source.allocate(addressText(endpoint.address)));
+        seen += COST_OF_NEW;
+      }
+      if (++seen < LOOKS_PER_STEP) continue;
+      seen = 0;
+      yield;
+    }
+  }
+
+  discardPrepared(): void {
+    for (const resources of this.#prepared.values()) this.#source.retire(resources);
+    this.#prepared.clear();
   }
 
   /**
@@ -102,7 +131,10 @@ export class HostDirectory {
   }
 
   #add(endpoint: ResolvedEndpoint, update: number): ListedHost {
-    const host = new ListedHost(endpoint, this.#source.allocate(addressText(endpoint.address)));
+    const key = keyOf(endpoint);
+    const prepared = this.#prepared.get(key);
+    if (prepared !== undefined) this.#prepared.delete(key);
+    const host = new ListedHost(endpoint, key, prepared ?? this.#source.allocate(addressText(endpoint.address)));
     host.update = update;
     this.#byKey.set(host.key, host);
     return host;
@@ -131,10 +163,10 @@ class ListedHost implements KnownHost {
   /** The bytes of its address in the list are not those of `endpoint`. */
   hasMoved = false;
 
-  constructor(endpoint: ResolvedEndpoint, { block, statsBase, statsChunk }: HostResources) {
+  constructor(endpoint: ResolvedEndpoint, key: string, { block, statsBase, statsChunk }: HostResources) {
     this.endpoint = endpoint;
     this.address = addressText(endpoint.address);
-    this.key = endpoint.key ?? this.address;
+    this.key = key;
     this.block = block;
     this.statsChunk = statsChunk;
     this.statsBase = statsBase;

@@ -4,6 +4,7 @@
 import { Kind } from '../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import { Http1CodecStats } from '../../stats/layouts/http.js';
+import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import { HostDirectory, type HostResources } from '../../upstream/host-directory.js';
@@ -67,7 +68,7 @@ export class ClusterResources {
     this.stats = store.scope(this.scope);
     this.#http1 = store.addScope(`${prefix}http1.`, Http1CodecStats);
     this.directory = new HostDirectory({
-      allocate: (address) => this.#allocateHost(`${prefix}host.${address}.`),
+      allocate: (address) => this.#allocateHost(scopePrefix(`${prefix}host.${address}.`)),
       retire: (host) => this.#retireHost(host),
     });
   }

@@ -1,12 +1,15 @@
 // One version of a cluster's configuration as the primary keeps it: hosts as discovery finds them, and what workers are
 // told of it. Until it is activated it only gets ready, while the version before it serves.
 
+import { messageOf } from '../../common/errors.js';
+import { nextTurn } from '../../common/next-turn.js';
 import type { Random } from '../../common/random.js';
 import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { ClusterFacts } from '../../extensions/factories.js';
 import type { Timers } from '../../io/timing-wheel.js';
+import { getLogger } from '../../log/logger.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -32,6 +35,11 @@ import { BreakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import { UpdateMerge } from './update-merge.js';
+
+const logger = getLogger('upstream');
+
+/** Longer assignments are prepared in steps: until then the hosts before them are used. */
+const MANY_ENDPOINTS = 1000;
 
 export interface PrimaryClusterHost {
   readonly store: StatsStore;
@@ -81,6 +89,8 @@ export class PrimaryCluster implements EndpointUser {
   readonly #dns: DnsCluster | undefined;
   #subscription: EndpointSubscription | undefined;
   #endpoints: readonly ResolvedEndpoint[] | undefined;
+  /** A long assignment is being prepared. */
+  #preparing: AbortController | undefined;
   #overprovisioning: number;
   #membershipVersion = 0;
   #isActive = false;
@@ -148,6 +158,10 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = false;
     this.#dns?.stop();
     this.#merge.stop();
+    if (this.#preparing !== undefined) {
+      this.#preparing.abort();
+      this.#resources.directory.discardPrepared();
+    }
     if (this.#subscription?.remove(this)) this.#host.endpointsUnused(this.#subscription);
     for (const breaker of this.#breakers) breaker.remove();
     this.#resources.release();
@@ -218,16 +232,50 @@ export class PrimaryCluster implements EndpointUser {
   // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   assigned(assignment: ClusterLoadAssignment): void {
-    const overprovisioning = overprovisioningFactor(assignment);
-    const isSameFactor = overprovisioning === this.#overprovisioning;
-    this.#overprovisioning = overprovisioning;
-    const hasChanged = this.#take(endpointSpecs(assignment).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
-    if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
-    else if (!hasChanged && this.#isActive) this.#merge.note(true);
-    this.#initialized();
+    const endpoints = endpointSpecs(assignment).flatMap((endpoint) => staticEndpoint(endpoint) ?? []);
+    this.#preparing?.abort();
+    this.#preparing = undefined;
+    if (endpoints.length <= MANY_ENDPOINTS) return this.#assign(endpoints, assignment);
+    const preparing = new AbortController();
+    this.#preparing = preparing;
+    this.#prepare(endpoints, preparing.signal).then(
+      (isReady) => {
+        if (!isReady) return;
+        this.#preparing = undefined;
+        this.#assign(endpoints, assignment);
+        if (this.#isActive) this.#resources.directory.discardPrepared();
+      },
+      (error: unknown) => {
+        this.#preparing = undefined;
+        this.#stats.increment(ClusterStats.at.update_failure);
+        logger.error(
+          `cluster '${this.spec.name}': its ${endpoints.length} endpoints cannot be used: ${messageOf(error)}`,
+        );
+        this.#initialized();
+      },
+    );
   }
 
   unassigned(): void {
+    this.#initialized();
+  }
+
+  /** Resolves to false when newer ones have come meanwhile, or the cluster is gone. */
+  async #prepare(endpoints: readonly ResolvedEndpoint[], outdated: AbortSignal): Promise<boolean> {
+    for (const _ of this.#resources.directory.prepare(endpoints)) {
+      await nextTurn();
+      if (outdated.aborted) return false;
+    }
+    return true;
+  }
+
+  #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
+    const overprovisioning = overprovisioningFactor(assignment);
+    const isSameFactor = overprovisioning === this.#overprovisioning;
+    this.#overprovisioning = overprovisioning;
+    const hasChanged = this.#take(endpoints);
+    if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
+    else if (!hasChanged && this.#isActive) this.#merge.note(true);
     this.#initialized();
   }
 

@@ -8,6 +8,9 @@ import type { Snapshot } from '../../worker/messages.js';
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'chunks'>>;
 
+/** How much is given back in one go: a few milliseconds' work. */
+const FREED_PER_TURN = 500;
+
 /** Something that no snapshot has any more, and that workers may still write to. */
 export interface Retired {
   /** It is wanted again: it is not given back. */
@@ -27,6 +30,7 @@ export class Snapshots {
   /** How much of the stats' memory earlier snapshots have brought. */
   #chunksVersion = 0;
   #retired: RetiredItem[] = [];
+  #isReclaiming = false;
   #waiting: Waiting[] = [];
   /** The last one. */
   #failure = { version: 0, message: '' };
@@ -118,7 +122,13 @@ export class Snapshots {
   /** Gives back what nobody uses any more. */
   reclaim(): void {
     const oldest = this.#oldest;
-    this.#retired = this.#retired.filter((item) => this.#isHeld(item, oldest));
+    let freed = 0;
+    this.#retired = this.#retired.filter((item) => {
+      if (freed === FREED_PER_TURN || this.#isHeld(item, oldest)) return true;
+      freed++;
+      return false;
+    });
+    if (freed === FREED_PER_TURN) this.#reclaimSoon();
     this.#words.reclaim(oldest);
     const reached = this.#waiting.filter(({ version }) => version <= oldest);
     this.#waiting = this.#waiting.filter(({ version }) => version > oldest);
@@ -127,6 +137,15 @@ export class Snapshots {
 
   get #oldest(): number {
     return Math.min(...this.#applied);
+  }
+
+  #reclaimSoon(): void {
+    if (this.#isReclaiming) return;
+    this.#isReclaiming = true;
+    setImmediate(() => {
+      this.#isReclaiming = false;
+      this.reclaim();
+    });
   }
 
   #isHeld(item: RetiredItem, oldest: number): boolean {

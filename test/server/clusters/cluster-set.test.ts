@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
+import { scopePrefix } from '../../../src/stats/scope-prefix.js';
 import { ThreadStats } from '../../../src/stats/thread-stats.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
@@ -211,6 +212,55 @@ t.test('hosts of an assignment that gets stale are not used', async (t) => {
   t.equal(clusters.value('cluster.a.assignment_stale'), 1);
   clusters.sources.to('a').deliver({ resources: [resource(message)] });
   t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+});
+
+t.test('a host that comes again while its last requests run has its words and stats back', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const eds = clusters.sources.to('a');
+  const blockOf = async (ips: readonly string[]) => {
+    eds.deliver({ resources: [resource(assignment('a', ips))] });
+    await clusters.turn();
+    clusters.settle();
+    return clusters.published.at(-1)!.clusters[0]!.hosts.blocks[0]!;
+  };
+  const block = await blockOf(['10.0.0.1']);
+  const { ref } = clusters.store.scopesUnder(scopePrefix('cluster.a.host.10.0.0.1:80.'))[0]!;
+  const worker = new ThreadStats(clusters.store.attachment(0)).scope(ref);
+  worker.increment(HostStats.at.cx_active);
+  for (let round = 0; round < 3; round++) {
+    t.not(await blockOf(['10.0.0.2']), block);
+    t.equal(await blockOf(['10.0.0.1']), block);
+  }
+  t.not(await blockOf(['10.0.0.2']), block);
+  worker.decrement(HostStats.at.cx_active);
+  clusters.settle();
+  clusters.settle();
+  t.equal(clusters.words.allocateHost(), block, 'given back when the last one has ended');
+});
+
+t.test('a long assignment is taken in steps, and a newer one takes its place', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const eds = clusters.sources.to('a');
+  const many = (second: number) => Array.from({ length: 5000 }, (_, i) => `10.${second}.${i >> 8}.${i & 255}`);
+  eds.deliver({ resources: [resource(assignment('a', many(1)))] });
+  t.equal(clusters.set.warming.size, 1, 'others have had no turn yet');
+  await clusters.turn();
+  eds.deliver({ resources: [resource(assignment('a', many(2)))] });
+  for (let i = 0; i < 200 && clusters.set.warming.size > 0; i++) await clusters.turn();
+  t.equal(clusters.hosts('a').length, 5000);
+  t.equal(clusters.hosts('a')[0], '10.2.0.0:80');
+  eds.deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+  for (let i = 0; i < 20; i++) {
+    await clusters.turn();
+    clusters.settle();
+  }
+  const scopesOf = (ip: string) => clusters.store.scopesUnder(scopePrefix(`cluster.a.host.${ip}:80.`)).length;
+  t.same([scopesOf('10.1.0.0'), scopesOf('10.2.0.9'), scopesOf('10.0.0.1')], [0, 0, 1], 'the rest is given back');
 });
 
 t.test('thousands of updates take no more memory than a few', async (t) => {
