@@ -27,7 +27,7 @@ export interface VirtualHostsUser {
   settled(host: string): void;
 }
 
-export class VirtualHosts implements Watcher<VirtualHost> {
+export class VirtualHosts {
   /** vhds.config_source. */
   readonly source: ConfigSource;
   readonly #host: RoutesHost;
@@ -36,10 +36,11 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #statPrefix: string;
   readonly #scope: ScopeRef;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
-  readonly #subscription: Subscription;
+  readonly #pushed: Subscription;
+  #asked: Subscription | undefined;
   #isReady = false;
-  /** Everything, and by name hosts that exist or have existed, and those that are asked for. */
-  readonly #names = new Set<string>(['*']);
+  /** What is subscribed to by name: hosts that exist or have existed, and those that are asked for. */
+  readonly #names = new Set<string>();
   /** Names that requests wait for. */
   readonly #pending = new Map<string, NodeJS.Timeout>();
 
@@ -51,12 +52,13 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#prefix = `${routes}/`;
     this.#statPrefix = `${statPrefix}vhds.${routes}.`;
     this.#scope = host.store.addScope(this.#statPrefix, ReloadStats);
-    this.#subscription = host.sources.subscribe<VirtualHost>({
-      source,
-      type: 'virtual-host',
-      names: new Set(this.#names),
-      statPrefix: this.#statPrefix,
-      watcher: this,
+    this.#pushed = this.#subscribe('*', {
+      update: (update) => {
+        const rejections = this.#update(update);
+        this.#ready();
+        return rejections;
+      },
+      fetchTimedOut: () => this.#ready(),
     });
   }
 
@@ -80,32 +82,17 @@ export class VirtualHosts implements Watcher<VirtualHost> {
       setTimeout(() => this.#answer(name, false), ANSWER_MS),
     );
     this.#names.add(name);
-    this.#subscription.setNames(new Set(this.#names));
-  }
-
-  update(update: Update<VirtualHost>): readonly Rejection[] {
-    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
-    const resources = update.resources.filter(ofThese);
-    const next = new Map(update.isComplete ? [] : this.#hosts);
-    for (const { name } of update.refused) {
-      const before = this.#hosts.get(name);
-      if (before !== undefined) next.set(name, before);
-    }
-    for (const name of update.removed) next.delete(name);
-    for (const resource of resources) next.set(resource.name, resource);
-    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
-    this.#settle(update, resources);
-    this.#ready();
-    return rejections;
-  }
-
-  fetchTimedOut(): void {
-    this.#ready();
+    if (this.#asked !== undefined) return this.#asked.setNames(new Set(this.#names));
+    this.#asked = this.#subscribe(new Set(this.#names), {
+      update: (update) => this.#update(update),
+      fetchTimedOut: () => {},
+    });
   }
 
   close(): void {
     for (const name of [...this.#pending.keys()]) this.#answer(name, false);
-    this.#subscription.close();
+    this.#pushed.close();
+    this.#asked?.close();
     this.#host.store.removeScope(this.#scope);
   }
 
@@ -113,6 +100,22 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     if (this.#isReady) return;
     this.#isReady = true;
     this.#user.ready();
+  }
+
+  #subscribe(names: ReadonlySet<string> | '*', watcher: Watcher<VirtualHost>): Subscription {
+    const { source } = this;
+    return this.#host.sources.subscribe({ source, type: 'virtual-host', names, statPrefix: this.#statPrefix, watcher });
+  }
+
+  #update(update: Update<VirtualHost>): readonly Rejection[] {
+    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
+    const resources = update.resources.filter(ofThese);
+    const next = new Map(this.#hosts);
+    for (const name of update.removed) next.delete(name);
+    for (const resource of resources) next.set(resource.name, resource);
+    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
+    this.#settle(update, resources);
+    return rejections;
   }
 
   #take(next: ReadonlyMap<string, Resource<VirtualHost>>, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
@@ -144,7 +147,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     clearTimeout(timer);
     this.#pending.delete(name);
     // Names that clients make up are not asked for for ever.
-    if (!exists && this.#names.delete(name)) this.#subscription.setNames(new Set(this.#names));
+    if (!exists && this.#names.delete(name)) this.#asked?.setNames(new Set(this.#names));
     this.#user.settled(name.slice(this.#prefix.length));
   }
 }

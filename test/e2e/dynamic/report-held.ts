@@ -1,0 +1,108 @@
+// Loaded into Baton before itself (--import): tells whoever connects to BATON_TEST_HELD what the process holds, after
+// collecting garbage (--expose-gc).
+
+import { createServer } from 'node:net';
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
+import { StatsStore } from '../../../src/stats/store.js';
+import { CLUSTER_WORDS, HOST_WORDS, LISTENER_WORDS, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
+import type { Held } from './held.js';
+
+/** How long other threads may take to collect their garbage. */
+const ANSWER_MS = 1000;
+
+/** Said to the other threads, who also hear each other. */
+const COLLECT = 'collect';
+
+const channel = new BroadcastChannel('held');
+
+if (isMainThread) reportHeld(process.env['BATON_TEST_HELD']!);
+else {
+  channel.onmessage = ({ data }) => {
+    if (data === COLLECT) channel.postMessage({ threadId, bytes: heapBytes() });
+  };
+}
+// Threads end as if it were not there.
+channel.unref();
+
+function reportHeld(path: string): void {
+  const words = countWords();
+  const stats = countStats();
+  const heaps = new Map<number, number>();
+  const server = createServer((socket) => {
+    heaps.clear();
+    heaps.set(0, heapBytes());
+    channel.postMessage(COLLECT);
+    setTimeout(() => {
+      const held: Held = {
+        ...words,
+        ...stats(),
+        heapBytes: [...heaps].sort(([one], [other]) => one - other).map(([, bytes]) => bytes),
+        rssBytes: process.memoryUsage.rss(),
+      };
+      socket.end(JSON.stringify(held));
+    }, ANSWER_MS);
+  });
+  channel.onmessage = ({ data }) => {
+    const { threadId: thread, bytes } = data as { threadId: number; bytes: number };
+    heaps.set(thread, bytes);
+  };
+  server.listen(path).unref();
+}
+
+/** Words of clusters, hosts and listeners: those that are held, and the highest that ever was. */
+function countWords(): { words: number; highestWord: number } {
+  const count = { words: 0, highestWord: 0 };
+  const owner = SharedWordsOwner.prototype;
+  const allocations = {
+    allocateCluster: CLUSTER_WORDS,
+    allocateHost: HOST_WORDS,
+    allocateListener: LISTENER_WORDS,
+  } as const;
+  for (const [name, size] of Object.entries(allocations) as [keyof typeof allocations, number][]) {
+    const allocate = owner[name];
+    owner[name] = function (this: SharedWordsOwner): number {
+      const block = Reflect.apply(allocate, this, []);
+      count.words += size;
+      count.highestWord = Math.max(count.highestWord, block + size);
+      return block;
+    };
+  }
+  const retirements = { retireCluster: CLUSTER_WORDS, retireHost: HOST_WORDS, retireListener: LISTENER_WORDS };
+  for (const [name, size] of Object.entries(retirements)) {
+    const methods = owner as unknown as Record<string, ((block: number, version: number) => void) | undefined>;
+    const retire = methods[name];
+    if (retire === undefined) continue;
+    methods[name] = function (this: SharedWordsOwner, block: number, version: number): void {
+      Reflect.apply(retire, this, [block, version]);
+      count.words -= size;
+    };
+  }
+  return count;
+}
+
+/** Scopes as often as they were added, stats, and the memory that the primary's names and texts reach to. */
+function countStats(): () => Pick<Held, 'scopes' | 'stats' | 'statsMemory' | 'directoryEnd'> {
+  let store: StatsStore | undefined;
+  let scopes = 0;
+  const { addScope, removeScope } = StatsStore.prototype;
+  StatsStore.prototype.addScope = function (this: StatsStore, ...parameters) {
+    store = this;
+    scopes++;
+    return Reflect.apply(addScope, this, parameters);
+  };
+  StatsStore.prototype.removeScope = function (this: StatsStore, ref) {
+    scopes--;
+    Reflect.apply(removeScope, this, [ref]);
+  };
+  return () => ({
+    scopes,
+    stats: store?.size ?? 0,
+    statsMemory: store?.version ?? 0,
+    directoryEnd: store?.own.range.end() ?? 0,
+  });
+}
+
+function heapBytes(): number {
+  globalThis.gc!();
+  return process.memoryUsage().heapUsed;
+}

@@ -1,0 +1,94 @@
+// Where a Baton under test gets its resources from: files that are moved into place, or a management server.
+
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RESOURCE_MESSAGES, type ResourceType } from '../../../src/xds/resource.js';
+import type { Config } from '../harness/bootstrap.js';
+import type { ControlPlane, XdsProtocol } from '../harness/control-plane.js';
+
+/** Types that the tests change. */
+export type SourcedType = Extract<ResourceType, 'listener' | 'cluster' | 'endpoints' | 'route'>;
+
+export interface ResourceSource {
+  /** Static clusters and further parts that a bootstrap needs: listeners and clusters come from here. */
+  readonly clusters: readonly Config[];
+  readonly extra: Config;
+  /** A ConfigSource for a resource that another one names. */
+  configSource(type: 'endpoints' | 'route', name: string): Config;
+  /** All resources of a type, from now on. */
+  set(type: SourcedType, resources: readonly Config[]): void;
+}
+
+/** Resources in files: all listeners and all clusters in one, and one for each of the others. */
+export class FileSource implements ResourceSource {
+  readonly clusters = [];
+  readonly #directory: string;
+  readonly #written = new Map<string, string>();
+  #version = 0;
+
+  constructor(directory: string) {
+    this.#directory = join(directory, 'resources');
+    mkdirSync(this.#directory);
+  }
+
+  get extra(): Config {
+    return {
+      node: { id: 'test-node', cluster: 'test-cluster' },
+      dynamic_resources: { lds_config: this.#source('listener'), cds_config: this.#source('cluster') },
+    };
+  }
+
+  configSource(type: 'endpoints' | 'route', name: string): Config {
+    return this.#source(`${type}-${name}`);
+  }
+
+  set(type: SourcedType, resources: readonly Config[]): void {
+    if (type === 'listener' || type === 'cluster') {
+      this.#write(type, type, resources);
+      return;
+    }
+    for (const resource of resources) {
+      const name = String(resource['name'] ?? resource['cluster_name']);
+      this.#write(`${type}-${name}`, type, [resource]);
+    }
+  }
+
+  #source(name: string): Config {
+    return { resource_api_version: 'V3', path_config_source: { path: this.#path(name) } };
+  }
+
+  #path(name: string): string {
+    return join(this.#directory, `${name}.json`);
+  }
+
+  #write(name: string, type: SourcedType, resources: readonly Config[]): void {
+    const typed = resources.map((each) => ({ '@type': `type.googleapis.com/${RESOURCE_MESSAGES[type]}`, ...each }));
+    const text = JSON.stringify(typed);
+    if (this.#written.get(name) === text) return;
+    this.#written.set(name, text);
+    const path = this.#path(name);
+    writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${++this.#version}`, resources: typed }));
+    renameSync(`${path}.new`, path);
+  }
+}
+
+/** Resources of a management server, over one aggregated stream. */
+export class StreamSource implements ResourceSource {
+  readonly clusters: readonly Config[];
+  readonly extra: Config;
+  readonly #plane: ControlPlane;
+
+  constructor(plane: ControlPlane, protocol: XdsProtocol) {
+    this.#plane = plane;
+    this.clusters = [plane.cluster()];
+    this.extra = plane.ads(protocol);
+  }
+
+  configSource(): Config {
+    return { resource_api_version: 'V3', ads: {} };
+  }
+
+  set(type: SourcedType, resources: readonly Config[]): void {
+    this.#plane.set(type, resources);
+  }
+}

@@ -1,0 +1,80 @@
+// Clients notice nothing of updates: no request fails, and no connection ends of a listener that stays as it is.
+
+import t, { type Test } from 'tap';
+import { startControlPlane } from '../harness/control-plane.js';
+import { tempDir, waitFor } from '../harness/index.js';
+import { type Clients, type ClientsSettings, startClients, startOrigin } from '../restart/clients.js';
+import { ChangingProxy, UPDATES } from './changing-proxy.js';
+import { FileSource, type ResourceSource, StreamSource } from './sources.js';
+
+const DEADLINE_MS = 60_000;
+
+/** Connections that last as long as the proxy lets them. */
+const LASTING: ClientsSettings = { keepalive: 8, idle: 4, post: 4, pipelined: 2, stream: 4, fresh: 0, short: 0 };
+const SHORT: ClientsSettings = { keepalive: 0, idle: 0, post: 0, pipelined: 0, stream: 0, fresh: 4, short: 2 };
+/** Where filter chains change one behind the other, connections are asked to end as soon as they are made: no pipelines there. */
+const MOVING: ClientsSettings = { keepalive: 4, idle: 0, post: 4, pipelined: 0, stream: 0, fresh: 4, short: 0 };
+
+t.test('resources from files', async (t) => {
+  // A file is left alone for a fifth of a second before it is read.
+  await changesUnderLoad(t, new FileSource(tempDir(t)), 30);
+});
+
+t.test('resources from a management server, state of the world', async (t) => {
+  await changesUnderLoad(t, new StreamSource(await startControlPlane(t), 'sotw'), 100);
+});
+
+t.test('resources from a management server, delta', async (t) => {
+  await changesUnderLoad(t, new StreamSource(await startControlPlane(t), 'delta'), 100);
+});
+
+async function changesUnderLoad(t: Test, source: ResourceSource, updates: number): Promise<void> {
+  const origins = [await startOrigin(t), await startOrigin(t), await startOrigin(t)];
+  const proxy = await ChangingProxy.start(t, source, {
+    origins: origins.map(({ http }) => http),
+    tcpOrigin: origins[0]!.tcp,
+    args: ['--concurrency', '2', '-l', 'warning', '--drain-time-s', '3', '--drain-strategy', 'immediate'],
+  });
+  const { steady, changing } = proxy;
+  const load = { rate: 300, deadline: 60 };
+  const lasting = startClients(t, steady, { ...load, ...LASTING });
+  const short = startClients(t, steady, { ...load, ...SHORT });
+  const moving = startClients(t, { http: changing, tcp: changing }, { ...load, ...MOVING });
+  const answered = async (): Promise<void> => {
+    await answersOfEachKind(lasting, LASTING);
+    await answersOfEachKind(short, SHORT);
+    await answersOfEachKind(moving, MOVING);
+  };
+  await answered();
+  for (let count = 0; count < updates; count++) await proxy.update(UPDATES[count % UPDATES.length]!);
+  await answered();
+
+  const kept = await lasting.finish();
+  t.equal(kept.failures, 0, `failures: ${lasting.failures.join('\n')}`);
+  const count = Object.values(LASTING).reduce((sum, each) => sum + each, 0);
+  t.equal(kept.connections, count, 'no client of the unchanged listeners has had a second connection');
+  t.equal(kept.announced + kept.ended + kept.endedByReset, 0);
+  for (const clients of [short, moving]) {
+    const tally = await clients.finish();
+    t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
+  }
+  const { baton } = proxy;
+  t.notMatch(baton.stderr, /\]\[(warning|error|critical)\]/);
+  for (const name of ['listener_manager.lds', 'cluster_manager.cds']) {
+    t.equal(await baton.stat(`${name}.update_rejected`), 0, name);
+  }
+  await baton.stop();
+}
+
+/** Waits until every kind of client has been answered since the last look. */
+async function answersOfEachKind(clients: Clients, settings: ClientsSettings): Promise<void> {
+  const left = new Set(Object.entries(settings).flatMap(([kind, count]) => (count > 0 ? [kind] : [])));
+  await clients.mark();
+  await waitFor(
+    async () => {
+      for (const [kind, count] of Object.entries((await clients.mark()).done)) if (count > 0) left.delete(kind);
+      return left.size === 0;
+    },
+    { what: 'an answer to each kind of client', deadlineMs: DEADLINE_MS },
+  );
+}
