@@ -312,6 +312,32 @@ t.test('a token bucket is full at first and fills at its rate', (t) => {
   t.end();
 });
 
+t.test('a subscription may end in its own update, and what is wrong is told at bounded length', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api());
+  plane.set(
+    'cluster',
+    Array.from({ length: 1000 }, (_, i) => cluster(`bad-${i}`)),
+  );
+  const subscription = subscriber.sources.subscribe({
+    source: ADS,
+    type: 'cluster',
+    names: '*',
+    statPrefix: 'gone.',
+    watcher: {
+      update() {
+        subscription.close();
+        return [];
+      },
+      fetchTimedOut() {},
+    },
+  });
+  const { error } = await plane.waitForNack('cluster');
+  t.ok(error!.length < 5000 && error!.endsWith('...(truncated)'));
+  t.same(subscriber.store.scopesUnder('gone.'), []);
+  t.same(subscriber.failures, []);
+});
+
 t.test('a watcher that throws is a refusal', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());

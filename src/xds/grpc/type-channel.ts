@@ -13,9 +13,6 @@ import { typeUrlOf } from './services.js';
 import { StateOfTheWorld } from './state-of-the-world.js';
 import { rejectionText, Watch } from './watch.js';
 
-/** Longer texts are cut: servers only show them. */
-const LONGEST_ERROR = 4096;
-
 /** What a response says, or the part of it that is of interest to a watcher. */
 interface News {
   readonly resources: readonly Resource[];
@@ -102,13 +99,13 @@ export class TypeChannel {
     const heartbeats = response.resources.filter((each) => !isBody(each)).map(({ name }) => name);
     const rejections = this.#apply(response, read, heartbeats);
     const wrong = [...read.refused, ...rejections];
-    this.protocol.answer(response, wrong.length === 0 ? undefined : cut(rejectionText(wrong)), isCurrent());
+    this.protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
   }
 
   /** The response is no use at all. */
   refuse(response: Response, details: string, isCurrent: boolean): void {
     for (const watch of this.#watches) watch.refuse(details);
-    this.protocol.answer(response, cut(details), isCurrent);
+    this.protocol.answer(response, details, isCurrent);
   }
 
   /** There is no stream. */
@@ -265,8 +262,4 @@ function add<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);
   else list.push(value);
-}
-
-function cut(text: string): string {
-  return text.length > LONGEST_ERROR ? `${text.slice(0, LONGEST_ERROR)}...(truncated)` : text;
 }

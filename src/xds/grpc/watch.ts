@@ -11,6 +11,7 @@ import { typeUrlOf } from './services.js';
 
 /** Of what configures no initial_fetch_timeout. */
 const DEFAULT_FETCH_MS = 15_000;
+const LONGEST_TEXT = 4096;
 
 const logger = getLogger('config');
 
@@ -22,6 +23,7 @@ export class Watch {
   readonly #host: GrpcSourcesHost;
   readonly #stats: SubscriptionStats;
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(request: SubscriptionRequest, host: GrpcSourcesHost) {
     this.names = request.names;
@@ -50,6 +52,8 @@ export class Watch {
     this.#stats.attempt();
     const beganMs = performance.now();
     const rejections = this.#tell(update);
+    // What it was told may have ended it.
+    if (this.#isClosed) return rejections;
     const refused = [...update.refused, ...rejections];
     if (refused.length === 0) {
       this.#stats.success(update.version, performance.now() - beganMs);
@@ -78,6 +82,7 @@ export class Watch {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#stats.close();
   }
@@ -110,7 +115,8 @@ export class Watch {
   }
 }
 
-/** What is wrong, a line each. */
+/** What is wrong, a line each; cut where it gets too long for logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
-  return rejections.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+  const text = rejections.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}...(truncated)` : text;
 }
