@@ -1,0 +1,195 @@
+// How a server starts whose configuration comes from a management server: in which order, what it says, and who waits.
+
+import t from 'tap';
+import { type ControlPlane, startControlPlane } from '../harness/control-plane.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  EpochLine,
+  freePort,
+  httpListener,
+  httpRequest,
+  ROUTER_FILTER,
+  startBaton,
+  staticCluster,
+  waitFor,
+  waitForLog,
+} from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+
+const MARKER = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
+
+/** A layer of runtime, clusters, a filter's configuration and listeners come over the aggregated stream. */
+function dynamic(plane: ControlPlane, ads: Config = {}, port = 0): Config {
+  const source = { resource_api_version: 'V3', ads: {}, ...ads };
+  const { dynamic_resources, ...rest } = plane.ads() as { dynamic_resources: Config };
+  const filter = { name: 'marker', config_discovery: { config_source: source, type_urls: [MARKER] } };
+  const manager = { ...managerOf([answering({ prefix: '/' }, 'static')]), http_filters: [filter, ROUTER_FILTER] };
+  return bootstrap({
+    listeners: [httpListener('static', port, manager)],
+    clusters: [plane.cluster(), staticCluster('other', 1)],
+    extra: {
+      ...rest,
+      dynamic_resources: { ...dynamic_resources, lds_config: source, cds_config: source },
+      layered_runtime: {
+        layers: [
+          { name: 'remote', rtds_layer: { name: 'front', rtds_config: source } },
+          { name: 'admin', admin_layer: {} },
+        ],
+      },
+    },
+  });
+}
+
+/** What the server says that it is, everywhere. */
+async function states(baton: BatonProcess): Promise<string> {
+  const [ready, info, gauge] = await Promise.all([
+    baton.admin('/ready'),
+    baton.admin('/server_info'),
+    baton.stat('server.state'),
+  ]);
+  return `${ready.status} ${ready.body.trim()} ${JSON.parse(info.body).state} ${gauge}`;
+}
+
+async function waitsFor(baton: BatonProcess): Promise<Record<string, string[]>> {
+  const { body } = await baton.admin('/init_dump');
+  const { unready_targets_dumps: dumps = [] } = JSON.parse(body) as {
+    unready_targets_dumps?: { name: string; target_names: string[] }[];
+  };
+  return Object.fromEntries(dumps.map(({ name, target_names }) => [name, target_names]));
+}
+
+t.test('a server waits for one source after the other, and says for which', async (t) => {
+  const port = await freePort();
+  const plane = await startControlPlane(t);
+  const baton = await startBaton(t, { config: dynamic(plane, {}, port), args: ['-l', 'info'], wait: 'admin' });
+  const target = (name: string) =>
+    waitFor(
+      async () =>
+        Object.values(await waitsFor(baton))
+          .flat()
+          .includes(`target ${name}`),
+      { what: name },
+    );
+
+  await target('RTDS front');
+  t.equal(await states(baton), '503 PRE_INITIALIZING PRE_INITIALIZING 2');
+  t.strictSame(await waitsFor(baton), { 'init manager RTDS': ['target RTDS front'] });
+  t.match(await baton.admin('/ready'), { status: 503, body: 'PRE_INITIALIZING\n' });
+  plane.set('runtime', [{ name: 'front', layer: { key: 'value' } }]);
+
+  await waitForLog(baton, 'cm init: initializing cds');
+  t.equal(await states(baton), '503 PRE_INITIALIZING PRE_INITIALIZING 2');
+  t.match(JSON.parse((await baton.admin('/runtime')).body), { entries: { key: { final_value: 'value' } } });
+  plane.set('cluster', [staticCluster('discovered', 1)]);
+
+  await target('ECDS marker');
+  t.match(baton.stderr, /cm init: all clusters initialized.*all clusters initialized. initializing init manager/s);
+  t.equal(await states(baton), '503 INITIALIZING INITIALIZING 3');
+  t.strictSame(JSON.parse((await baton.admin('/init_dump?mask=server')).body), {});
+  await t.rejects(httpRequest(port), { code: 'ECONNREFUSED' }, 'nobody is let wait at a socket');
+  const { http_filters: _, ...plain } = managerOf([answering({ prefix: '/' }, 'discovered')]) as Config;
+  plane.set('listener', [httpListener('discovered', 0, plain)]);
+  plane.set('extension-config', [
+    {
+      name: 'marker',
+      typed_config: {
+        '@type': MARKER,
+        mutations: { response_mutations: [{ append: { header: { key: 'x-marker', value: 'set' } } }] },
+      },
+    },
+  ]);
+
+  await waitFor(async () => (await states(baton)) === '200 LIVE LIVE 0', { what: 'LIVE' });
+  t.match(baton.stderr, /all dependencies initialized. starting workers/);
+  t.strictSame(await waitsFor(baton), {});
+  t.match(await httpRequest(port), { body: 'static', headers: { 'x-marker': 'set' } });
+  t.match(await httpRequest(await baton.listenerPort('discovered')), { body: 'discovered' });
+  await baton.stop();
+});
+
+t.test('a management server that says nothing is waited for no longer than it may take', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.hold();
+  const config = dynamic(plane, { initial_fetch_timeout: '0.2s' });
+  const baton = await startBaton(t, { config, args: ['-l', 'info'] });
+  t.equal(await states(baton), '200 LIVE LIVE 0');
+  t.match(await httpRequest(await baton.listenerPort('static')), { status: 500 }, 'its filter is not configured');
+  for (const prefix of [
+    'runtime.',
+    'cluster_manager.cds.',
+    'listener_manager.lds.',
+    'extension_config_discovery.http_filter.marker.',
+  ])
+    t.equal(await baton.stat(`${prefix}init_fetch_timeout`), 1, prefix);
+  plane.set('runtime', [{ name: 'front', layer: { key: 'late' } }]);
+  plane.release();
+  await waitFor(async () => JSON.parse((await baton.admin('/runtime')).body).entries.key?.final_value === 'late', {
+    what: 'what comes late',
+  });
+  await baton.stop();
+});
+
+t.test('a server that waits ends at once when it is told to', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.hold();
+  const ends: [string, (baton: BatonProcess) => unknown][] = [
+    ['SIGTERM', (baton) => baton.child.kill('SIGTERM')],
+    ['/quitquitquit', (baton) => baton.admin('/quitquitquit', { method: 'POST' })],
+  ];
+  for (const [name, end] of ends) {
+    const baton = await startBaton(t, {
+      config: dynamic(plane, { initial_fetch_timeout: '0s' }),
+      args: ['-l', 'info'],
+      wait: 'admin',
+    });
+    await plane.waitFor('the layer is asked for', ({ type }) => type === 'runtime');
+    await waitFor(async () => (await waitsFor(baton))['init manager RTDS'], { what: 'it waits' });
+    await end(baton);
+    t.match(await baton.exited, { code: 0 }, name);
+    t.notMatch(baton.stderr, /starting workers/);
+  }
+});
+
+t.test('a parent serves until its child has what it needs', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('runtime', [{ name: 'front', layer: { key: 'value' } }]);
+  plane.set('cluster', []);
+  plane.set('listener', []);
+  plane.set('extension-config', [
+    {
+      name: 'marker',
+      typed_config: {
+        '@type': MARKER,
+        mutations: { response_mutations: [{ append: { header: { key: 'x-marker', value: 'set' } } }] },
+      },
+    },
+  ]);
+  const line = new EpochLine(t);
+  const args = ['-l', 'info', '--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
+  const parent = await line.start(0, { config: dynamic(plane), args });
+  const port = await parent.loggedPort('static');
+  plane.hold();
+  const known = plane.requests.length;
+  const child = await line.start(1, { config: dynamic(plane), args, wait: 'spawned' });
+  await waitFor(() => plane.requests.slice(known).some(({ type }) => type === 'runtime'), { what: 'the child asks' });
+  t.match(await parent.admin('/ready'), { status: 200 });
+  t.match(await httpRequest(port), { body: 'static' });
+  t.notMatch(parent.stderr, /shutting down admin/);
+  plane.release();
+  await waitForLog(child, 'starting main dispatch loop');
+  await waitForLog(parent, 'closing and draining listeners');
+  t.match(await parent.exited, { code: 0 });
+  t.match(await httpRequest(port), { body: 'static' });
+  await child.stop();
+});
+
+t.test('--mode validate and init_only take a configuration with sources, and ask nobody', async (t) => {
+  const plane = await startControlPlane(t);
+  for (const mode of ['validate', 'init_only']) {
+    const baton = await startBaton(t, { config: dynamic(plane), args: ['--mode', mode], wait: 'spawned' });
+    t.match(await baton.exited, { code: 0 }, `${mode}: ${baton.stderr}`);
+  }
+  t.equal(plane.streamCount, 0);
+});
