@@ -72,6 +72,7 @@ import { StatsSinks } from './stats/stats-sinks.js';
 import { Watchdog } from './stats/watchdog.js';
 import { PrimaryPorts } from './workers/primary-ports.js';
 import { type SnapshotParts, Snapshots } from './workers/snapshots.js';
+import { WorkerScopes } from './workers/worker-scopes.js';
 import { WorkerSet } from './workers/worker-set.js';
 
 export interface ServerOptions {
@@ -136,6 +137,7 @@ export class Server {
   readonly #watchdog: Watchdog;
   readonly #extensions = new ExtensionRegistry(EXTENSIONS);
   readonly #scopes: Record<string, ScopeRef> = {};
+  readonly #workerScopes: WorkerScopes;
   #state = ServerState.PreInitializing;
   readonly #statsFlush: StatsFlush;
   readonly #calls: PrimaryCalls;
@@ -167,6 +169,7 @@ export class Server {
     this.#contention = options.tracesContention ? new ContentionWatch(concurrency) : undefined;
     const settings = statsSettings(options.bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });
+    this.#workerScopes = new WorkerScopes(this.store, this.#scopes);
     this.#import = new StatsImport(this.store, (name, amount) => this.#sinks.credit(name, amount));
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error));
     this.#snapshots = new Snapshots(this.store, this.#words, concurrency);
@@ -272,7 +275,7 @@ export class Server {
     this.filterConfigs = new FilterConfigSet({
       sources: this.#sources,
       store: this.store,
-      scopes: this.#scopes,
+      scopes: this.#workerScopes,
       publish: (parts) => this.#publish(parts),
     });
     this.routes = new PrimaryRouteSet({
@@ -580,7 +583,7 @@ export class Server {
       extensions: this.#extensions,
       parts: this.#filterParts,
       workers: this.concurrency,
-      scopes: this.#scopes,
+      scopes: this.#workerScopes,
       parent: this.#options.epoch.parentSockets,
       get isReplaced() {
         return server.succession.isReplaced;

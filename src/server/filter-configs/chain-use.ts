@@ -4,13 +4,14 @@ import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
 
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
   readonly #host: FilterConfigsHost;
   /** By prefix. They stay until the chain is gone: streams count in those of the configuration that they began with. */
-  readonly #scopes = new Map<string, ScopeRef>();
+  readonly #scopes = new Map<string, HeldScopes>();
   #part: PrimaryPart | undefined;
 
   constructor(user: DiscoveredFilterUser, host: FilterConfigsHost) {
@@ -29,9 +30,7 @@ export class ChainUse {
     const { chain, context } = this.#user;
     for (const { prefix, layout } of extension.scopes?.(config, chain) ?? []) {
       if (this.#scopes.has(prefix)) continue;
-      const ref = this.#host.store.addScope(prefix, layout);
-      this.#scopes.set(prefix, ref);
-      this.#host.scopes[prefix] = ref;
+      this.#scopes.set(prefix, this.#host.scopes.hold([{ prefix, layout }]));
     }
     const part = extension.createOnPrimary?.(config, context);
     return () => {
@@ -49,12 +48,15 @@ export class ChainUse {
   }
 
   get scopes(): Readonly<Record<string, ScopeRef>> {
-    return Object.fromEntries(this.#scopes);
+    return Object.assign({}, ...[...this.#scopes.values()].map(({ refs }) => refs));
   }
 
   /** The chain is gone, on all workers. */
   close(): void {
     this.#part?.close();
-    for (const ref of this.#scopes.values()) this.#host.store.removeScope(ref);
+    const held = [...this.#scopes.values()];
+    const removedScopes = held.flatMap((scopes) => scopes.retire());
+    if (removedScopes.length > 0) this.#host.publish({ removedScopes });
+    for (const scopes of held) scopes.free();
   }
 }

@@ -1,15 +1,14 @@
 // What discovered configurations of filters need of the server.
 
 import type { StatsStore } from '../../stats/store.js';
-import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
+import type { WorkerScopes } from '../workers/worker-scopes.js';
 
 export interface FilterConfigsHost {
   readonly sources: ConfigSources;
   readonly store: StatsStore;
-  /** Scopes by prefix, as workers that begin are told of them. */
-  readonly scopes: Record<string, ScopeRef>;
+  readonly scopes: WorkerScopes;
   /** Tells all workers at once. */
   publish(parts: SnapshotParts): void;
 }

@@ -12,16 +12,16 @@ import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import type { Scope } from '../../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { ListenerSnapshot, ToWorker } from '../../worker/messages.js';
 import { accepted } from '../admin/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
+import type { WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
 import { FormerListeners, type FormerListenersHost } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
 import { ListenerBlocks } from './listener-blocks.js';
-import { ListenerScopes } from './listener-scopes.js';
 import { discardUpdate, type ListenerUpdate } from './listener-update.js';
 import {
   type ListenerChange,
@@ -45,8 +45,7 @@ export interface ListenerSetHost extends Omit<FormerListenersHost, 'free' | 'cha
   readonly workers: number;
   /** Sockets of a parent process to take over. */
   readonly parent: InheritedSockets | undefined;
-  /** Scopes by prefix, as workers are told of them: those of listeners are added. */
-  readonly scopes: Record<string, ScopeRef>;
+  readonly scopes: WorkerScopes;
   /** The time in which a listener drains; undefined when it does not. */
   drainOf(listener: Listener): DrainWindow | undefined;
   send(worker: number, message: ToWorker): void;
@@ -91,8 +90,8 @@ export class ListenerSet {
   constructor(host: ListenerSetHost, stats: Scope) {
     this.#host = host;
     this.#stats = stats;
-    const { extensions, parts, scopes, shim, store, words, workers } = host;
-    this.#makers = { extensions, parts, shim, workers, scopes: new ListenerScopes(store, scopes) };
+    const { extensions, parts, scopes, shim, words, workers } = host;
+    this.#makers = { extensions, parts, shim, workers, scopes };
     this.#blocks = new ListenerBlocks(words);
     this.#formers = new FormerListeners({
       drain: (ids, over) => host.drain(ids, over),
@@ -261,7 +260,7 @@ export class ListenerSet {
     for (const { statPrefix } of this.#formers.listeners()) prefixes.add(statPrefix);
     let sum = 0;
     for (const prefix of prefixes) {
-      sum += store.valueOf(scopes[prefix]!, ListenerStats.at.downstream_cx_active);
+      sum += store.valueOf(scopes.ref(prefix), ListenerStats.at.downstream_cx_active);
       sum -= ofParent(`${prefix}downstream_cx_active`);
     }
     return Math.max(sum, 0);

@@ -5,13 +5,13 @@ import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.j
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
 import type { InitManager } from '../init/init-manager.js';
+import type { HeldScopes, WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
 import { newId } from './ids.js';
-import type { HeldScopes, ListenerScopes } from './listener-scopes.js';
 
 export interface ChainMakers {
   readonly extensions: ExtensionRegistry;
-  readonly scopes: ListenerScopes;
+  readonly scopes: WorkerScopes;
   readonly parts: FilterParts;
 }
 

@@ -14,6 +14,7 @@ import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messag
 import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
 import type { DynamicState } from '../admin/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
+import type { HeldScopes } from '../workers/worker-scopes.js';
 import { newId } from './ids.js';
 import {
   copySockets,
@@ -25,7 +26,6 @@ import {
   socketTraits,
   startListening,
 } from './listen-sockets.js';
-import type { HeldScopes } from './listener-scopes.js';
 import { type ChainMakers, PrimaryChain } from './primary-chain.js';
 
 /** What a version is made of. */

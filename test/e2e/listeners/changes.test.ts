@@ -13,6 +13,8 @@ import {
   httpRequest,
   RawConnection,
   startBaton,
+  startTcpUpstream,
+  staticCluster,
   type Teardown,
   tempDir,
   waitFor,
@@ -20,6 +22,15 @@ import {
 import { answering, managerOf } from '../http/proxy.js';
 
 const LISTENER = 'type.googleapis.com/envoy.config.listener.v3.Listener';
+
+const HTTP2: Config = {
+  typed_extension_protocol_options: {
+    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+      explicit_http_config: { http2_protocol_options: {} },
+    },
+  },
+};
 
 /** A Baton whose listeners are what a test has set last. */
 class Changing {
@@ -32,7 +43,7 @@ class Changing {
     this.#path = path;
   }
 
-  static async start(t: Teardown, listeners: Config[], drainS = 2): Promise<Changing> {
+  static async start(t: Teardown, listeners: Config[], drainS = 2, clusters: Config[] = []): Promise<Changing> {
     const directory = tempDir(t);
     const path = join(directory, 'lds.json');
     write(path, 1, listeners);
@@ -40,7 +51,7 @@ class Changing {
       args: ['-l', 'warning', '--concurrency', '2', '--drain-time-s', `${drainS}`],
       config: bootstrap({
         listeners: [httpListener('fixed', 0, saying('fixed'))],
-        clusters: [],
+        clusters,
         extra: { dynamic_resources: { lds_config: { path_config_source: { path } } } },
       }),
     });
@@ -51,12 +62,17 @@ class Changing {
 
   /** All listeners of LDS from now on; resolves when the update has been taken, and nothing warms any more. */
   async set(listeners: Config[]): Promise<void> {
+    await this.write(listeners);
+    await this.baton.waitForStat('listener_manager.total_listeners_warming', 0);
+  }
+
+  /** The same, without waiting for what warms. */
+  async write(listeners: Config[]): Promise<void> {
     write(this.#path, ++this.#updates, listeners);
     await waitFor(
       async () => {
         const stats = await this.stats();
-        const taken = (stats.get('lds.update_success') ?? 0) + (stats.get('lds.update_rejected') ?? 0);
-        return taken >= this.#updates && stats.get('total_listeners_warming') === 0;
+        return (stats.get('lds.update_success') ?? 0) + (stats.get('lds.update_rejected') ?? 0) >= this.#updates;
       },
       { what: `update ${this.#updates}` },
     );
@@ -79,6 +95,7 @@ class Changing {
 interface DumpedListener {
   name: string;
   active_state?: { version_info: string; listener: Config };
+  warming_state?: { version_info: string };
   draining_state?: { version_info: string };
   error_state?: { details: string; failed_configuration: Config; version_info: string };
   client_status?: string;
@@ -223,6 +240,46 @@ t.test('a listener that is gone drains, is closed, and leaves nothing behind', a
   await changing.set([named]);
   t.equal(await ask(await connectRaw(t, await baton.listenerPort('door'))), 'door');
   t.equal(await baton.stat('listener.named.downstream_cx_total'), 1);
+});
+
+t.test('a changed listener serves as it was until its routes are there', async (t) => {
+  // A management server that never says anything.
+  const silent = await startTcpUpstream(t, () => {});
+  const services = [{ envoy_grpc: { cluster_name: 'silent' } }];
+  const waiting = (limit: number, timeout = '0s') => ({
+    ...httpListener('door', 0, {
+      rds: {
+        route_config_name: 'late',
+        config_source: {
+          api_config_source: { api_type: 'GRPC', transport_api_version: 'V3', grpc_services: services },
+          resource_api_version: 'V3',
+          initial_fetch_timeout: timeout,
+        },
+      },
+    }),
+    per_connection_buffer_limit_bytes: limit,
+  });
+  const first = httpListener('door', 0, saying('first'));
+  const changing = await Changing.start(t, [first], 2, [staticCluster('silent', silent.port, HTTP2)]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  await changing.write([waiting(60_000)]);
+  await baton.waitForStat('listener_manager.total_listeners_warming', 1);
+  t.equal((await httpRequest(port, '/')).body, 'first');
+  t.match((await changing.dump()).dynamic_listeners?.[0], {
+    active_state: { version_info: '1' },
+    warming_state: { version_info: '2' },
+  });
+  const { body } = await baton.admin('/init_dump?mask=listener');
+  t.match(body, /init manager Listener-local-init-manager door /);
+  // Another one takes its place, and one like the active version ends the waiting.
+  await changing.write([waiting(61_000)]);
+  await baton.waitForStat('listener_manager.listener_modified', 2);
+  t.equal(await baton.stat('listener_manager.total_listeners_warming'), 1);
+  await changing.set([first]);
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0);
+  await changing.set([waiting(62_000, '0.2s')]);
+  await waitFor(async () => (await httpRequest(port, '/')).status === 404, { what: 'the version without routes' });
 });
 
 t.test('after POST /drain_listeners nothing is added or changed for that traffic', async (t) => {

@@ -69,6 +69,20 @@ t.test('listeners accept until the time is over, and stop before what is left en
   t.same(draining(), []);
 });
 
+t.test('what an update has left drains for a time of its own', async (t) => {
+  const { manager, pass, taken } = setUp();
+  let over = 0;
+  const first = manager.leave([1], { timeMs: 5000, strategy: 'immediate' }, () => over++);
+  const second = manager.leave([2], { timeMs: 5000, strategy: 'gradual' }, () => over++);
+  t.same(taken(), ['drain in 1000+5000', 'drain out 1000+5000']);
+  t.match(first.window, { startMs: 1000, timeMs: 5000, strategy: 'immediate' });
+  second.cancel();
+  await pass(5000);
+  t.equal(over, 1);
+  t.equal(manager.latest, undefined, 'it is none of all listeners');
+  t.same(taken(), []);
+});
+
 t.test('a drain that changes nothing joins the one before it', async (t) => {
   const { manager, pass, taken } = setUp();
   const drain = manager.start(GRACEFUL);

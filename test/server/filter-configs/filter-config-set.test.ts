@@ -13,6 +13,7 @@ import { ExtensionRegistry } from '../../../src/extensions/registry.js';
 import { FilterConfigSet } from '../../../src/server/filter-configs/filter-config-set.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
+import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
 import { HttpStats, TapStats } from '../../../src/stats/layouts/http.js';
 import { ExtensionConfigStats } from '../../../src/stats/layouts/xds.js';
 import { StatsStore } from '../../../src/stats/store.js';
@@ -40,7 +41,7 @@ function start() {
   const set = new FilterConfigSet({
     sources,
     store,
-    scopes: {},
+    scopes: new WorkerScopes(store, {}),
     publish: (parts) => {
       published.push(parts);
       worker.apply({ filterConfigs: parts.filterConfigs ?? [] });

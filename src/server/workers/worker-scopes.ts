@@ -1,5 +1,5 @@
-// Scopes of stats that listeners and their filters count in: versions of a listener, and listeners with the same stat_prefix,
-// have them together, and the last one that goes takes them along.
+// Scopes of stats that workers count in for listeners and filters: versions of a listener, and listeners with the same
+// stat_prefix, have them together, and the last one that goes takes them along.
 
 import type { ScopeRequest } from '../../extensions/factories.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -15,7 +15,7 @@ export interface HeldScopes {
   free(): void;
 }
 
-export class ListenerScopes {
+export class WorkerScopes {
   readonly #store: StatsStore;
   readonly #all: Record<string, ScopeRef>;
   /** How often each prefix is held. */
@@ -25,6 +25,11 @@ export class ListenerScopes {
   constructor(store: StatsStore, all: Record<string, ScopeRef>) {
     this.#store = store;
     this.#all = all;
+  }
+
+  /** One that is held. */
+  ref(prefix: string): ScopeRef {
+    return this.#all[prefix]!;
   }
 
   /** Makes what is not there yet, at 0. Throws, with nothing held, when another kind of stats has one of the names. */
