@@ -152,8 +152,6 @@ export class CachedReader implements ResourceReader {
         known = yield* knownOf(item!);
         done += known.size;
       }
-      this.#remember(key, known);
-      size += known.size;
       const resource = asSent(known.resource, sent, version);
       const { name } = resource;
       if (names.has(name)) {
@@ -162,6 +160,8 @@ export class CachedReader implements ResourceReader {
         continue;
       }
       names.add(name);
+      this.#remember(key, known);
+      size += known.size;
       resources.push(resource);
       const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
       if (lifeMs !== undefined) ttlMs.set(name, lifeMs);

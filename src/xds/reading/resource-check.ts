@@ -42,6 +42,7 @@ export class ResourceCheck {
   readonly #settings: ReadingSettings;
   readonly #message: string;
   readonly #warnings: Problem[] = [];
+  readonly #told = new Set<string>();
   /** Where names of usable resources were met first. */
   readonly #places = new Map<string, string>();
   #unknownFields = 0;
@@ -135,7 +136,7 @@ export class ResourceCheck {
       aliases: known.aliases.length > 0 ? known.aliases : aliases,
     };
     if (problems.errorCount > 0) return this.refused(own, formatAll(problems.errors));
-    this.#warnings.push(...problems.warnings);
+    this.#warn(problems);
     const ttlMs = ttl === undefined ? undefined : durationMs(ttl);
     const inner = (resource ?? {}) as Message;
     if (ttlMs !== undefined && own.name !== '' && Object.keys(inner).length === 0) {
@@ -164,7 +165,7 @@ export class ResourceCheck {
       reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
     }
     const name = this.#checkName(message, known.name, problems, formatPath(path));
-    this.#warnings.push(...problems.warnings);
+    this.#warn(problems);
     const { version, aliases } = known;
     if (problems.errorCount > 0) {
       return { kind: 'refused', name, version, details: formatAll(problems.errors), message: pack(message) };
@@ -190,6 +191,15 @@ export class ResourceCheck {
       problems.error([field], `duplicate resource '${name}': ${where} is the same`);
     } else if (problems.errorCount === 0) this.#places.set(name, place);
     return given || own;
+  }
+
+  /** Each is told once: a thousand resources may have the same in common. */
+  #warn({ warnings }: Problems): void {
+    for (const warning of warnings) {
+      if (this.#told.has(warning.message)) continue;
+      this.#told.add(warning.message);
+      this.#warnings.push(warning);
+    }
   }
 
   #refusedAt(known: KnownOfResource, source: Source, path: Path, message: string): RefusedItem {
