@@ -10,7 +10,7 @@ export function reloadJson(view: ReloadView): JsonObject {
   if (view.outcome === 'busy') return { outcome };
   return {
     outcome,
-    ...(view.outcome === 'failed' && { why: view.why }),
+    ...(view.outcome === 'failed' && { why: view.why, undone: view.isUndone }),
     ...(view.outcome === 'invalid' ? { errors: view.errors.map(problemJson) } : differenceJson(view.difference)),
     warnings: view.warnings.map(problemJson),
   };

@@ -16,7 +16,7 @@ export function reloadText(view: ReloadView): string {
     case 'invalid':
       return `the configuration is refused, nothing has changed:\n${formatProblems(view.errors)}\n${section('warnings', view.warnings.map(formatProblem))}`;
     case 'failed':
-      return `not applied, everything is as it was: ${view.why}\n${rest(view)}`;
+      return `${failureText(view)}: ${view.why}\n${rest(view)}`;
     case 'needs-restart':
       return `not applied: a part of it needs a restart; partial=true applies the rest\n${rest(view)}`;
     case 'possible':
@@ -31,6 +31,11 @@ export function summary({ changes, unchanged }: ConfigDifference): string {
   const kinds = RESOURCE_KINDS.filter((kind) => changes.some((change) => change.kind === kind));
   if (kinds.length === 0) return 'nothing to apply';
   return kinds.map((kind) => `${kind}s: ${countsText(changes, kind, unchanged[kind])}`).join('; ');
+}
+
+/** What has become of a reload that could not be applied. */
+export function failureText({ isUndone }: { readonly isUndone: boolean }): string {
+  return isUndone ? 'not applied, everything is as it was' : 'applied in part, and not to be taken back';
 }
 
 type Compared = Extract<ReloadView, { readonly difference: ConfigDifference }>;

@@ -56,10 +56,12 @@ export type ReloadView =
       readonly difference: ConfigDifference;
       readonly warnings: readonly Problem[];
     }
-  /** It could not be applied, and everything is as it was before. */
+  /** It could not be applied. */
   | {
       readonly outcome: 'failed';
       readonly why: string;
+      /** Everything is as it was before; otherwise that failed too. */
+      readonly isUndone: boolean;
       readonly difference: ConfigDifference;
       readonly warnings: readonly Problem[];
     };

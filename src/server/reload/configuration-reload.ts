@@ -1,6 +1,6 @@
 // Reloads of the configuration: reads it anew as the command line says, compares it with the one that runs, and applies it.
 
-import { summary } from '../../admin/config-reload/reload-text.js';
+import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
 import { messageOf } from '../../common/errors.js';
 import type { Bootstrap } from '../../config/generated/api.js';
@@ -10,6 +10,7 @@ import { formatProblem, formatProblems } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import { ChangeFailure } from './carry-out.js';
 import { type Comparison, type Configuration, compareConfigurations, type ReloadPlan } from './comparison.js';
 import { namesStillInUse } from './names-in-use.js';
 
@@ -23,7 +24,7 @@ export interface ReloadHost {
   load(): Promise<LoadResult>;
   /** Why nothing can be applied now; undefined: it can. */
   obstacle(): string | undefined;
-  /** All or nothing: rejects with everything as it was. */
+  /** All or nothing: rejects with everything as it was, or with a ChangeFailure that says that this failed too. */
   apply(plan: ReloadPlan): Promise<void>;
   /** Scope `config_reload.`, made when it is asked for first. */
   stats(): Scope;
@@ -110,11 +111,12 @@ export class ConfigurationReload {
     const { difference, plan, result } = this.#compare(loaded);
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
     const why = this.#host.obstacle() ?? namesStillInUse(plan.removedClusters, result.bootstrap);
-    if (why !== undefined) return { outcome: 'failed', why, difference, warnings };
+    if (why !== undefined) return { outcome: 'failed', why, isUndone: true, difference, warnings };
     try {
       await this.#host.apply(plan);
     } catch (error) {
-      return { outcome: 'failed', why: messageOf(error), difference, warnings };
+      const isUndone = !(error instanceof ChangeFailure) || error.isUndone;
+      return { outcome: 'failed', why: messageOf(error), isUndone, difference, warnings };
     }
     this.#running = { ...result, loadedAt: new Date() };
     return { outcome: 'applied', difference, warnings };
@@ -138,7 +140,7 @@ function tell(view: ReloadView): void {
       logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
       break;
     case 'failed':
-      logger.error(`configuration not reloaded, everything is as it was: ${view.why}`);
+      logger.error(`configuration not reloaded: ${failureText(view)}: ${view.why}`);
       break;
     case 'needs-restart': {
       const fields = view.difference.restart.map(({ path }) => path).join(', ');

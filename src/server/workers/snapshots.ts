@@ -85,7 +85,7 @@ export class Snapshots {
 
   /** Calls back, once, when all workers run the latest version, and have ended what they did for older ones. */
   whenApplied(callback: () => void): void {
-    this.#waiting.push({ version: this.#version, callback, failed: undefined });
+    this.#waiting.push({ after: 0, version: this.#version, callback, failed: undefined });
     this.reclaim();
   }
 
@@ -99,7 +99,8 @@ export class Snapshots {
     const { message, version } = this.#failure;
     if (version > after) return Promise.reject(new Error(message));
     return new Promise((callback, reject) => {
-      this.#waiting.push({ version: this.#version, callback, failed: (message) => reject(new Error(message)) });
+      const failed = (message: string) => reject(new Error(message));
+      this.#waiting.push({ after, version: this.#version, callback, failed });
       this.reclaim();
     });
   }
@@ -107,7 +108,9 @@ export class Snapshots {
   /** A worker cannot use `version`, and runs what it could take of it. */
   failed(version: number, message: string): void {
     this.#failure = { version, message };
-    const meant = this.#waiting.filter((each) => each.failed !== undefined && version <= each.version);
+    const meant = this.#waiting.filter(
+      (each) => each.failed !== undefined && version > each.after && version <= each.version,
+    );
     this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
     for (const { failed } of meant) failed!(message);
   }
@@ -165,6 +168,8 @@ export class Snapshots {
 }
 
 interface Waiting {
+  /** What fails of this version, or one before it, does not matter. */
+  readonly after: number;
   readonly version: number;
   readonly callback: () => void;
   readonly failed: ((message: string) => void) | undefined;

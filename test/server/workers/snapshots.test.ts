@@ -63,3 +63,24 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   t.equal(owner.allocateHost(), block);
   t.end();
 });
+
+t.test(
+  'a version that a worker cannot use is told to whoever waits for it, and to nobody who came later',
+  async (t) => {
+    const snapshots = new Snapshots(new StatsStore({ workers: 2 }), new SharedWordsOwner(64 * 1024), 2);
+    const before = snapshots.version;
+    const { version } = snapshots.make({}, false);
+    const outcome = snapshots.outcome(before);
+    snapshots.applied(0, version);
+    snapshots.failed(version, 'it cannot be built');
+    await t.rejects(outcome, { message: 'it cannot be built' });
+    await t.rejects(snapshots.outcome(before), { message: 'it cannot be built' }, 'though it was told before');
+
+    const { version: next } = snapshots.make({}, false);
+    const later = snapshots.outcome(version);
+    snapshots.failed(version, 'another worker cannot either');
+    snapshots.applied(0, next);
+    snapshots.applied(1, next);
+    await later;
+  },
+);
