@@ -3,14 +3,22 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { parse } from 'yaml';
 import { compatibilityDocument, readDocument } from '../scripts/document-fields.js';
 import { packagePath } from '../src/common/package-root.js';
 import { ExtensionCatalog } from '../src/config/extension.js';
-import { loadConfiguration } from '../src/config/load/load.js';
+import { type LoadResult, loadConfiguration } from '../src/config/load/load.js';
+import { encodeJson, loadAllMessages } from '../src/config/schema/messages.js';
 import { formatProblems } from '../src/config/text/problem.js';
 import { EXTENSIONS } from '../src/extensions/index.js';
+import { MessageReader } from '../src/xds/reading/message-reader.js';
+import { readingSettings } from '../src/xds/reading/settings.js';
+import type { ReadingResult } from '../src/xds/reading/task.js';
+import { RESOURCE_MESSAGES } from '../src/xds/resource.js';
 
 const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', ...filesOf('docs', '.md')];
+const DYNAMIC_BY_FILES = 'examples/dynamic/files.yaml';
+const DYNAMIC_BY_SERVER = 'examples/dynamic/management-server.yaml';
 
 for (const document of DOCUMENTS) {
   t.test(document, async (t) => {
@@ -27,17 +35,57 @@ for (const document of DOCUMENTS) {
   });
 }
 
-for (const example of filesOf('examples', '.yaml')) {
+for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMIC_BY_SERVER]) {
   t.test(example, async (t) => {
-    const result = loadConfiguration({ path: packagePath(example) }, new ExtensionCatalog(EXTENSIONS));
+    const result = load(example);
     t.ok(result.ok, result.ok ? 'is accepted' : formatProblems(result.errors));
     t.equal(formatProblems(result.warnings), '', 'without a warning');
   });
 }
 
+for (const [type, file] of [
+  ['listener', 'examples/dynamic/listeners.yaml'],
+  ['route', 'examples/dynamic/routes.yaml'],
+  ['cluster', 'examples/dynamic/clusters.yaml'],
+] as const) {
+  t.test(file, async (t) => {
+    const task = { kind: 'file', message: RESOURCE_MESSAGES[type], path: packagePath(file) } as const;
+    const { items } = reader(DYNAMIC_BY_FILES).answer(task) as ReadingResult;
+    t.ok(items.length > 0);
+    for (const item of items) t.equal(item.kind, 'usable', item.kind === 'refused' ? item.details : item.name);
+  });
+}
+
+t.test('examples/dynamic/resources.yaml', async (t) => {
+  const list = parse(readFileSync(packagePath('examples/dynamic/resources.yaml'), 'utf8')) as { '@type': string }[];
+  const types = loadAllMessages();
+  for (const { '@type': typeUrl, ...resource } of list) {
+    const message = typeUrl.slice(typeUrl.indexOf('/') + 1);
+    const value = encodeJson(types.lookupType(message), resource);
+    const task = {
+      kind: 'resources',
+      message,
+      encoded: [{ name: '', version: '', aliases: [], typeUrl, value }],
+    } as const;
+    const { items } = reader(DYNAMIC_BY_SERVER).answer(task) as ReadingResult;
+    t.equal(items[0]?.kind, 'usable', items[0]?.kind === 'refused' ? items[0].details : typeUrl);
+  }
+});
+
 t.test('docs/compatibility.md is what the loader obeys', async (t) => {
   t.equal(readDocument(), compatibilityDocument(), 'npm run build && node dist/scripts/document-fields.js writes it');
 });
+
+function load(example: string): LoadResult {
+  return loadConfiguration({ path: packagePath(example) }, new ExtensionCatalog(EXTENSIONS));
+}
+
+/** What reads resources for a server with that bootstrap. */
+function reader(example: string): MessageReader {
+  const loaded = load(example);
+  const options = { rejectsUnknown: true, ignoresUnknown: false, skipsDeprecatedLogs: false, disabledExtensions: [] };
+  return new MessageReader(readingSettings(loaded.ok ? loaded.bootstrap : {}, options), EXTENSIONS);
+}
 
 function filesOf(directory: string, suffix: string): string[] {
   const names = readdirSync(packagePath(directory)).filter((name) => name.endsWith(suffix));

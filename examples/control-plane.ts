@@ -1,0 +1,70 @@
+// A management server: tells proxies by aggregated discovery what a YAML file holds, and again whenever the file changes.
+//
+//   node dist/examples/control-plane.js examples/dynamic/resources.yaml [port]
+
+import { readFileSync, watchFile } from 'node:fs';
+import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
+import { parse } from 'yaml';
+import { encodeJson, loadMessages } from '../src/config/schema/messages.js';
+
+const REQUEST = 'envoy.service.discovery.v3.DiscoveryRequest';
+const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
+const { [REQUEST]: requests, [RESPONSE]: responses } = loadMessages(REQUEST, RESPONSE);
+type Request = { type_url: string; version_info: string; error_detail: { message: string } | null };
+type Stream = ServerDuplexStream<Request, object>;
+
+const [file = 'examples/dynamic/resources.yaml', port = '18000'] = process.argv.slice(2);
+const streams = new Map<Stream, Set<string>>();
+let version = 0;
+let resources: { readonly type_url: string; readonly value: Uint8Array }[] = [];
+
+function load(): void {
+  const text = readFileSync(file, 'utf8');
+  const types = loadMessages(...Array.from(text.matchAll(/type\.googleapis\.com\/([\w.]+)/g), ([, name]) => name!));
+  resources = (parse(text) as { '@type': string }[]).map(({ '@type': type_url, ...resource }) => {
+    return { type_url, value: encodeJson(types[type_url.split('/')[1]!]!, resource) };
+  });
+  console.log(`version ${++version}: ${resources.length} resources`);
+  for (const [stream, asked] of streams) for (const type of asked) send(stream, type);
+}
+
+function send(stream: Stream, type_url: string): void {
+  const ofType = resources.filter((resource) => resource.type_url === type_url);
+  stream.write({ type_url, version_info: `${version}`, nonce: `${Date.now()}`, resources: ofType });
+}
+
+function serve(stream: Stream): void {
+  const asked = new Set<string>();
+  streams.set(stream, asked);
+  stream.on('data', ({ type_url, version_info, error_detail: error }: Request) => {
+    console.log(`${type_url}: ${error ? `refused: ${error.message}` : `runs version '${version_info}'`}`);
+    // The first request asks; those that follow say what became of an answer.
+    if (!asked.has(type_url)) send(stream, type_url);
+    asked.add(type_url);
+  });
+  stream.on('end', () => stream.end()).on('error', () => stream.destroy());
+  stream.on('close', () => streams.delete(stream));
+}
+
+const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
+const [requestSerialize, responseSerialize] = [requests, responses].map((type) => {
+  return (message: object) => Buffer.from(type.encode(message).finish());
+}) as [(message: object) => Buffer, (message: object) => Buffer];
+const requestDeserialize = (bytes: Buffer) => requests.decode(bytes) as unknown as Request;
+const responseDeserialize = (bytes: Buffer) => responses.decode(bytes);
+const codec = { requestSerialize, responseSerialize, requestDeserialize, responseDeserialize };
+
+load();
+watchFile(file, { interval: 200 }, () => {
+  try {
+    load();
+  } catch (error) {
+    console.error(`${file} is as it was for proxies: ${error}`);
+  }
+});
+const server = new Server();
+server.addService({ stream: { path, requestStream: true, responseStream: true, ...codec } }, { stream: serve });
+server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error) => {
+  if (error !== null) throw error;
+  console.log(`serving ${file} at 127.0.0.1:${port}`);
+});
