@@ -59,7 +59,9 @@ type FilterConfigsCheck = (configs: { readonly [name: string]: Any } | undefined
 function checkOfChain(chain: readonly HttpFilter[] | undefined, around: Surroundings): FilterConfigsCheck {
   const filters = chain && new Map<string, Extension | undefined>();
   for (const filter of chain ?? []) {
-    if (filter?.typed_config) filters!.set(filter.name ?? '', httpFilter(around.catalog, filter.typed_config));
+    const own = filter?.typed_config;
+    // Of which kind a filter is whose configuration is discovered comes out later.
+    if (filter) filters!.set(filter.name ?? '', own && httpFilter(around.catalog, own));
   }
   return (configs, at) => {
     for (const [name, config] of Object.entries(configs ?? {})) {

@@ -109,7 +109,17 @@ t.test('the configuration of a filter changes for new requests, and a bad one le
   const file = new ResourceFile(directory, 'filters');
   file.write(EXTENSION, markerResource('one'));
   const chain = { http_filters: [discovered(file.source), ROUTER_FILTER] };
-  const manager = (body: string) => ({ ...managerOf([answering({ prefix: '/' }, body)]), ...chain });
+  const ofRoute: Config = {
+    ...marker('of the route'),
+    '@type': `${FILTERS}.header_mutation.v3.HeaderMutationPerRoute`,
+  };
+  const manager = (body: string) => ({
+    ...managerOf([
+      answering({ prefix: '/route' }, body, { typed_per_filter_config: { marker: ofRoute } }),
+      answering({ prefix: '/' }, body),
+    ]),
+    ...chain,
+  });
   const baton = await startBaton(t, {
     config: bootstrap({
       listeners: [httpListener('a', 0, manager('a')), httpListener('b', 0, manager('b'))],
@@ -129,6 +139,9 @@ t.test('the configuration of a filter changes for new requests, and a bad one le
     'no request comes before the configuration',
   );
   t.equal(await baton.stat('extension_config_discovery.http_filter.marker.config_reload'), 1, 'both share it');
+
+  t.match((await httpRequest(ports[0]!, '/route')).rawHeaders.join(), /x-marker,of the route/);
+  t.notMatch(baton.stderr, /it has no effect/, 'routes may speak to it');
 
   const version = file.write(EXTENSION, markerResource('two'));
   await all('200 two');
@@ -167,6 +180,7 @@ t.test('the configuration of a filter changes for new requests, and a bad one le
     },
   });
   await all('200 undefined');
+  t.match(await httpRequest(ports[0]!, '/route'), { status: 200 }, 'what the route says to the other kind is left out');
   t.ok(
     ((await baton.stat('http.a.health_check.ok')) ?? 0) > 0 && ((await baton.stat('http.b.health_check.ok')) ?? 0) > 0,
     'another filter has taken the place, with stats in each chain',
