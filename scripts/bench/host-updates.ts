@@ -55,6 +55,18 @@ function primary(what: string, make: (round: number) => ClusterLoadAssignment, r
   report(`primary: ${what}`, times);
 }
 
+/** What is done beforehand, with turns for others in between. */
+function steps(what: string, given: ClusterLoadAssignment): void {
+  const times: number[] = [];
+  const preparation = directory.prepare(endpointSpecs(given).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+  for (let isDone = false; !isDone; ) {
+    const start = cpuMs();
+    isDone = preparation.next().done === true;
+    times.push(cpuMs() - start);
+  }
+  report(`primary: ${what}, ${times.length} of them`, times);
+}
+
 /** A worker that has used all of its hosts takes over a list in which some are new. */
 function worker(spec: LoadBalancerSpec): void {
   const times: number[] = [];
@@ -92,7 +104,11 @@ function cpuMs(): number {
 }
 
 console.log(`${HOSTS} hosts`);
-primary('all of them are new', () => assignment(0, () => 1), 1);
+steps(
+  'the steps for new hosts',
+  assignment(0, () => 1),
+);
+primary('all of them are new, and prepared for', () => assignment(0, () => 1), 1);
 primary('nothing has changed', () => assignment(0, () => 1), ROUNDS);
 primary('another weight of one', (round) => assignment(0, (host) => (host === 0 ? round + 2 : 1)), ROUNDS);
 primary('one has come, one has gone', (round) => assignment(round + 1, () => 1), ROUNDS);
