@@ -17,8 +17,10 @@ const NOT_READ: { readonly [field: string]: string } = {
     'the values that are accepted mean what is done in any case',
   'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, which their own row says',
   'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, which their own row says',
-  'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version':
+  'envoy.config.core.v3.ConfigSource.resource_api_version':
     'the values that are accepted mean the only version there is',
+  'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
+  'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };
 
 /** Names of the API that src reads or writes and that no configuration can set, and why. */
@@ -27,7 +29,6 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   fail_traffic_on_panic: 'load balancing knows it; zones cannot be configured',
   rejected_data_points: 'what a collector of metrics answers',
   error_message: 'what a collector of metrics answers',
-  overprovisioning_factor: 'load balancing knows it; priorities cannot be configured',
 };
 
 /**

@@ -53,5 +53,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     cache_control: accepted('it is for caches between Baton and the server'),
     metadata: accepted('it is for caches between Baton and the server'),
   },
-  'envoy.service.discovery.v3.Resource.CacheControl': ALL,
+  'envoy.service.discovery.v3.Resource.CacheControl': {
+    do_not_cache: accepted('it is for caches between Baton and the server'),
+  },
 };
