@@ -6,7 +6,13 @@ import type { StatsStore } from '../stats/store.js';
 import { ResourceTtls } from './grpc/resource-ttls.js';
 import type { RefusedResource, ResourceType } from './resource.js';
 import { type ReadFile, ResourceFileError, type ResourceReader } from './resource-reader.js';
-import type { Rejection, ResourceNames, Subscription, SubscriptionRequest } from './subscription.js';
+import {
+  type Rejection,
+  type ResourceNames,
+  type Subscription,
+  type SubscriptionRequest,
+  wantsAll,
+} from './subscription.js';
 import { SubscriptionStats } from './subscription-stats.js';
 
 const logger = getLogger('config');
@@ -142,7 +148,7 @@ export class FileSource {
     this.#content = { ...content, resources: content.resources.filter(({ name }) => !gone.has(name)) };
     for (const subscriber of [...this.#subscribers]) {
       const { request, names: wanted } = subscriber;
-      const removed = names.filter((name) => wanted === '*' || wanted.has(name));
+      const removed = names.filter((name) => wanted === '*' || wantsAll(wanted) || wanted.has(name));
       if (removed.length === 0 || !this.#subscribers.has(subscriber)) continue;
       const { version } = content;
       try {
@@ -180,7 +186,8 @@ export class FileSource {
     subscriber.isTold = true;
     stats.attempt();
     const began = performance.now();
-    const isWanted = ({ name }: { readonly name: string }) => names === '*' || name === '' || names.has(name);
+    const isWanted = ({ name }: { readonly name: string }) =>
+      names === '*' || name === '' || wantsAll(names) || names.has(name);
     const bad = refused.filter(isWanted);
     let rejections: readonly Rejection[];
     try {

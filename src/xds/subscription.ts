@@ -20,8 +20,13 @@ export interface Watcher<M = unknown> {
   fetchTimedOut(): void;
 }
 
-/** Names of resources; '*': all that there are. */
+/** Names of resources; '*': all that there are. A set with '*' asks for all, and in particular for the others in it. */
 export type ResourceNames = ReadonlySet<string> | '*';
+
+/** Whether it is told of all resources. */
+export function wantsAll(names: ResourceNames): boolean {
+  return names === '*' || names.has('*');
+}
 
 export interface Subscription {
   /** Asks for these from now on. */

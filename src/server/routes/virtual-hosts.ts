@@ -27,7 +27,7 @@ export interface VirtualHostsUser {
   settled(host: string): void;
 }
 
-export class VirtualHosts {
+export class VirtualHosts implements Watcher<VirtualHost> {
   /** vhds.config_source. */
   readonly source: ConfigSource;
   readonly #host: RoutesHost;
@@ -36,11 +36,10 @@ export class VirtualHosts {
   readonly #statPrefix: string;
   readonly #scope: ScopeRef;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
-  readonly #pushed: Subscription;
-  #asked: Subscription | undefined;
+  readonly #subscription: Subscription;
   #isReady = false;
-  /** What is subscribed to by name: hosts that exist or have existed, and those that are asked for. */
-  readonly #names = new Set<string>();
+  /** Everything, and by name hosts that exist or have existed, and those that are asked for. */
+  readonly #names = new Set<string>(['*']);
   /** Names that requests wait for. */
   readonly #pending = new Map<string, NodeJS.Timeout>();
 
@@ -52,13 +51,12 @@ export class VirtualHosts {
     this.#prefix = `${routes}/`;
     this.#statPrefix = `${statPrefix}vhds.${routes}.`;
     this.#scope = host.store.addScope(this.#statPrefix, ReloadStats);
-    this.#pushed = this.#subscribe('*', {
-      update: (update) => {
-        const rejections = this.#update(update);
-        this.#ready();
-        return rejections;
-      },
-      fetchTimedOut: () => this.#ready(),
+    this.#subscription = host.sources.subscribe<VirtualHost>({
+      source,
+      type: 'virtual-host',
+      names: new Set(this.#names),
+      statPrefix: this.#statPrefix,
+      watcher: this,
     });
   }
 
@@ -82,17 +80,32 @@ export class VirtualHosts {
       setTimeout(() => this.#answer(name, false), ANSWER_MS),
     );
     this.#names.add(name);
-    if (this.#asked !== undefined) return this.#asked.setNames(new Set(this.#names));
-    this.#asked = this.#subscribe(new Set(this.#names), {
-      update: (update) => this.#update(update),
-      fetchTimedOut: () => {},
-    });
+    this.#subscription.setNames(new Set(this.#names));
+  }
+
+  update(update: Update<VirtualHost>): readonly Rejection[] {
+    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
+    const resources = update.resources.filter(ofThese);
+    const next = new Map(update.isComplete ? [] : this.#hosts);
+    for (const { name } of update.refused) {
+      const before = this.#hosts.get(name);
+      if (before !== undefined) next.set(name, before);
+    }
+    for (const name of update.removed) next.delete(name);
+    for (const resource of resources) next.set(resource.name, resource);
+    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
+    this.#settle(update, resources);
+    this.#ready();
+    return rejections;
+  }
+
+  fetchTimedOut(): void {
+    this.#ready();
   }
 
   close(): void {
     for (const name of [...this.#pending.keys()]) this.#answer(name, false);
-    this.#pushed.close();
-    this.#asked?.close();
+    this.#subscription.close();
     this.#host.store.removeScope(this.#scope);
   }
 
@@ -100,22 +113,6 @@ export class VirtualHosts {
     if (this.#isReady) return;
     this.#isReady = true;
     this.#user.ready();
-  }
-
-  #subscribe(names: ReadonlySet<string> | '*', watcher: Watcher<VirtualHost>): Subscription {
-    const { source } = this;
-    return this.#host.sources.subscribe({ source, type: 'virtual-host', names, statPrefix: this.#statPrefix, watcher });
-  }
-
-  #update(update: Update<VirtualHost>): readonly Rejection[] {
-    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
-    const resources = update.resources.filter(ofThese);
-    const next = new Map(this.#hosts);
-    for (const name of update.removed) next.delete(name);
-    for (const resource of resources) next.set(resource.name, resource);
-    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
-    this.#settle(update, resources);
-    return rejections;
   }
 
   #take(next: ReadonlyMap<string, Resource<VirtualHost>>, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
@@ -147,7 +144,7 @@ export class VirtualHosts {
     clearTimeout(timer);
     this.#pending.delete(name);
     // Names that clients make up are not asked for for ever.
-    if (!exists && this.#names.delete(name)) this.#asked?.setNames(new Set(this.#names));
+    if (!exists && this.#names.delete(name)) this.#subscription.setNames(new Set(this.#names));
     this.#user.settled(name.slice(this.#prefix.length));
   }
 }

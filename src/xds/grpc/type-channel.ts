@@ -3,7 +3,7 @@
 import { messageOf } from '../../common/errors.js';
 import type { RefusedResource, Resource, ResourceType } from '../resource.js';
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
-import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
+import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
 import { Delta } from './delta.js';
 import type { Response, SentResource } from './discovery-messages.js';
 import type { GrpcSourcesHost } from './host.js';
@@ -79,8 +79,9 @@ export class TypeChannel {
     this.#wildcards = [];
     this.#byName = new Map();
     for (const watch of this.#watches) {
-      if (watch.names === '*') this.#wildcards.push(watch);
-      else for (const name of watch.names) add(this.#byName, name, watch);
+      if (wantsAll(watch.names)) this.#wildcards.push(watch);
+      if (watch.names === '*') continue;
+      for (const name of watch.names) if (name !== '*') add(this.#byName, name, watch);
     }
     const isWildcard = this.#wildcards.length > 0;
     this.protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
@@ -136,17 +137,25 @@ export class TypeChannel {
   #apply(response: Response, read: ReadResources, heartbeats: readonly string[]): readonly Rejection[] {
     this.flush();
     const isHeartbeat = heartbeats.length > 0 && heartbeats.length === response.resources.length;
+    const removed = [...response.removed, ...this.#absent(response)];
     let rejections: readonly Rejection[] = [];
-    if (!isHeartbeat || response.removed.length > 0) {
+    if (!isHeartbeat || removed.length > 0) {
       // Where what is not named is gone, heartbeats stand for their resources.
       const living = this.#isDelta ? [] : heartbeats.flatMap((name) => this.#known.get(name) ?? []);
-      const news = { resources: [...living, ...read.resources], refused: read.refused, removed: response.removed };
+      const news = { resources: [...living, ...read.resources], refused: read.refused, removed };
       this.#version = response.version;
       rejections = this.#tell(news);
       this.#note(news, new Set(rejections.map(({ name }) => name)));
     }
     this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name));
     return rejections;
+  }
+
+  /** Virtual hosts that were asked for and do not exist: servers may send them without a body, by any of their names. */
+  #absent({ resources }: Response): string[] {
+    if (!this.#isDelta || this.#type !== 'virtual-host') return [];
+    const absent = resources.filter((each) => !isBody(each) && !this.#known.has(each.name));
+    return absent.flatMap(({ name, aliases }) => [name, ...aliases]);
   }
 
   /** Tells each watcher its part; those who want everything even when there is nothing. */
@@ -174,7 +183,7 @@ export class TypeChannel {
     }
     for (const refused of news.refused) {
       const watches = refused.name === '' ? [...this.#watches] : (this.#byName.get(refused.name) ?? []);
-      for (const watch of watches) if (watch.names !== '*') partOf(watch).refused.push(refused);
+      for (const watch of watches) if (!wantsAll(watch.names)) partOf(watch).refused.push(refused);
     }
     for (const name of news.removed) for (const watch of this.#byName.get(name) ?? []) partOf(watch).removed.push(name);
     return new Map<Watch, News>([...parts, ...this.#wildcards.map((watch) => [watch, news] as const)]);
@@ -204,9 +213,9 @@ export class TypeChannel {
     const { fresh } = watch;
     if (fresh !== '*' && fresh.size === 0) return;
     watch.fresh = NO_NAMES;
-    const isAll = fresh === '*';
+    const isAll = wantsAll(fresh);
     if (isAll && !this.#knowsAll) return;
-    const resources = isAll ? [...this.#known.values()] : this.#knownAs(fresh);
+    const resources = fresh === '*' || isAll ? [...this.#known.values()] : this.#knownAs(fresh);
     if (!isAll && resources.length === 0) return;
     watch.update({ version: this.#version, isComplete: isAll && !this.#isDelta, resources, refused: [], removed: [] });
   }
@@ -234,7 +243,7 @@ export class TypeChannel {
 
   /** Responses say all that there is of what it wants. */
   #isComplete(watch: Watch): boolean {
-    return !this.#isDelta && (watch.names === '*' || this.#isState);
+    return !this.#isDelta && (wantsAll(watch.names) || this.#isState);
   }
 
   /** With state of the world, listeners and clusters that a response does not have are gone; others have not changed. */

@@ -190,17 +190,13 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   const ask = (host: string) => fixture.port.onMessage?.(0, { routes: 1, host });
   ask('there');
   ask('nowhere');
-  const [, named] = fixture.of('virtual-host');
-  t.strictSame(named!.names, new Set(['routes/there', 'routes/nowhere']));
+  const [named] = fixture.of('virtual-host');
+  t.strictSame(named!.names, new Set(['*', 'routes/there', 'routes/nowhere']));
   t.strictSame(fixture.settled, []);
   const there = { ...resource(hostTo('a', 'there')), name: 'routes/there' };
   const foreign = { ...resource(hostTo('a', 'foreign')), name: 'others/there' };
   const removed = ['routes/nowhere'];
-  fixture.send(
-    'virtual-host',
-    { version: '2', isComplete: false, resources: [there, foreign], refused: [], removed },
-    1,
-  );
+  fixture.send('virtual-host', { version: '2', isComplete: false, resources: [there, foreign], refused: [], removed });
   t.strictSame(
     fixture.settled.map(({ host }) => host),
     ['there', 'nowhere'],
@@ -209,7 +205,7 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
     fixture.configs[0]!.virtual_hosts!.map(({ name }) => name),
     ['here', 'there'],
   );
-  t.strictSame(named!.names, new Set(['routes/there']), 'what does not exist is asked for no longer');
+  t.strictSame(named!.names, new Set(['*', 'routes/there']), 'what does not exist is asked for no longer');
   const clash = { ...resource(hostTo('a', 'here')), name: 'routes/clash' };
   const rejections = fixture.send('virtual-host', { ...all(), isComplete: false, resources: [clash] });
   t.match(rejections, [{ name: 'routes/clash', details: /'here' occurs twice/ }]);

@@ -1,0 +1,172 @@
+// A management server: everything comes from it over one stream or over many, changes while traffic flows, and what it does
+// wrong, even dying, changes nothing.
+
+import t from 'tap';
+import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  loopback,
+  startBaton,
+  startUpstream,
+  type Teardown,
+  type Upstream,
+  waitFor,
+} from '../harness/index.js';
+
+interface Setting {
+  readonly plane: ControlPlane;
+  readonly one: Upstream;
+  readonly two: Upstream;
+  /** Where endpoints and routes come from. */
+  readonly source: Config;
+}
+
+async function start(t: Teardown, protocol: XdsProtocol, isAggregated: boolean): Promise<Setting> {
+  const [one, two] = await Promise.all(
+    ['one', 'two'].map((text) => startUpstream(t, (_request, answer) => void answer.end(text))),
+  );
+  const plane = await startControlPlane(t);
+  const source = isAggregated ? { ads: {}, resource_api_version: 'V3' } : plane.source(protocol);
+  return { plane, one: one!, two: two!, source };
+}
+
+const cluster = (source: Config, more: Config = {}): Config => ({
+  name: 'web',
+  type: 'EDS',
+  connect_timeout: '5s',
+  eds_cluster_config: { eds_config: source },
+  ...more,
+});
+
+const endpoints = (port: number): Config => ({
+  cluster_name: 'web',
+  endpoints: [{ lb_endpoints: [{ endpoint: { address: loopback(port) } }] }],
+});
+
+const listener = (source: Config, more: Config = {}): Config =>
+  httpListener('front', 0, { rds: { route_config_name: 'routes', config_source: source }, ...more });
+
+const routes = (prefix = '/'): Config => ({
+  name: 'routes',
+  virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix }, route: { cluster: 'web' } }] }],
+});
+
+function setAll({ plane, one, source }: Setting): void {
+  plane.set('cluster', [cluster(source)]);
+  plane.set('endpoints', [endpoints(one.port)]);
+  plane.set('listener', [listener(source)]);
+  plane.set('route', [routes()]);
+}
+
+function get(port: number): Promise<string> {
+  return httpRequest(port, '/').then(({ status, body }) => (status === 200 ? body : String(status)));
+}
+
+function startClient(t: Teardown, { plane }: Setting, dynamic: Config): Promise<BatonProcess> {
+  return startBaton(t, {
+    args: ['-l', 'info', '--drain-time-s', '1'],
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: dynamic }),
+  });
+}
+
+for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
+  t.test(`${protocol}: all of it on the aggregated stream`, async (t) => {
+    const setting = await start(t, protocol, true);
+    const { plane, two, source } = setting;
+    setAll(setting);
+    const baton = await startClient(t, setting, plane.ads(protocol));
+    const port = await baton.listenerPort('front');
+    t.equal(await get(port), 'one');
+    await Promise.all((['cluster', 'endpoints', 'listener', 'route'] as const).map((type) => plane.waitForAck(type)));
+    t.equal(plane.streamCount, 1);
+    t.match(plane.requests[0], {
+      type: 'cluster',
+      node: { id: 'test-node', cluster: 'test-cluster', user_agent_name: 'baton' },
+    });
+    const first = plane.requests.filter(({ nonce }) => nonce === '').map(({ type, names }) => [type, names]);
+    t.same(
+      first,
+      [
+        ['cluster', []],
+        ['endpoints', ['web']],
+        ['listener', []],
+        ['route', ['routes']],
+      ],
+      'in this order, each once',
+    );
+
+    plane.set('endpoints', [endpoints(two.port)]);
+    await waitFor(async () => (await get(port)) === 'two', { what: 'the other host' });
+    plane.set('route', [routes('/other')]);
+    await waitFor(async () => (await get(port)) === '404', { what: 'the other routes' });
+    plane.set('route', [routes()]);
+    await waitFor(async () => (await get(port)) === 'two', { what: 'the routes as before' });
+
+    // What is wrong is told with its reason, and what was there goes on.
+    plane.set('cluster', [cluster(source, { lb_policy: 'CLUSTER_PROVIDED' })]);
+    t.match((await plane.waitForNack('cluster')).error, /^web: .*lb_policy/);
+    plane.set('listener', [listener(source, { stat_prefix: '' })]);
+    t.match((await plane.waitForNack('listener')).error, /^front: .*stat_prefix/);
+    t.equal(await get(port), 'two');
+    t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 1);
+    t.equal(await baton.stat('listener_manager.lds.update_rejected'), 1);
+    const { body } = await baton.admin('/config_dump');
+    t.match(body, /"error_state"/);
+
+    // The server dies, and comes back with something else.
+    plane.stop();
+    await baton.waitForStat('control_plane.connected_state', 0);
+    t.equal(await get(port), 'two');
+    setAll(setting);
+    await plane.start();
+    await waitFor(async () => (await get(port)) === 'one', { what: 'what the server says when it is back' });
+    await baton.waitForStat('control_plane.connected_state', 1);
+    await plane.waitForAck('listener');
+    t.equal((await baton.admin('/ready')).status, 200);
+    await baton.stop();
+  });
+
+  t.test(`${protocol}: a stream for each`, async (t) => {
+    const setting = await start(t, protocol, false);
+    const { plane, two, source } = setting;
+    setAll(setting);
+    const dynamic = { node: { id: 'n', cluster: 'c' }, dynamic_resources: { lds_config: source, cds_config: source } };
+    const baton = await startClient(t, setting, dynamic);
+    const port = await baton.listenerPort('front');
+    t.equal(await get(port), 'one');
+    await waitFor(() => plane.streams === 4, { what: 'four streams' });
+    for (const prefix of ['cluster_manager.cds.', 'listener_manager.lds.', 'cluster.web.', 'http.front.rds.routes.']) {
+      await baton.waitForStat(`${prefix}control_plane.connected_state`, 1);
+      await baton.waitForStat(`${prefix}update_success`, 1);
+    }
+    plane.endStreams();
+    plane.set('endpoints', [endpoints(two.port)]);
+    await waitFor(async () => (await get(port)) === 'two', { what: 'the other host, on another stream' });
+
+    plane.set('listener', []);
+    plane.set('cluster', []);
+    await waitFor(() => plane.streams === 2, { what: 'streams end with what they were for' });
+    await baton.stop();
+  });
+}
+
+t.test('a server that is not there does not hold up the start for ever', async (t) => {
+  const setting = await start(t, 'sotw', true);
+  setting.plane.stop();
+  const source = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '0.5s' };
+  const extra = setting.plane.ads('sotw', { lds_config: source, cds_config: source });
+  const baton = await startClient(t, setting, extra);
+  t.equal(await baton.stat('cluster_manager.cds.init_fetch_timeout'), 1);
+  t.equal(await baton.stat('listener_manager.lds.init_fetch_timeout'), 1);
+  const closed = 'StreamAggregatedResources gRPC config stream to control-plane closed: ';
+  await waitFor(() => baton.stderr.includes(closed), { what: 'the log says it' });
+  setAll(setting);
+  await setting.plane.start();
+  const port = await waitFor(() => baton.listenerPort('front').catch(() => undefined), { what: 'the listener' });
+  await waitFor(async () => (await get(port)) === 'one', { what: 'traffic' });
+  await baton.stop();
+});

@@ -1,0 +1,203 @@
+// Routes change while traffic flows: no request is lost, what cannot be used changes nothing, and what is missing is waited for.
+
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startControlPlane } from '../harness/control-plane.js';
+import {
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  ROUTER_FILTER,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { KeepAliveClient, tally } from '../http/keep-alive.js';
+import { answering, routeTo } from '../http/proxy.js';
+
+const ROUTES = 'type.googleapis.com/envoy.config.route.v3.RouteConfiguration';
+const ON_DEMAND: Config = {
+  name: 'envoy.filters.http.on_demand',
+  typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand' },
+};
+
+/** Routes that answer with the text. */
+function saying(text: string, name = 'routes', more: Config = {}): Config {
+  return {
+    name,
+    virtual_hosts: [{ name: 'all', domains: ['*'], routes: [answering({ prefix: '/' }, text)] }],
+    ...more,
+  };
+}
+
+/** A file of resources that can be replaced. */
+function resourceFile(t: Teardown) {
+  const directory = tempDir(t);
+  const path = join(directory, 'routes.yaml');
+  let version = 0;
+  const write = (resource: Config) => {
+    const resources = [{ '@type': ROUTES, ...resource }];
+    writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${++version}`, resources }));
+    renameSync(`${path}.new`, path);
+  };
+  return { path, write };
+}
+
+t.test('routes of a file are swapped under load without a failed request, and bad ones change nothing', async (t) => {
+  const upstream = await startUpstream(t, (_request, answer) => void answer.end('upstream'));
+  const file = resourceFile(t);
+  file.write(saying('0'));
+  const rds = { route_config_name: 'routes', config_source: { path_config_source: { path: file.path } } };
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning', '--concurrency', '2'],
+    config: bootstrap({ listeners: [httpListener('in', 0, { rds })], clusters: [staticCluster('up', upstream.port)] }),
+  });
+  const port = await baton.listenerPort('in');
+  const client = new KeepAliveClient(t, port, 8);
+  const seen: string[] = [];
+  let isOver = false;
+  const load = Promise.all(
+    Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const { body, status } = await client.get('/');
+        seen.push(`${status} ${body}`);
+      }
+    }),
+  );
+  const served = (text: string) => async () => (await httpRequest(port)).body === text;
+  for (let round = 1; round <= 10; round++) {
+    file.write(saying(`${round}`));
+    await waitFor(served(`${round}`), { what: `routes ${round}` });
+  }
+  const all = { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'up')] };
+  file.write({ name: 'routes', virtual_hosts: [all], validate_clusters: true });
+  await waitFor(served('upstream'), { what: 'routes to a cluster' });
+  isOver = true;
+  await load;
+  t.ok(seen.length > 0);
+  const answers = Object.keys(tally(seen));
+  t.strictSame(
+    answers.filter((answer) => !answer.startsWith('200 ')),
+    [],
+  );
+  const nowhere = { ...all, routes: [routeTo({ prefix: '/' }, 'nowhere')] };
+  file.write({ name: 'routes', virtual_hosts: [nowhere], validate_clusters: true });
+  await baton.waitForStat('http.in.rds.routes.update_rejected', 1);
+  t.match(await httpRequest(port), { status: 200, body: 'upstream' });
+  t.match(baton.stderr, /route configuration 'routes': unknown cluster 'nowhere'/);
+  const { body } = await baton.admin('/config_dump?resource=dynamic_route_configs');
+  t.match(JSON.parse(body).configs, [
+    {
+      '@type': 'type.googleapis.com/envoy.admin.v3.RoutesConfigDump.DynamicRouteConfig',
+      version_info: '12',
+      route_config: { '@type': ROUTES, name: 'routes', virtual_hosts: [{ routes: [{ route: { cluster: 'up' } }] }] },
+      error_state: { details: /unknown cluster 'nowhere'/, version_info: '13' },
+      client_status: 'NACKED',
+    },
+  ]);
+  file.write({ name: 'routes', virtual_hosts: [nowhere] });
+  await waitFor(async () => (await httpRequest(port)).status === 503, { what: 'a route to a cluster that is none' });
+  t.equal(await baton.stat('http.in.rds.routes.config_reload'), 13);
+  t.ok((await baton.stat('http.in.no_cluster'))! > 0);
+});
+
+t.test('a listener takes no traffic until its routes are there', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('route', [saying('here')]);
+  plane.hold();
+  const rds = { route_config_name: 'routes', config_source: plane.source('sotw', { initial_fetch_timeout: '0s' }) };
+  const baton = await startBaton(t, {
+    wait: 'admin',
+    config: bootstrap({ listeners: [httpListener('in', 0, { rds })], clusters: [plane.cluster()] }),
+  });
+  await waitFor(async () => /target RDS routes/.test((await baton.admin('/init_dump')).body), { what: 'the target' });
+  t.match(await baton.admin('/ready'), { status: 503, body: 'INITIALIZING\n' });
+  plane.release();
+  await waitFor(async () => (await baton.admin('/ready')).status === 200, { what: 'a live server' });
+  t.match(await httpRequest(await baton.listenerPort('in')), { status: 200, body: 'here' });
+  const twice = { name: 'b', domains: ['*'], routes: [answering({ prefix: '/' }, 'b')] };
+  plane.set('route', [{ ...saying('a'), virtual_hosts: [twice, { ...twice, name: 'c' }] }]);
+  const { error } = await plane.waitForNack('route');
+  t.match(error, /domain '\*'/);
+  t.match(await httpRequest(await baton.listenerPort('in')), { status: 200, body: 'here' });
+});
+
+t.test('requests whose virtual host is not there wait for it, or learn that there is none', async (t) => {
+  const upstream = await startUpstream(t, (request, answer) => void request.pipe(answer));
+  const plane = await startControlPlane(t);
+  const hosts = [{ name: 'known', domains: ['known.com'], routes: [answering({ prefix: '/' }, 'known')] }];
+  plane.set('route', [{ name: 'routes', virtual_hosts: hosts, vhds: { config_source: plane.source('delta') } }]);
+  plane.set('virtual-host', []);
+  const rds = { route_config_name: 'routes', config_source: plane.source('delta') };
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning', '--concurrency', '2'],
+    config: bootstrap({
+      listeners: [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, ROUTER_FILTER] })],
+      clusters: [plane.cluster(), staticCluster('up', upstream.port)],
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  const to = (host: string, more = {}) => httpRequest(port, '/', { headers: { host }, ...more });
+  t.match(await to('known.com'), { status: 200, body: 'known' });
+  t.match(await to('nowhere.com'), { status: 404 });
+  plane.hold();
+  const body = 'x'.repeat(3_000_000);
+  const waiting = [to('New.com'), to('new.com', { method: 'POST', body })];
+  await plane.waitFor('the question', ({ names }) => names.includes('routes/new.com'));
+  plane.set('virtual-host', [
+    { name: 'routes/new.com', domains: ['new.com'], routes: [routeTo({ prefix: '/' }, 'up')] },
+  ]);
+  plane.release();
+  const [got, posted] = await Promise.all(waiting);
+  t.match(got, { status: 200, body: '' });
+  t.equal(posted!.status, 200);
+  t.equal(posted!.body.length, body.length);
+  t.match(await to('new.com'), { status: 200 });
+  t.equal(await baton.stat('http.in.vhds.routes.config_reload'), 1);
+  plane.set('virtual-host', []);
+  await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
+});
+
+t.test('the scope of a request chooses its routes', async (t) => {
+  const plane = await startControlPlane(t);
+  const scope = (name: string, routes: string) => ({
+    name: `scope-${name}`,
+    key: { fragments: [{ string_key: name }] },
+    route_configuration_name: routes,
+  });
+  plane.set('scoped-route', [scope('a', 'first'), scope('b', 'second')]);
+  plane.set('route', [saying('first', 'first'), saying('second', 'second')]);
+  const ads = { resource_api_version: 'V3', ads: {} };
+  const scoped_routes = {
+    name: 'scopes',
+    scope_key_builder: { fragments: [{ header_value_extractor: { name: 'tenant', index: 0 } }] },
+    rds_config_source: ads,
+    scoped_rds: { scoped_rds_config_source: ads },
+  };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('in', 0, { scoped_routes })],
+      clusters: [plane.cluster()],
+      extra: { node: { id: 'n', cluster: 'c' }, dynamic_resources: { ads_config: plane.api() } },
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  const of = async (tenant: string) => (await httpRequest(port, '/', { headers: { tenant } })).body;
+  t.equal(await of('a'), 'first');
+  t.equal(await of('b'), 'second');
+  t.match(await httpRequest(port), { status: 404 });
+  t.equal(await baton.stat('http.in.scoped_rds.scopes.active_scopes'), 2);
+  plane.set('scoped-route', [scope('a', 'second'), scope('c', 'first')]);
+  await waitFor(async () => (await of('c')) === 'first', { what: 'the new scope' });
+  t.equal(await of('a'), 'second');
+  t.equal(await of('b'), '');
+  const { body } = await baton.admin('/config_dump?resource=dynamic_scoped_route_configs');
+  t.match(JSON.parse(body).configs, [
+    { name: 'scopes', scoped_route_configs: [{ name: 'scope-a' }, { name: 'scope-c' }] },
+  ]);
+});
