@@ -74,6 +74,8 @@ export class Transport {
   readonly #control = new Int32Array(Control.AcceptedBy + MAX_EVENTS);
   readonly #connections: (ConnectionHandler | undefined)[] = [];
   readonly #listeners = new Map<number, ListenerHandler>();
+  /** Those among them that were removed, and may still accept the rest of their queue. */
+  readonly #leaving = new Set<number>();
   readonly #reportFault: (error: unknown) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
@@ -110,6 +112,7 @@ export class Transport {
 
   /** Accepts on a copy of `fd`; `shared`: other threads accept on the same socket. Returns the listener's id. */
   addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
+    this.#forgetLeft();
     const id = this.#native.addListener(fd, shared);
     this.#listeners.set(id, handler);
     return id;
@@ -118,7 +121,22 @@ export class Transport {
   /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */
   removeListener(id: number, acceptRest: boolean): void {
     this.#native.removeListener(id, acceptRest);
-    if (!acceptRest) this.#listeners.delete(id);
+    if (acceptRest) this.#leaving.add(id);
+    else {
+      this.#listeners.delete(id);
+      this.#leaving.delete(id);
+    }
+  }
+
+  /**
+   * Lets go of listeners that have accepted the rest: their number is all that the shim tells of it. Between batches nothing of
+   * them is under way.
+   */
+  #forgetLeft(): void {
+    if (this.#leaving.size === 0 || this.#inBatch) return;
+    if (this.#native.counts().listeners > this.#listeners.size - this.#leaving.size) return;
+    for (const id of this.#leaving) this.#listeners.delete(id);
+    this.#leaving.clear();
   }
 
   /** Connects to a raw sockaddr, from `local` when given. Returns the id; success and failure come as events. */
