@@ -1,12 +1,7 @@
-// The filter chains of a listener, and the criteria by which one is chosen, as values that can be compared.
+// The criteria by which one of a listener's filter chains is chosen, as values that can be compared.
 
 import { ipRange, rangeText } from '../io/ip-range.js';
-import type { CidrRange, FilterChain, FilterChainMatch, Listener } from './generated/api.js';
-
-/** All of them, the default one last. */
-export function filterChainsOf({ filter_chains = [], default_filter_chain }: Listener): readonly FilterChain[] {
-  return default_filter_chain === undefined ? filter_chains : [...filter_chains, default_filter_chain];
-}
+import type { CidrRange, FilterChainMatch } from './generated/api.js';
 
 /** A criterion that a match does not have. */
 export const ANY = '';
