@@ -91,6 +91,8 @@ export class PrimaryCluster implements EndpointUser {
   #endpoints: readonly ResolvedEndpoint[] | undefined;
   /** A long assignment is being prepared. */
   #preparing: AbortController | undefined;
+  /** The directory may hold what no list has taken yet. */
+  #hasPrepared = false;
   #overprovisioning: number;
   #membershipVersion = 0;
   #isActive = false;
@@ -150,6 +152,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = true;
     // Without an answer it has no hosts, whatever the version before it had.
     this.#setHosts(this.#endpoints ?? []);
+    this.#discardPrepared();
   }
 
   /** It is gone. */
@@ -158,10 +161,8 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = false;
     this.#dns?.stop();
     this.#merge.stop();
-    if (this.#preparing !== undefined) {
-      this.#preparing.abort();
-      this.#resources.directory.discardPrepared();
-    }
+    this.#preparing?.abort();
+    this.#discardPrepared();
     if (this.#subscription?.remove(this)) this.#host.endpointsUnused(this.#subscription);
     for (const breaker of this.#breakers) breaker.remove();
     this.#resources.release();
@@ -238,22 +239,22 @@ export class PrimaryCluster implements EndpointUser {
     if (endpoints.length <= MANY_ENDPOINTS) return this.#assign(endpoints, assignment);
     const preparing = new AbortController();
     this.#preparing = preparing;
-    this.#prepare(endpoints, preparing.signal).then(
-      (isReady) => {
+    this.#hasPrepared = true;
+    this.#prepare(endpoints, preparing.signal)
+      .then((isReady) => {
         if (!isReady) return;
         this.#preparing = undefined;
         this.#assign(endpoints, assignment);
-        if (this.#isActive) this.#resources.directory.discardPrepared();
-      },
-      (error: unknown) => {
+      })
+      .catch((error: unknown) => {
         this.#preparing = undefined;
+        this.#discardPrepared();
         this.#stats.increment(ClusterStats.at.update_failure);
         logger.error(
           `cluster '${this.spec.name}': its ${endpoints.length} endpoints cannot be used: ${messageOf(error)}`,
         );
         this.#initialized();
-      },
-    );
+      });
   }
 
   unassigned(): void {
@@ -269,11 +270,19 @@ export class PrimaryCluster implements EndpointUser {
     return true;
   }
 
+  /** What has been prepared for assignments that others have overtaken. */
+  #discardPrepared(): void {
+    if (!this.#hasPrepared) return;
+    this.#hasPrepared = false;
+    this.#resources.directory.discardPrepared();
+  }
+
   #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
     const overprovisioning = overprovisioningFactor(assignment);
     const isSameFactor = overprovisioning === this.#overprovisioning;
     this.#overprovisioning = overprovisioning;
     const hasChanged = this.#take(endpoints);
+    if (this.#isActive) this.#discardPrepared();
     if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
     else if (!hasChanged && this.#isActive) this.#merge.note(true);
     this.#initialized();

@@ -176,7 +176,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       scopes.set(name, before?.resource.message === resource.message ? { ...before, resource } : this.#scope(resource));
     }
     const isSame =
-      scopes.size === former.size && [...scopes].every(([name, { routes }]) => former.get(name)?.routes === routes);
+      scopes.size === former.size &&
+      [...scopes].every(([name, { resource }]) => former.get(name)?.resource.message === resource.message);
     this.#scopes = scopes;
     if (isSame && this.#hasAnswer) return;
     this.#stats?.changed(scopes.size);

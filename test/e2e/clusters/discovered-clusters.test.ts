@@ -7,30 +7,36 @@ import { SteadyClient } from '../draining/steady-client.js';
 import {
   bootstrap,
   type Config,
+  connectRaw,
   httpListener,
   httpRequest,
   loopback,
-  routeAllTo,
   startBaton,
   startUpstream,
   staticCluster,
+  tcpListener,
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { startBlackHole } from './black-hole.js';
 
 const directory = tempDir(t);
 const cdsPath = join(directory, 'cds.json');
 const edsPath = join(directory, 'eds.json');
-/** Each answers with its own name; /hang waits for release(). */
+/** Each answers with its own name; /hang waits until it is called from here, and so does /fail, which a answers with an error. */
 const hanging: (() => void)[] = [];
+let failsAtOnce = false;
 const upstreams = await Promise.all(
   ['a', 'b', 'c'].map((name) =>
     startUpstream(t, (request, response) => {
-      if (request.url === '/hang') hanging.push(() => response.end(name));
+      const fail = () => response.writeHead(503).end();
+      if (request.url === '/fail' && name === 'a') failsAtOnce ? fail() : hanging.push(fail);
+      else if (request.url === '/hang') hanging.push(() => response.end(name));
       else response.end(name);
     }),
   ),
 );
+const hole = await startBlackHole(t);
 const [a, b, c] = upstreams.map(({ port }) => port) as [number, number, number];
 
 setClusters([eds('service')]);
@@ -38,8 +44,9 @@ setEndpoints({ service: [a] });
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [
-      httpListener('service', 0, { route_config: { ...routeAllTo('service'), validate_clusters: false } }),
-      httpListener('any', 0, { route_config: headerRoute() }),
+      httpListener('service', 0, { route_config: routes({ cluster: 'service' }) }),
+      httpListener('any', 0, { route_config: routes({ cluster_header: 'cluster' }) }),
+      tcpListener('tcp', 0, { cluster: 'other', max_connect_attempts: 10_000 }),
     ],
     clusters: [staticCluster('fixed', a)],
     extra: { dynamic_resources: { cds_config: { path_config_source: { path: cdsPath }, resource_api_version: 'V3' } } },
@@ -104,6 +111,37 @@ t.test('a request that is under way ends well though its host, and its cluster, 
   t.equal(await baton.stat('cluster_manager.cluster_removed'), 1);
 });
 
+t.test('another try goes to the hosts that the cluster has by then, and to none when it is gone', async (t) => {
+  hanging.length = 0;
+  setClusters([eds('service'), eds('other')]);
+  setEndpoints({ service: [a], other: [a] });
+  await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'other' } })).body === 'a');
+  await waitFor(async () => (await httpRequest(port)).body === 'a');
+  const changed = httpRequest(port, '/fail');
+  const gone = httpRequest(anyPort, '/fail', { headers: { cluster: 'other' } });
+  await waitFor(() => hanging.length === 2);
+  setClusters([eds('service', { connect_timeout: '77s' })]);
+  await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'other' } })).status === 503);
+  setEndpoints({ service: [b] });
+  await waitFor(async () => (await httpRequest(port)).body === 'b');
+  failsAtOnce = true;
+  for (const fail of hanging) fail();
+  t.match(await changed, { status: 200, body: 'b' });
+  t.match(await gone, { status: 503, body: 'no healthy upstream' });
+});
+
+t.test('a TCP client whose host does not answer gets to one that does, once its cluster has it', async (t) => {
+  setClusters([eds('service'), eds('other', { connect_timeout: '0.1s' })]);
+  setEndpoints({ service: [c], other: [hole] });
+  await waitFor(async () => (await baton.admin('/clusters')).body.includes(`other::127.0.0.1:${hole}::`));
+  const client = await connectRaw(t, await baton.listenerPort('tcp'));
+  await waitFor(async () => (await baton.stat('cluster.other.upstream_cx_connect_timeout'))! > 0);
+  setClusters([eds('service'), eds('other', { connect_timeout: '0.2s' })]);
+  setEndpoints({ service: [c], other: [b] });
+  client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  t.match((await client.readToEnd()).text, /b$/);
+});
+
 t.test('health and priorities of endpoints are obeyed, and shown', async (t) => {
   setAssignments([
     {
@@ -150,9 +188,14 @@ function eds(name: string, more: Config = {}): Config {
   return { name, type: 'EDS', eds_cluster_config: { eds_config }, ...more };
 }
 
-function headerRoute(): Config {
-  const routes = [{ match: { prefix: '/' }, route: { cluster_header: 'cluster' } }];
-  return { name: 'any', virtual_hosts: [{ name: 'any', domains: ['*'], routes }] };
+/** Everything goes there, and /fail may be tried again. */
+function routes(action: Config): Config {
+  const retried = { ...action, retry_policy: { retry_on: '5xx', num_retries: 3 } };
+  const all = [
+    { match: { path: '/fail' }, route: retried },
+    { match: { prefix: '/' }, route: action },
+  ];
+  return { name: 'all', virtual_hosts: [{ name: 'all', domains: ['*'], routes: all }], validate_clusters: false };
 }
 
 function endpoint(of: number, more: Config = {}): Config {

@@ -263,6 +263,32 @@ t.test('a long assignment is taken in steps, and a newer one takes its place', a
   t.same([scopesOf('10.1.0.0'), scopesOf('10.2.0.9'), scopesOf('10.0.0.1')], [0, 0, 1], 'the rest is given back');
 });
 
+t.test(
+  'what was prepared of a long assignment is given back when a short one overtakes it, or nobody wants it',
+  async (t) => {
+    const clusters = new Clusters();
+    clusters.start();
+    clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+    const long = Array.from({ length: 5000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+    const eds = clusters.sources.to('a');
+    eds.deliver({ resources: [resource(assignment('a', long))] });
+    await clusters.turn();
+    eds.deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+    const staged = clusters.set.stage([edsCluster('b')]);
+    clusters.sources.to('b').deliver({ resources: [resource(assignment('b', long))] });
+    await staged.ready;
+    staged.discard();
+    const scopes = () =>
+      ['a', 'b'].map((name) => clusters.store.scopesUnder(scopePrefix(`cluster.${name}.host.10.1.0.0:80.`)).length);
+    t.same(scopes(), [1, 1]);
+    for (let i = 0; i < 40; i++) {
+      await clusters.turn();
+      clusters.settle();
+    }
+    t.same(scopes(), [0, 0]);
+  },
+);
+
 t.test('thousands of updates take no more memory than a few', async (t) => {
   const clusters = new Clusters();
   clusters.start();

@@ -178,6 +178,19 @@ t.test('a scope that cannot be used is rejected, and stays as it was', async (t)
   t.strictSame(keys(), ['9', '1']);
 });
 
+t.test('a scope whose key alone is another one is found by it', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useScopes(SRDS);
+  const named = { route_configuration_name: 'shared' };
+  fixture.send('scoped-route', all(scope('a', '1', named)));
+  fixture.send('scoped-route', all(scope('a', '2', named)));
+  const told = fixture.published.flatMap(({ routeScopes }) => routeScopes ?? []);
+  t.strictSame(
+    told.at(-1)?.scopes.map(({ fragments }) => fragments),
+    [['2']],
+  );
+});
+
 t.test('virtual hosts that come on demand join the routes, and whoever waits is told', async (t) => {
   const fixture = new RoutesFixture();
   const init = new InitManager('listener');

@@ -321,7 +321,7 @@ export class Router implements TerminalFilter, PoolRequest {
   tryTimer(): void {
     if (this.#try === Try.Backoff) {
       this.#try = Try.None;
-      return this.#start();
+      return this.#startAgain();
     }
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_timeout);
     this.#host!.stats.increment(HostStats.at.rq_timeout);
@@ -380,6 +380,14 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#isSent = false;
     pool.start(this);
     if (this.#try === Try.Pending) this.#waitForConnection();
+  }
+
+  /** Its cluster may be another version by now, with other hosts, or gone. */
+  #startAgain(): void {
+    const cluster = this.#route.cluster!.current;
+    if (cluster === undefined) return this.#noHealthyHost();
+    this.#cluster = cluster;
+    this.#start();
   }
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */

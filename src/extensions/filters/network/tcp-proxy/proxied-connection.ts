@@ -189,7 +189,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamConnectFailed(reason: string, isTimeout: boolean): void {
     this.#upstream = undefined;
     this.info.upstreamTransportFailureReason = isTimeout ? '' : `delayed connect error: ${reason}`;
-    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connect();
+    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connectAgain();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     this.#fail(
       ResponseFlag.UpstreamConnectionFailure | (this.#attempts > 1 ? ResponseFlag.UpstreamRetryLimitExceeded : 0),
@@ -285,6 +285,14 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamHost = host.address;
     this.#upstream = UpstreamSocket.connect(this, cluster, host);
     if (this.#upstream === undefined) this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow');
+  }
+
+  /** Its cluster may be another version by now, with other hosts, or gone. */
+  #connectAgain(): void {
+    const cluster = this.proxy.options.findCluster(this.#cluster!.name);
+    if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
+    this.#cluster = cluster;
+    this.#connect();
   }
 
   #fail(flags: number, details: string): void {
