@@ -89,8 +89,9 @@ t.test('endpoints and clusters change under traffic, and no request fails', asyn
     'no connection of a client was closed',
   );
   t.equal(await baton.stat('cluster.service.upstream_cx_destroy_with_active_rq'), 0);
+  const answers = clients.flatMap(({ closing }) => closing).length;
   const total = await baton.stat('cluster.service.upstream_rq_total');
-  t.ok(total! >= clients.flatMap(({ closing }) => closing).length, 'the counters of the cluster go on');
+  t.ok(total! >= answers, 'the counters of the cluster go on');
 });
 
 t.test('a request that is under way ends well though its host, and its cluster, are gone', async (t) => {
