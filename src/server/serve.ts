@@ -21,7 +21,7 @@ import { postEndpoint } from './admin/post-endpoint.js';
 import { drainBeforeExit } from './draining/exit-drain.js';
 import { extensionLines } from './extension-lines.js';
 import { ConfigurationReload, configuration } from './reload/configuration-reload.js';
-import { type WatchedFile, watchConfiguration } from './reload/watched-reload.js';
+import type { WatchedFile } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
 import type { HotRestart, RestartedServer } from './restart/hot-restart.js';
 import { Notifier } from './restart/notify.js';
@@ -189,10 +189,12 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     // A signal that came while the configuration was read has ended everything already.
     if (isEnding) return;
     start(server, admin, options, joined, () => isEnding)
-      .then(() => {
+      .then(async () => {
         if (isEnding) return;
         notifier?.live();
-        if (options.watched !== undefined) watch = watchConfiguration(reload, options.watched);
+        if (options.watched === undefined) return;
+        const { watchConfiguration } = await import('./reload/watched-reload.js');
+        if (!isEnding) watch = watchConfiguration(reload, options.watched);
       })
       .catch(failed);
   });

@@ -54,8 +54,6 @@ import { FilterParts } from './listeners/filter-parts.js';
 import { ListenerDiscovery } from './listeners/lds.js';
 import { ListenerSet, type ListenerSetHost } from './listeners/listener-set.js';
 import type { PrimaryListener } from './listeners/primary-listener.js';
-import { carryOut } from './reload/carry-out.js';
-import { changesOf } from './reload/changes.js';
 import type { ReloadPlan } from './reload/comparison.js';
 import { DepartingClusters } from './reload/departing-clusters.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
@@ -385,6 +383,10 @@ export class Server {
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
   async reload(plan: ReloadPlan): Promise<void> {
+    const [{ carryOut }, { changesOf }] = await Promise.all([
+      import('./reload/carry-out.js'),
+      import('./reload/changes.js'),
+    ]);
     let settled = this.#snapshots.version;
     await carryOut(
       changesOf(plan, {

@@ -11,8 +11,7 @@ import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { ChangeFailure } from './carry-out.js';
-import { type Comparison, type Configuration, compareConfigurations, type ReloadPlan } from './comparison.js';
-import { namesStillInUse } from './names-in-use.js';
+import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
 
 /** What runs, and since when. */
 export interface RunningConfiguration extends Configuration {
@@ -99,17 +98,18 @@ export class ConfigurationReload {
     }));
   }
 
-  #dryRun(loaded: LoadResult): ReloadView {
+  async #dryRun(loaded: LoadResult): Promise<ReloadView> {
     const { warnings } = loaded;
     if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
-    return { outcome: 'possible', difference: this.#compare(loaded).difference, warnings };
+    return { outcome: 'possible', difference: (await this.#compare(loaded)).difference, warnings };
   }
 
   async #apply({ isPartial }: ReloadRequest, loaded: LoadResult): Promise<ReloadView> {
     const { warnings } = loaded;
     if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
-    const { difference, plan, result } = this.#compare(loaded);
+    const { difference, plan, result } = await this.#compare(loaded);
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
+    const { namesStillInUse } = await import('./names-in-use.js');
     const why = this.#host.obstacle() ?? namesStillInUse(plan.removedClusters, result.bootstrap);
     if (why !== undefined) return { outcome: 'failed', why, isUndone: true, difference, warnings };
     try {
@@ -122,7 +122,8 @@ export class ConfigurationReload {
     return { outcome: 'applied', difference, warnings };
   }
 
-  #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Comparison {
+  async #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Promise<Comparison> {
+    const { compareConfigurations } = await import('./comparison.js');
     return compareConfigurations(this.#running, configuration(bootstrap, sensitive));
   }
 }

@@ -1,0 +1,96 @@
+// Sources of configuration that somebody has subscribed to: files that are read and watched, and what speaks to management
+// servers, which is loaded when the first subscription asks for one.
+
+import type { PathConfigSource } from '../config/generated/api.js';
+import { FileSource } from './file-source.js';
+import type { GrpcSources } from './grpc/grpc-sources.js';
+import { CachedReader } from './reading/cached-reader.js';
+import { ReadingThread } from './reading/reading-thread.js';
+import { readingSettings } from './reading/settings.js';
+import type { SourcesHost } from './sources-host.js';
+import { subscribeLater } from './subscribe-later.js';
+import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
+
+export class ConnectedSources implements ConfigSources {
+  readonly #host: SourcesHost;
+  readonly #subscriptions = new Set<Subscription>();
+  /** By what is read, and how it is watched. */
+  readonly #files = new Map<string, FileSource>();
+  #thread: ReadingThread | undefined;
+  #grpc: Promise<GrpcSources> | undefined;
+
+  constructor(host: SourcesHost) {
+    this.#host = host;
+  }
+
+  subscribe<M>(request: SubscriptionRequest<M>): Subscription {
+    const inner = this.#begin(request as SubscriptionRequest);
+    const subscription: Subscription = {
+      setNames: (names) => inner.setNames(names),
+      close: () => {
+        if (this.#subscriptions.delete(subscription)) inner.close();
+      },
+    };
+    this.#subscriptions.add(subscription);
+    return subscription;
+  }
+
+  /** Ends what is left of subscriptions, and what they needed. */
+  async close(): Promise<void> {
+    for (const subscription of this.#subscriptions) subscription.close();
+    (await this.#grpc?.catch(() => undefined))?.close();
+    await this.#thread?.close();
+  }
+
+  #begin(request: SubscriptionRequest): Subscription {
+    const { path_config_source: file } = request.source;
+    if (file !== undefined) return this.#subscribeToFile(file, request);
+    this.#grpc ??= this.#loadGrpc();
+    return subscribeLater(this.#grpc, request, this.#host.failed);
+  }
+
+  #subscribeToFile(file: PathConfigSource, request: SubscriptionRequest): Subscription {
+    const { type } = request;
+    const path = file.path!;
+    const watchedDirectory = file.watched_directory?.path;
+    const key = JSON.stringify([type, path, watchedDirectory]);
+    let source = this.#files.get(key);
+    if (source === undefined) {
+      const reader = new CachedReader(this.#reading);
+      const { store, failed } = this.#host;
+      source = new FileSource({ path, watchedDirectory, type, reader, store, failed });
+      this.#files.set(key, source);
+    }
+    const shared = source;
+    const inner = shared.subscribe(request);
+    return {
+      setNames: (names) => inner.setNames(names),
+      close: () => {
+        inner.close();
+        if (!shared.isUnused) return;
+        shared.close();
+        if (this.#files.get(key) === shared) this.#files.delete(key);
+      },
+    };
+  }
+
+  async #loadGrpc(): Promise<GrpcSources> {
+    const { GrpcSources: Sources } = await import('./grpc/grpc-sources.js');
+    const { store, hosts, bootstrap, node, failed } = this.#host;
+    return new Sources({
+      store,
+      hosts,
+      adsConfig: bootstrap.dynamic_resources?.ads_config,
+      node: () => this.#reading.encode('envoy.config.core.v3.Node', node()),
+      createReader: () => new CachedReader(this.#reading),
+      failed,
+    });
+  }
+
+  /** Shared by all subscriptions; it runs only while something is read. */
+  get #reading(): ReadingThread {
+    const { bootstrap, dynamic, counted } = this.#host;
+    this.#thread ??= new ReadingThread({ settings: readingSettings(bootstrap, dynamic), counted });
+    return this.#thread;
+  }
+}
