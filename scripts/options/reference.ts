@@ -74,6 +74,3 @@ export const EXAMPLES: readonly (readonly [purpose: string, command: string])[] 
   ],
   ['Log lines that begin with the level:', "baton -c front-proxy.yaml --log-format '%L %T.%e %n: %v'"],
 ];
-
-/** What the documents say of an option whose effect is yet to come. */
-export const OPEN_REMARK = 'It is accepted but has no effect yet; Baton says so when it starts.';

@@ -2,14 +2,6 @@
 
 export type OptionKind = 'string' | 'integer' | 'flag' | 'list';
 
-/**
- * Whether a given option does something:
- * - present: it does
- * - open: not yet; giving a value other than the default warns at start
- * - none: it has nothing to do, by its definition
- */
-export type Effect = 'present' | 'open' | 'none';
-
 /** Files, `<component>:<level>,…`, or one of these words. */
 export type Completion = 'path' | 'component-levels' | readonly string[];
 
@@ -34,7 +26,6 @@ export interface OptionRow {
   readonly info?: string;
   /** Its value there, when it is not the option's own value. */
   readonly render?: (value: never) => unknown;
-  readonly effect: Effect;
 }
 
 /** `log-level` as a property: `logLevel`. */

@@ -20,7 +20,6 @@ export const OPTIONS = {
     details: 'Without it --config-yaml is needed.',
     completes: 'path',
     info: 'config_path',
-    effect: 'present',
   },
   'config-yaml': {
     kind: 'string',
@@ -29,7 +28,6 @@ export const OPTIONS = {
     help: 'Bootstrap as YAML or JSON text. With --config-path it is merged onto the file: values replace, lists append.',
     details: 'Messages are merged field by field, maps key by key; the result is checked after the merge.',
     info: 'config_yaml',
-    effect: 'present',
   },
   'watch-config': {
     kind: 'flag',
@@ -39,7 +37,6 @@ export const OPTIONS = {
       'A file that is written to or moved into place, and links that lead elsewhere. Static listeners, clusters, routes and ' +
       'values of runtime change, all or nothing; what is refused, or needs a restart, is logged, and nothing changes. ' +
       'Needs --config-path. POST /config/reload does the same when it is asked to.',
-    effect: 'present',
   },
   mode: {
     kind: 'string',
@@ -52,7 +49,6 @@ export const OPTIONS = {
     completes: ['serve', 'validate'],
     info: 'mode',
     render: (value: string) => ({ serve: 'Serve', validate: 'Validate', init_only: 'InitOnly' })[value],
-    effect: 'present',
   },
   'admin-address-path': {
     kind: 'string',
@@ -65,7 +61,6 @@ export const OPTIONS = {
       'server runs on.',
     completes: 'path',
     info: 'admin_address_path',
-    effect: 'present',
   },
   'admin-allowed-hosts': {
     kind: 'string',
@@ -76,7 +71,6 @@ export const OPTIONS = {
       'A host is a name or an address, with any port, or with the one that is given: localhost,127.0.0.1:9901. Requests ' +
       'with another Host header get 403. It keeps out web pages that give their own name to the address of the admin ' +
       'interface (DNS rebinding).',
-    effect: 'present',
   },
   'local-address-ip-version': {
     kind: 'string',
@@ -86,7 +80,6 @@ export const OPTIONS = {
     help: "IP version of the server's local address, which X-Forwarded-For may name.",
     completes: ['v4', 'v6'],
     info: 'local_address_ip_version',
-    effect: 'present',
   },
   'base-id': {
     kind: 'integer',
@@ -97,7 +90,6 @@ export const OPTIONS = {
     details: 'A server whose base ID is taken exits with status 1.',
     info: 'base_id',
     render: String,
-    effect: 'present',
   },
   'use-dynamic-base-id': {
     kind: 'flag',
@@ -105,7 +97,6 @@ export const OPTIONS = {
     help: 'Picks an unused base ID. Supersedes --base-id; not with --restart-epoch above 0.',
     details: 'A random one below 2^28; --base-id-path tells which, for the --base-id of later epochs.',
     info: 'use_dynamic_base_id',
-    effect: 'present',
   },
   'base-id-path': {
     kind: 'string',
@@ -117,7 +108,6 @@ export const OPTIONS = {
       'logged and the server runs on.',
     completes: 'path',
     info: 'base_id_path',
-    effect: 'present',
   },
   'skip-hot-restart-on-no-parent': {
     kind: 'flag',
@@ -126,7 +116,6 @@ export const OPTIONS = {
     details:
       'That is when it does not answer at all; a parent that has answered and goes away still ends this process.',
     info: 'skip_hot_restart_on_no_parent',
-    effect: 'present',
   },
   'skip-hot-restart-parent-stats': {
     kind: 'flag',
@@ -134,7 +123,6 @@ export const OPTIONS = {
     help: 'With --restart-epoch: does not take over the stats of the parent.',
     details: 'Counters begin at 0, and gauges show this process alone.',
     info: 'skip_hot_restart_parent_stats',
-    effect: 'present',
   },
   concurrency: {
     kind: 'integer',
@@ -146,7 +134,6 @@ export const OPTIONS = {
       "0 runs one worker. The cgroup is the process's own, version 1 or 2, and its limit is rounded down to at " +
       'least 1; see PROXY_CGROUP_CPU_DETECTION below.',
     info: 'concurrency',
-    effect: 'present',
   },
   'log-level': {
     kind: 'string',
@@ -159,7 +146,6 @@ export const OPTIONS = {
     completes: LEVEL_NAMES,
     info: 'log_level',
     render: (value: string) => LEVEL_NAMES[parseLevel(value)!],
-    effect: 'present',
   },
   'component-log-level': {
     kind: 'string',
@@ -170,7 +156,6 @@ export const OPTIONS = {
     details: 'The names of the components are listed below.',
     completes: 'component-levels',
     info: 'component_log_level',
-    effect: 'present',
   },
   'cpuset-threads': {
     kind: 'flag',
@@ -178,7 +163,6 @@ export const OPTIONS = {
     help: 'Has no effect; accepted because older start scripts give it.',
     details: 'The affinity mask counts for the default of --concurrency in any case.',
     info: 'cpuset_threads',
-    effect: 'none',
   },
   'log-path': {
     kind: 'string',
@@ -188,7 +172,6 @@ export const OPTIONS = {
     details: 'The file is created when it is missing, and appended to. Baton does not start when it cannot be opened.',
     completes: 'path',
     info: 'log_path',
-    effect: 'present',
   },
   'log-format': {
     kind: 'string',
@@ -199,7 +182,6 @@ export const OPTIONS = {
       'The flags are listed below. A flag may have a width, as %8l, %-8l or %=8l for text to the right, left or ' +
       'middle; with ! behind the width, longer text is cut. What is no flag is printed as it stands.',
     info: 'log_format',
-    effect: 'present',
   },
   'log-format-escaped': {
     kind: 'flag',
@@ -207,7 +189,6 @@ export const OPTIONS = {
     help: 'Escapes line ends and the like, so that one entry stays on one line.',
     details: 'The line end of the entry itself stays. Bytes that are not printable ASCII are written in octal.',
     info: 'log_format_escaped',
-    effect: 'present',
   },
   'restart-epoch': {
     kind: 'integer',
@@ -217,14 +198,12 @@ export const OPTIONS = {
     help: 'Number of hot restarts so far; usually what the hot restart wrapper sets.',
     details: '0 starts anew; each restart adds one. At most three processes overlap.',
     info: 'restart_epoch',
-    effect: 'present',
   },
   'log-stacktrace-single-entry': {
     kind: 'flag',
     default: false,
     help: 'Logs a stack trace as one entry.',
     details: 'Otherwise each frame is an entry of its own.',
-    effect: 'present',
   },
   'enable-fine-grain-logging': {
     kind: 'flag',
@@ -232,7 +211,6 @@ export const OPTIONS = {
     help: 'One logger a source file, each with a level of its own. Not with --component-log-level.',
     details: 'POST /logging changes the levels, by path, file name or pattern.',
     info: 'enable_fine_grain_logging',
-    effect: 'present',
   },
   'socket-path': {
     kind: 'string',
@@ -241,7 +219,6 @@ export const OPTIONS = {
     help: 'Hot restart socket; a leading @ means the abstract namespace. All processes of a restart need the same.',
     completes: 'path',
     info: 'socket_path',
-    effect: 'present',
   },
   'socket-mode': {
     kind: 'string',
@@ -250,7 +227,6 @@ export const OPTIONS = {
     check: checkSocketMode,
     help: 'Permissions of the hot restart socket file, in octal. Only with a --socket-path in the file system.',
     info: 'socket_mode',
-    effect: 'present',
   },
   'hot-restart-version': {
     kind: 'flag',
@@ -260,7 +236,6 @@ export const OPTIONS = {
       'On standard error, without a line end; GET /hot_restart_version tells the same of a running server. ' +
       'Processes with equal values can restart into each other; disabled is compatible with none.',
     info: 'hot_restart_version',
-    effect: 'present',
   },
   'service-cluster': {
     kind: 'string',
@@ -268,7 +243,6 @@ export const OPTIONS = {
     default: '',
     help: 'Overrides node.cluster of the bootstrap.',
     info: 'service_cluster',
-    effect: 'present',
   },
   'service-node': {
     kind: 'string',
@@ -276,7 +250,6 @@ export const OPTIONS = {
     default: '',
     help: 'Overrides node.id of the bootstrap.',
     info: 'service_node',
-    effect: 'present',
   },
   'service-zone': {
     kind: 'string',
@@ -284,7 +257,6 @@ export const OPTIONS = {
     default: '',
     help: 'Overrides node.locality.zone of the bootstrap.',
     info: 'service_zone',
-    effect: 'present',
   },
   'file-flush-interval-msec': {
     kind: 'integer',
@@ -296,7 +268,6 @@ export const OPTIONS = {
     details: 'Access logs; what comes first counts, this or --file-flush-min-size-kb.',
     info: 'file_flush_interval',
     render: (value: number) => `${value % 1000 === 0 ? value / 1000 : (value / 1000).toFixed(3)}s`,
-    effect: 'present',
   },
   'file-flush-min-size-kb': {
     kind: 'integer',
@@ -304,7 +275,6 @@ export const OPTIONS = {
     default: 64,
     max: 1024 * 1024,
     help: 'How much text a log file gathers before it is written.',
-    effect: 'present',
   },
   'drain-time-s': {
     kind: 'integer',
@@ -317,7 +287,6 @@ export const OPTIONS = {
       '--parent-shutdown-time-s.',
     info: 'drain_time',
     render: (value: number) => `${value}s`,
-    effect: 'present',
   },
   'drain-strategy': {
     kind: 'string',
@@ -328,7 +297,6 @@ export const OPTIONS = {
     completes: ['gradual', 'immediate'],
     info: 'drain_strategy',
     render: (value: string) => (value === 'immediate' ? 'Immediate' : 'Gradual'),
-    effect: 'present',
   },
   'drain-on-sigterm': {
     kind: 'flag',
@@ -338,7 +306,6 @@ export const OPTIONS = {
       'Health checks and /ready fail, connections are drained, and the server exits with status 0 when the last one has ' +
       'ended or the drain time is over. It accepts connections meanwhile, for 5 seconds or a quarter of the drain time at ' +
       'least. A second SIGTERM, and SIGINT, end it at once.',
-    effect: 'present',
   },
   'hand-over-connections': {
     kind: 'flag',
@@ -348,7 +315,6 @@ export const OPTIONS = {
       'Those of plaintext HTTP/1.1 between two requests, and those of the TCP proxy at any moment, if the configuration of ' +
       'the new process has a place for them; others are drained. Both processes need the option. The old one ends as soon ' +
       'as it has no connections, without waiting for --parent-shutdown-time-s.',
-    effect: 'present',
   },
   'parent-shutdown-time-s': {
     kind: 'integer',
@@ -359,7 +325,6 @@ export const OPTIONS = {
     details: 'From the moment on at which this process is live. Should be more than the drain time of the parent.',
     info: 'parent_shutdown_time',
     render: (value: number) => `${value}s`,
-    effect: 'present',
   },
   'disable-hot-restart': {
     kind: 'flag',
@@ -368,20 +333,17 @@ export const OPTIONS = {
     details:
       'The server does not need a base ID of its own then, and does not end when the process ends that has started it.',
     info: 'disable_hot_restart',
-    effect: 'present',
   },
   'enable-mutex-tracing': {
     kind: 'flag',
     default: false,
     help: 'Collects contention stats for GET /contention.',
     info: 'enable_mutex_tracing',
-    effect: 'present',
   },
   'allow-unknown-fields': {
     kind: 'flag',
     default: false,
     help: 'Deprecated; the same as --allow-unknown-static-fields.',
-    effect: 'present',
   },
   'allow-unknown-static-fields': {
     kind: 'flag',
@@ -389,7 +351,6 @@ export const OPTIONS = {
     help: 'Accepts fields that the API does not have in static configuration, with a warning.',
     details: 'The stat server.static_unknown_fields counts them.',
     info: 'allow_unknown_static_fields',
-    effect: 'present',
   },
   'reject-unknown-dynamic-fields': {
     kind: 'flag',
@@ -397,7 +358,6 @@ export const OPTIONS = {
     help: 'Refuses fields that the API does not have in dynamic configuration.',
     details: 'Without it they are accepted, with a warning at first use.',
     info: 'reject_unknown_dynamic_fields',
-    effect: 'present',
   },
   'ignore-unknown-dynamic-fields': {
     kind: 'flag',
@@ -405,14 +365,12 @@ export const OPTIONS = {
     help: 'Neither warns of nor counts unknown fields in dynamic configuration.',
     details: 'Has no meaning with --reject-unknown-dynamic-fields.',
     info: 'ignore_unknown_dynamic_fields',
-    effect: 'present',
   },
   'skip-deprecated-logs': {
     kind: 'flag',
     default: false,
     help: 'Does not warn of deprecated fields.',
     info: 'skip_deprecated_logs',
-    effect: 'present',
   },
   'disable-extensions': {
     kind: 'string',
@@ -425,7 +383,6 @@ export const OPTIONS = {
       'envoy.filters.http/envoy.filters.http.buffer is one. A name that no extension has is logged as a warning.',
     info: 'disabled_extensions',
     render: (value: string) => value.split(',').filter((item) => item !== ''),
-    effect: 'present',
   },
   version: {
     kind: 'flag',
@@ -434,7 +391,6 @@ export const OPTIONS = {
     details:
       'Five fields between slashes: source revision, release, state of the tree (Clean or Modified), build ' +
       '(RELEASE or DEBUG), TLS library.',
-    effect: 'present',
   },
   schema: {
     kind: 'flag',
@@ -443,7 +399,6 @@ export const OPTIONS = {
     details:
       'Draft-07, for editors and validators: fields that are not implemented are no part of it, and an editor that ' +
       'reads "# yaml-language-server: $schema=<file>" in the first line of a file completes and checks its fields.',
-    effect: 'present',
   },
   'enable-core-dump': {
     kind: 'flag',
@@ -453,7 +408,6 @@ export const OPTIONS = {
       'Sets the dumpable flag of the process, which a change of user takes away. How large a core file may be ' +
       'is still the limit that ulimit -c shows, and where it goes kernel.core_pattern.',
     info: 'enable_core_dump',
-    effect: 'present',
   },
   'stats-tag': {
     kind: 'list',
@@ -463,9 +417,8 @@ export const OPTIONS = {
     help: 'A tag on all stats, which monitoring formats and sinks show; may be repeated.',
     details: 'Tags consist of letters and digits, values of anything but a dot; each tag is given once.',
     info: 'stats_tag',
-    effect: 'present',
   },
-  help: { kind: 'flag', alias: 'h', default: false, help: 'Prints this text and exits.', effect: 'present' },
+  help: { kind: 'flag', alias: 'h', default: false, help: 'Prints this text and exits.' },
 } as const satisfies { readonly [name: string]: OptionRow };
 
 export type OptionName = keyof typeof OPTIONS;

@@ -163,12 +163,5 @@ function warningsOf(options: Options): string[] {
   if (options.cpusetThreads && options.given.includes('concurrency')) {
     warnings.push('Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.');
   }
-  for (const name of options.given) {
-    const row: OptionRow = OPTIONS[name];
-    const value = (options as unknown as Readonly<Record<string, unknown>>)[camel(name)];
-    if (row.effect === 'open' && String(value) !== String(row.default)) {
-      warnings.push(`option --${name} is accepted but has no effect yet`);
-    }
-  }
   return warnings;
 }
