@@ -3,6 +3,7 @@
 import { networkInterfaces } from 'node:os';
 import { messageOf } from '../common/errors.js';
 import type { FileWatch } from '../common/file-watch.js';
+import { HealthFailure } from '../common/server-health.js';
 import type { Signals } from '../common/signals.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts, LoadResult } from '../config/load/load.js';
@@ -156,10 +157,11 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
       if (!options.drainsOnSigterm || isDraining || !server.isLive) return end(0);
       isDraining = true;
       notifier?.stopping('draining');
-      void drainBeforeExit(server, options.draining.timeMs, ending.signal).then(() => end(0));
+      server.setHealth(HealthFailure.Ending, true);
+      void drainBeforeExit(server.drains, options.draining.timeMs, ending.signal).then(() => end(0));
     };
     const reopenLogs = () => {
-      server.reopenLogs();
+      server.threads.reopenLogs();
       admin?.reopenLogs();
     };
     try {

@@ -73,7 +73,7 @@ export class AdminInterface {
     }
     const renders = new RenderPool();
     const profileFile = new ProfileFile(this.#config.profile_path ?? '');
-    this.#profilers = new Profilers(server, profileFile, (set) => renders.render('profile', set));
+    this.#profilers = new Profilers(server.threads, profileFile, (set) => renders.render('profile', set));
     const profilers = this.#profilers;
     this.#server = new AdminServer(
       adminServices(server, {

@@ -10,6 +10,7 @@ import { drainStatus } from '../draining/drain-status.js';
 import type { Profilers } from '../profiling/profilers.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import { uptimeOfAllEpochs } from '../restart/epoch-facts.js';
+import type { RunningConfiguration } from '../running/running-configuration.js';
 import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
 import { configDumps, type DumpedConfiguration } from './config-dumps.js';
@@ -38,7 +39,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     updateStats: () => server.updateStats(),
     renders: facts.renders,
     profilers: facts.profilers,
-    flushesStatsOnAdmin: server.flushesStatsOnAdmin,
+    flushesStatsOnAdmin: server.flushes.isOnAdmin,
     version: facts.version,
     hotRestartVersion: facts.hotRestartVersion,
     node: facts.node,
@@ -48,49 +49,49 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
       const currentEpoch = Math.floor((monotonicMs() - server.startedMs) / 1000);
       return { currentEpoch, allEpochs: Math.max(currentEpoch, uptimeOfAllEpochs(server.epoch)) };
     },
-    listeners: () => listenerViews(server),
-    clusters: () => clusterViews(server),
-    clustersVersion: () => server.clusterDiscovery.version,
-    flushStats: () => server.flushStats(),
-    runtimeLayers: () => server.runtime.layers,
-    modifyRuntime: (entries) => server.runtime.modify(entries),
+    listeners: () => listenerViews(server.configuration),
+    clusters: () => clusterViews(server.configuration),
+    clustersVersion: () => server.configuration.clusterDiscovery.version,
+    flushStats: () => server.flushes.run(),
+    runtimeLayers: () => server.configuration.runtime.layers,
+    modifyRuntime: (entries) => server.configuration.runtime.modify(entries),
     reloadConfiguration: (request) => facts.reload.run(request),
     reopenLogs: facts.reopenLogs,
     resetCounters: () => inTurns(server.store.resetInSteps()),
-    setLevelRules: (rules) => server.setLevelRules(rules),
+    setLevelRules: (rules) => server.threads.setLevelRules(rules),
     setHealthFailing: (isFailing) => {
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },
-    memory: () => server.memory(),
-    configDumps: (includeEds) => configDumps(server, facts.dumped(), includeEds),
-    contention: () => server.contention,
-    stopListeners: (inboundOnly) => server.stopListeners(inboundOnly, false),
+    memory: () => server.threads.memory(),
+    configDumps: (includeEds) => configDumps(server.configuration, facts.dumped(), includeEds),
+    contention: () => server.threads.contention,
+    stopListeners: (inboundOnly) => server.drains.stopListeners(inboundOnly, false),
     drainListeners: (inboundOnly, staysOpen) => {
       const stopsAccepting = staysOpen ? 'never' : 'at-end';
-      server.startDrain({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
+      server.drains.start({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
     },
-    drainStatus: () => drainStatus(server),
+    drainStatus: () => drainStatus(server.drains, server.configuration.listeners),
     tlsContexts: () => [],
     unreadyTargets: () => unreadyViews(server),
     quit: facts.quit,
   };
 }
 
-function* listenerViews(server: Server): Generator<ListenerView> {
-  for (const { name, address, statPrefix } of server.listeners.values())
+function* listenerViews({ listeners }: RunningConfiguration): Generator<ListenerView> {
+  for (const { name, address, statPrefix } of listeners.byName.values())
     yield { name, addresses: [address], statPrefix };
 }
 
-function* unreadyViews({ listenerSet, waitingFor }: Server): Generator<UnreadyView> {
+function* unreadyViews({ configuration, waitingFor }: Server): Generator<UnreadyView> {
   const targets = waitingFor?.unreadyTargets ?? [];
   if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener: false, targets };
-  for (const { name, unreadyTargets } of listenerSet.initManagers()) {
+  for (const { name, unreadyTargets } of configuration.listeners.initManagers()) {
     if (unreadyTargets.length > 0) yield { name, isListener: true, targets: unreadyTargets };
   }
 }
 
-function* clusterViews(server: Server): Generator<ClusterView> {
-  for (const cluster of server.clusters.values()) {
+function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterView> {
+  for (const cluster of clusters.byName.values()) {
     yield {
       spec: cluster.spec,
       thresholds: cluster.thresholds,

@@ -3,16 +3,16 @@
 import type { DumpResource } from '../../admin/config-dump/config-dump.js';
 import type { Cluster } from '../../config/generated/api.js';
 import type { PrimaryCluster } from '../clusters/primary-cluster.js';
-import type { Server } from '../server.js';
+import type { RunningConfiguration } from '../running/running-configuration.js';
 import { any, type Dump, mapped } from './dump.js';
 import { type DynamicState, shown, statusFields } from './dynamic-state.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 
 /** `configured`: those of the bootstrap, without what is secret; `loadedAt`: when that was loaded. */
-export function clustersDump(server: Server, configured: readonly Cluster[], loadedAt: Date): Dump {
-  const { clusterDiscovery, clusters, warmingClusters } = server;
-  const { states, version } = clusterDiscovery;
+export function clustersDump(running: RunningConfiguration, configured: readonly Cluster[], loadedAt: Date): Dump {
+  const { byName: clusters, warming: warmingClusters } = running.clusters;
+  const { states, version } = running.clusterDiscovery;
   const static_clusters = mapped(
     () => configured,
     (config) => {
@@ -24,7 +24,7 @@ export function clustersDump(server: Server, configured: readonly Cluster[], loa
     },
   );
   const dynamic_active_clusters = mapped(
-    () => activeOrRefused(server),
+    () => activeOrRefused(running),
     ([name, cluster]) => dynamicCluster(name, cluster, warmingClusters.has(name) ? undefined : states.get(name)),
   );
   const dynamic_warming_clusters = mapped(
@@ -40,11 +40,14 @@ export function clustersDump(server: Server, configured: readonly Cluster[], loa
 }
 
 /** Dynamic clusters in use, and those of which no version could ever be used. */
-function* activeOrRefused(server: Server): Generator<[string, PrimaryCluster | undefined]> {
-  const { clusterDiscovery, clusters, warmingClusters } = server;
-  for (const [name, cluster] of clusters) if (cluster.origin.isAddedViaApi) yield [name, cluster];
+function* activeOrRefused({
+  clusterDiscovery,
+  clusters,
+}: RunningConfiguration): Generator<[string, PrimaryCluster | undefined]> {
+  const { byName, warming } = clusters;
+  for (const [name, cluster] of byName) if (cluster.origin.isAddedViaApi) yield [name, cluster];
   for (const name of clusterDiscovery.states.keys()) {
-    if (!clusters.has(name) && !warmingClusters.has(name)) yield [name, undefined];
+    if (!byName.has(name) && !warming.has(name)) yield [name, undefined];
   }
 }
 

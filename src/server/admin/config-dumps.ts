@@ -3,7 +3,7 @@
 import type { ConfigDump, DumpResource } from '../../admin/config-dump/config-dump.js';
 import type { JsonObject } from '../../admin/json.js';
 import type { Bootstrap, Secret } from '../../config/generated/api.js';
-import type { Server } from '../server.js';
+import type { RunningConfiguration } from '../running/running-configuration.js';
 import { clustersDump } from './clusters-dump.js';
 import { any, type Dump, mapped } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
@@ -19,18 +19,22 @@ export interface DumpedConfiguration {
 }
 
 /** In the order in which /config_dump shows them. */
-export function configDumps(server: Server, config: DumpedConfiguration, includeEds: boolean): ConfigDump[] {
+export function configDumps(
+  running: RunningConfiguration,
+  config: DumpedConfiguration,
+  includeEds: boolean,
+): ConfigDump[] {
   const { bootstrap } = config;
   const { clusters = [], listeners = [], secrets = [] } = bootstrap.static_resources ?? {};
   const last_updated = config.loadedAt.toISOString();
   const dumps: Dump[] = [
     { message: 'BootstrapConfigDump', fields: { bootstrap: bootstrap as JsonObject, last_updated } },
-    clustersDump(server, clusters, config.loadedAt),
-    ...(server.filterConfigs.isUsed ? [filterConfigsDump(server)] : []),
-    ...(includeEds ? [endpointsDump(server)] : []),
-    listenersDump(server, listeners, last_updated),
+    clustersDump(running, clusters, config.loadedAt),
+    ...(running.filterConfigs.isUsed ? [filterConfigsDump(running.filterConfigs)] : []),
+    ...(includeEds ? [endpointsDump(running.clusters.byName)] : []),
+    listenersDump(running, listeners, last_updated),
     // They belong to connection managers.
-    ...(server.routes.isUsed ? [scopedRoutesDump(server.routes), routesDump(server.routes)] : []),
+    ...(running.routes.isUsed ? [scopedRoutesDump(running.routes), routesDump(running.routes)] : []),
     { message: 'SecretsConfigDump', lists: { static_secrets: staticSecrets(secrets, last_updated) } },
   ];
   return dumps.map(complete);

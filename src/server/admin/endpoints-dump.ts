@@ -4,10 +4,9 @@ import type { HostView } from '../../admin/admin-services.js';
 import { addressJson, type JsonObject } from '../../admin/json.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { PrimaryCluster } from '../clusters/primary-cluster.js';
-import type { Server } from '../server.js';
 import { any, type Dump, mapped } from './dump.js';
 
-export function endpointsDump({ clusters }: Server): Dump {
+export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Dump {
   const static_endpoint_configs = mapped(
     () => selected(clusters, false),
     (cluster) => ({ name: assignmentName(cluster), message: { endpoint_config: assignmentOf(cluster) } }),

@@ -1,13 +1,13 @@
 // The discovered configurations of HTTP filters (envoy.admin.v3.EcdsConfigDump).
 
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
-import type { Server } from '../server.js';
+import type { FilterConfigSet } from '../filter-configs/filter-config-set.js';
 import { any, type Dump, mapped } from './dump.js';
 import { shown, statusFields, versionFields } from './dynamic-state.js';
 
 const MESSAGE = RESOURCE_MESSAGES['extension-config'];
 
-export function filterConfigsDump({ filterConfigs }: Server): Dump {
+export function filterConfigsDump(filterConfigs: FilterConfigSet): Dump {
   const ecds_filters = mapped(
     () => filterConfigs.providers,
     ({ name, resource, state }) => ({

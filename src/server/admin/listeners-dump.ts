@@ -7,24 +7,24 @@ import { RESOURCE_MESSAGES } from '../../xds/resource.js';
 import type { ListenerDiscovery } from '../listeners/lds.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 import type { ListenerSpec } from '../listeners/primary-listener.js';
-import type { Server } from '../server.js';
+import type { RunningConfiguration } from '../running/running-configuration.js';
 import { any, type Dump, mapped } from './dump.js';
 import { REQUESTED, statusFields, versionFields } from './dynamic-state.js';
 
 /** `configured` are the listeners of the bootstrap as they may be shown; those were loaded at `loadedAt`. */
-export function listenersDump(server: Server, configured: readonly Listener[], loadedAt: string): Dump {
-  const { listenerDiscovery, listenerSet } = server;
+export function listenersDump(running: RunningConfiguration, configured: readonly Listener[], loadedAt: string): Dump {
+  const { listenerDiscovery, listeners } = running;
   const version = listenerDiscovery?.versionInfo ?? '';
-  const dynamic = dynamicNames(listenerSet, listenerDiscovery);
+  const dynamic = dynamicNames(listeners, listenerDiscovery);
   return {
     message: 'ListenersConfigDump',
     ...(version !== '' && { fields: { version_info: version } }),
     lists: {
-      static_listeners: staticListeners(listenerSet, configured, loadedAt),
+      static_listeners: staticListeners(listeners, configured, loadedAt),
       ...(dynamic.size > 0 && {
         dynamic_listeners: mapped(
           () => dynamic,
-          (name) => dynamicListener(name, listenerSet, listenerDiscovery),
+          (name) => dynamicListener(name, listeners, listenerDiscovery),
         ),
       }),
     },

@@ -2,24 +2,25 @@
 
 import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
 import { monotonicMs } from '../../io/timer-driver.js';
-import type { Server } from '../server.js';
+import type { ListenerSet } from '../listeners/listener-set.js';
+import type { ListenerDrains } from './listener-drains.js';
 
-export async function drainStatus(server: Server): Promise<DrainStatusView> {
-  const open = await server.openConnections();
+export async function drainStatus(drains: ListenerDrains, { byName, formers }: ListenerSet): Promise<DrainStatusView> {
+  const open = await drains.openConnections();
   const listeners: DrainingListenerView[] = [];
-  for (const listener of server.listeners.values()) {
+  for (const listener of byName.values()) {
     const { connections = 0, requests = 0 } = open.listeners.get(listener.id) ?? {};
-    const state = server.drains.isDraining(listener) ? 'DRAINING' : listener.isStopped ? 'STOPPED' : 'ACTIVE';
+    const state = drains.manager.isDraining(listener) ? 'DRAINING' : listener.isStopped ? 'STOPPED' : 'ACTIVE';
     listeners.push({ name: listener.name, state, connections, requests });
   }
   const now = monotonicMs();
-  for (const { chain, listener, window } of server.listenerSet.formers.all) {
+  for (const { chain, listener, window } of formers.all) {
     const { connections = 0, requests = 0 } = open.listeners.get(chain?.id ?? listener.id) ?? {};
     const remainingMs = Math.max(0, window.startMs + window.timeMs - now);
     const change = { strategy: window.strategy, filterChain: chain && (chain.config.name ?? ''), remainingMs };
     listeners.push({ name: listener.name, state: 'DRAINING', connections, requests, change });
   }
-  const drain = server.drains.latest;
+  const drain = drains.manager.latest;
   if (drain === undefined) return { drain: undefined, listeners };
   const { reach, reason, strategy, timeMs } = drain.options;
   const elapsedMs = now - drain.startMs;

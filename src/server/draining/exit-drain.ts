@@ -1,9 +1,8 @@
 // The drain before the end (--drain-on-sigterm): whoever sends traffic is told to leave, and may.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
-import { HealthFailure } from '../../common/server-health.js';
 import { getLogger } from '../../log/logger.js';
-import type { Server } from '../server.js';
+import type { ListenerDrains } from './listener-drains.js';
 import { isQuiet } from './open-connections.js';
 
 const logger = getLogger('main');
@@ -21,28 +20,27 @@ const LAST_MS = 1000;
  * Resolves when the process may end: the last connection has ended, the drain's time is over, or `signal` has been raised.
  * Never rejects.
  */
-export async function drainBeforeExit(server: Server, timeMs: number, signal: AbortSignal): Promise<void> {
-  server.setHealth(HealthFailure.Ending, true);
-  const drain = server.startDrain({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
+export async function drainBeforeExit(drains: ListenerDrains, timeMs: number, signal: AbortSignal): Promise<void> {
+  const drain = drains.start({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
   const over = new AbortController();
   const ended = AbortSignal.any([over.signal, signal]);
   void drain.done.then(() => over.abort());
   await pause(Math.min(LEAVING_MS, timeMs * LEAVING_PART), ended);
   let hasStopped = false;
   while (!ended.aborted) {
-    const open = await server.openConnections();
+    const open = await drains.openConnections();
     if (isQuiet(open)) {
       if (hasStopped && open.accepting === 0) {
         logger.info('the last connection has ended');
         return;
       }
       // What waits at the sockets is accepted, and counts.
-      if (!hasStopped) await server.stopListeners(false, true);
+      if (!hasStopped) await drains.stopListeners(false, true);
       hasStopped = true;
     } else await pause(POLL_MS, ended);
   }
   const lastMs = performance.now() + LAST_MS;
-  while (!signal.aborted && performance.now() < lastMs && !isQuiet(await server.openConnections())) {
+  while (!signal.aborted && performance.now() < lastMs && !isQuiet(await drains.openConnections())) {
     await pause(POLL_MS, signal);
   }
 }

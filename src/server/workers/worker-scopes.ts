@@ -2,8 +2,9 @@
 // stat_prefix, have them together, and the last one that goes takes them along.
 
 import type { ScopeRequest } from '../../extensions/factories.js';
+import type { Layout, LayoutDefinition } from '../../stats/layout.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
 /** Scopes that somebody counts in. Given back in two steps: workers forget them, and then nobody writes there any more. */
 export interface HeldScopes {
@@ -17,14 +18,24 @@ export interface HeldScopes {
 
 export class WorkerScopes {
   readonly #store: StatsStore;
-  readonly #all: Record<string, ScopeRef>;
+  readonly #all: Record<string, ScopeRef> = {};
   /** How often each prefix is held. */
   readonly #holders = new Map<string, number>();
 
-  /** `all` is what workers that begin are told of: what is held is added. */
-  constructor(store: StatsStore, all: Record<string, ScopeRef>) {
+  constructor(store: StatsStore) {
     this.#store = store;
-    this.#all = all;
+  }
+
+  /** What workers that begin are told of. */
+  get all(): Readonly<Record<string, ScopeRef>> {
+    return this.#all;
+  }
+
+  /** One that stays. */
+  add(prefix: string, layout: Layout<LayoutDefinition>): Scope {
+    const ref = this.#store.addScope(prefix, layout);
+    this.#all[prefix] = ref;
+    return this.#store.scope(ref);
   }
 
   /** One that is held. */

@@ -41,7 +41,7 @@ function start() {
   const set = new FilterConfigSet({
     sources,
     store,
-    scopes: new WorkerScopes(store, {}),
+    scopes: new WorkerScopes(store),
     publish: (parts) => {
       published.push(parts);
       worker.apply({ filterConfigs: parts.filterConfigs ?? [] });

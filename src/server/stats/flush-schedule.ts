@@ -1,0 +1,96 @@
+// When stats are flushed, and who gets them: at each interval, or only when the admin interface is asked for them.
+
+import { durationMs } from '../../common/duration.js';
+import type { Bootstrap } from '../../config/generated/api.js';
+import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
+import type { StatsStore } from '../../stats/store.js';
+import { StatsFlush } from './stats-flush.js';
+import { StatsSinks } from './stats-sinks.js';
+
+export interface FlushHost {
+  readonly store: StatsStore;
+  /** Brings gauges up to date. */
+  update(): Promise<void>;
+  /** Whether workers have brought all their histograms. */
+  mergesHistograms(): boolean;
+  /** Whether the sinks get what is flushed: those of a child process may get it instead. */
+  feedsSinks(): boolean;
+  /** A flush is over. */
+  flushed(): void;
+  /** The memory of the stats is to be looked after, whether or not there was a flush. */
+  tidy(): void;
+  /** The flush before has lasted longer than the interval. */
+  dropped(): void;
+  failed(what: string, error: unknown): void;
+}
+
+const DEFAULT_FLUSH_MS = 5000;
+
+export class FlushSchedule {
+  readonly #host: FlushHost;
+  readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
+  readonly #flush: StatsFlush;
+  #sinks = new StatsSinks([]);
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>,
+    host: FlushHost,
+  ) {
+    this.#config = config;
+    this.#host = host;
+    this.#flush = new StatsFlush(host.store, {
+      begin: () => host.update(),
+      mergesHistograms: () => host.mergesHistograms(),
+      end: async () => {
+        if (host.feedsSinks()) await this.#sinks.flush(host.store);
+        host.flushed();
+        host.tidy();
+      },
+    });
+  }
+
+  /** stats_flush_on_admin: stats are flushed when the admin interface is asked for them, and at no other time. */
+  get isOnAdmin(): boolean {
+    return this.#config.stats_flush_on_admin === true;
+  }
+
+  get sinks(): StatsSinks {
+    return this.#sinks;
+  }
+
+  /** Rejects when a sink cannot be created. */
+  async createSinks(extensions: ExtensionFinder, context: Omit<PrimaryContext, 'flushIntervalMs'>): Promise<void> {
+    const { stats_sinks: configs = [] } = this.#config;
+    this.#sinks = await StatsSinks.create(configs, extensions, { ...context, flushIntervalMs: this.#intervalMs });
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#intervalOver(), this.#intervalMs);
+  }
+
+  /** One interval of histograms ends; resolves when all of them are merged. */
+  run(): Promise<void> {
+    return this.#flush.run();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  get #intervalMs(): number {
+    const { stats_flush_interval: interval } = this.#config;
+    return interval === undefined ? DEFAULT_FLUSH_MS : durationMs(interval);
+  }
+
+  #intervalOver(): void {
+    if (this.isOnAdmin) {
+      this.#host.store.reserve();
+      this.#host.tidy();
+    } else if (this.#flush.isRunning) {
+      this.#host.dropped();
+    } else {
+      this.run().catch((error) => this.#host.failed('a flush of the stats failed', error));
+    }
+  }
+}

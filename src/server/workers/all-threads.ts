@@ -1,0 +1,71 @@
+// What concerns the primary and all workers alike: their memory, profiles, logs, and how they wait for each other.
+
+import type { ContentionSums } from '../../common/contention.js';
+import type { ProfileCommand, ProfileReply } from '../../common/profiling/profile.js';
+import { ProfiledThread } from '../../common/profiling/profiled-thread.js';
+import { type ThreadMemory, threadMemory } from '../../common/thread-memory.js';
+import type { LevelRules } from '../../log/level-rules.js';
+import { reopenLog, setLevelRules } from '../../log/logger.js';
+import { ContentionWatch } from '../stats/contention-watch.js';
+import type { WorkerSet } from './worker-set.js';
+
+/** How long a thread may take for a profile. */
+const PROFILE_MS = 5000;
+
+export class AllThreads {
+  readonly #concurrency: number;
+  readonly #workers: WorkerSet;
+  readonly #contention: ContentionWatch | undefined;
+  readonly #profiled = new ProfiledThread('primary');
+
+  /** `tracesContention`: contention is counted (--enable-mutex-tracing). */
+  constructor(concurrency: number, tracesContention: boolean, workers: WorkerSet) {
+    this.#concurrency = concurrency;
+    this.#workers = workers;
+    this.#contention = tracesContention ? new ContentionWatch(concurrency) : undefined;
+  }
+
+  /** How often threads waited for each other; undefined when that is not counted. */
+  get contention(): ContentionSums | undefined {
+    return this.#contention?.sums;
+  }
+
+  /** Where a worker counts how often it waited. */
+  contentionBuffer(worker: number): SharedArrayBuffer | undefined {
+    return this.#contention?.bufferOf(worker);
+  }
+
+  /** Levels of loggers, in all threads and in those to come. */
+  setLevelRules(rules: LevelRules): void {
+    setLevelRules(rules);
+    this.#workers.broadcast({ kind: 'log-levels', rules });
+  }
+
+  /** Opens log files anew. */
+  reopenLogs(): void {
+    reopenLog();
+    this.#workers.broadcast({ kind: 'reopen-logs' });
+  }
+
+  /** The heaps; a thread that does not answer is left out. */
+  async memory(): Promise<ThreadMemory[]> {
+    const workers = await this.#workers.ask<ThreadMemory>((reply) => ({ kind: 'memory', reply }));
+    return [threadMemory('primary'), ...workers];
+  }
+
+  /** What every thread answers to a command about profiles, the primary first. */
+  async profile(command: ProfileCommand): Promise<ProfileReply[]> {
+    const question = this.#workers.ask<ProfileReply>((reply) => ({ kind: 'profile', command, reply }), PROFILE_MS);
+    const primary = await this.#profiled.run(command);
+    const answers = new Map((await question).map((answer) => [answer.thread, answer]));
+    const workers = Array.from({ length: this.#concurrency }, (_, index) => {
+      const thread = `worker_${index}`;
+      return answers.get(thread) ?? { thread, error: 'it has not answered in time' };
+    });
+    return [primary, ...workers];
+  }
+
+  close(): void {
+    this.#contention?.close();
+  }
+}
