@@ -72,12 +72,13 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#chains = new Map(chains.map((chain) => [chain.id, chain]));
     this.#finder = finder;
     for (const [id, chain] of former) if (!this.#chains.has(id)) this.#formerChains.set(id, chain);
+    for (const id of this.#chains.keys()) this.#formerChains.delete(id);
     for (const chain of chains) chain.drain.departures = this.#departures;
   }
 
-  /** Of those that take connections. */
+  /** Of those that take connections, or only go on. */
   chain(id: number): FilterChain | undefined {
-    return this.#chains.get(id);
+    return this.#chains.get(id) ?? this.#formerChains.get(id);
   }
 
   /** A chain that takes no connections any more is over: those that it still has end. */

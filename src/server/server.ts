@@ -259,7 +259,7 @@ export class Server {
     return new WorkerSet(this.#options.concurrency, {
       startData: (index) => this.#startData(index),
       applied: (index, version) => this.#snapshots.applied(index, version),
-      failed: (version, message) => this.#snapshots.failed(version, message),
+      failed: (failure) => this.#snapshots.failed(failure),
       extension: (index, name, message) => this.#ports.receive(index, name, message),
       died: (index) => {
         this.#ports.workerDied(index);

@@ -87,6 +87,8 @@ export interface FilterConfigSnapshot {
 export interface Snapshot {
   /** Grows with each snapshot. */
   readonly version: number;
+  /** For a worker that begins: everything as it is at that version. */
+  readonly isComplete: boolean;
   /** Memory of stats that the scopes lie in and that the worker may not know. */
   readonly chunks: StatsChunks;
   /** Scopes of listeners and their filters, by prefix. */
@@ -180,8 +182,8 @@ export type ToWorker =
 export type FromWorker =
   /** The snapshot of this version is in use; nothing older is. */
   | { readonly kind: 'applied'; readonly version: number }
-  /** A configuration that the loader had accepted cannot be built. */
-  | { readonly kind: 'failed'; readonly version: number; readonly message: string }
+  /** A configuration that the loader had accepted cannot be built. When that is a listener, 'applied' follows all the same. */
+  | { readonly kind: 'failed'; readonly version: number; readonly isComplete: boolean; readonly message: string }
   /** For the part of an extension on the primary. */
   | { readonly kind: 'extension'; readonly name: string; readonly message: unknown }
   /** Files of this thread that have a logger now. */

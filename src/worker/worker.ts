@@ -32,7 +32,7 @@ import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
 import { FilterConfigs } from './filter-configs.js';
 import { startHeartbeat } from './heartbeat.js';
-import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
+import type { FromWorker, ListenerSnapshot, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
 import { RouteTables } from './route-tables.js';
 import { WorkerArrivals } from './worker-arrivals.js';
 import { WorkerDepartures } from './worker-departures.js';
@@ -142,7 +142,7 @@ class Worker {
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
       this.#filterConfigs.apply(snapshot);
       this.#routes.apply(snapshot);
-      for (const listener of snapshot.listeners) this.#listeners.apply(listener);
+      for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
       this.#listeners.applyRoutes(snapshot.inlineRoutes);
       if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
         this.#beginTurn();
@@ -157,8 +157,22 @@ class Worker {
       this.#send({ kind: 'applied', version: snapshot.version });
     } catch (error) {
       logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
-      this.#send({ kind: 'failed', version: snapshot.version, message: messageOf(error) });
+      this.#failed(snapshot, messageOf(error));
     }
+  }
+
+  /** Others are not kept from serving by one that cannot be built. */
+  #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
+    try {
+      this.#listeners.apply(listener);
+    } catch (error) {
+      logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
+      this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
+    }
+  }
+
+  #failed({ isComplete, version }: Snapshot, message: string): void {
+    this.#send({ kind: 'failed', version, isComplete, message });
   }
 
   /** Returns false when the worker has ended. */

@@ -95,7 +95,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   #remove(name: string): boolean {
     const plan = this.#listeners.plan({ set: [], removed: [name] }, false);
     if (plan.names.length === 0) return false;
-    plan.apply();
+    void plan.apply();
     logger.info(`lds: remove listener '${name}'`);
     return true;
   }
@@ -116,7 +116,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
       logger.debug(`lds: add/update listener '${name}' skipped`);
       return false;
     }
-    plan.apply();
+    // What turns out later comes to onFailure.
+    void plan.apply();
     logger.info(`lds: add/update listener '${name}'`);
     return true;
   }
@@ -126,7 +127,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   /** It was accepted, and has turned out to be unusable when it was to be used. */
-  #failed({ name, shown: message, state }: ListenerSpec, error: unknown): void {
+  #failed({ isStatic, name, shown: message, state }: ListenerSpec, error: unknown): void {
+    if (isStatic) return;
     const details = messageOf(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));

@@ -5,16 +5,14 @@ import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../common/errors.js';
 import type { Listener } from '../../config/generated/api.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
-import { addressText } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
-import type { DrainWindow } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
-import type { ListenerSnapshot, ToWorker } from '../../worker/messages.js';
+import type { ListenerSnapshot } from '../../worker/messages.js';
 import { accepted } from '../admin/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { WorkerScopes } from '../workers/worker-scopes.js';
@@ -22,6 +20,7 @@ import type { FilterParts } from './filter-parts.js';
 import { FormerListeners, type FormerListenersHost } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
 import { ListenerBlocks } from './listener-blocks.js';
+import { ListenerRollout, type ListenerRolloutHost } from './listener-rollout.js';
 import { discardUpdate, type ListenerUpdate } from './listener-update.js';
 import {
   type ListenerChange,
@@ -36,7 +35,7 @@ import { StoppedDirections } from './stopped-directions.js';
 const logger = getLogger('main');
 const configLogger = getLogger('config');
 
-export interface ListenerSetHost extends Omit<FormerListenersHost, 'free' | 'changed'> {
+export interface ListenerSetHost extends ListenerRolloutHost, Omit<FormerListenersHost, 'free' | 'changed'> {
   readonly shim: NativeShim;
   readonly store: StatsStore;
   readonly words: SharedWordsOwner;
@@ -46,11 +45,6 @@ export interface ListenerSetHost extends Omit<FormerListenersHost, 'free' | 'cha
   /** Sockets of a parent process to take over. */
   readonly parent: InheritedSockets | undefined;
   readonly scopes: WorkerScopes;
-  /** The time in which a listener drains; undefined when it does not. */
-  drainOf(listener: Listener): DrainWindow | undefined;
-  send(worker: number, message: ToWorker): void;
-  /** No worker accepts for these any more; with `acceptRest` what waits at their sockets is accepted first. Closes the sockets. */
-  stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void>;
   /** Gauges of what drains have to be set. */
   drainingChanged(): void;
 }
@@ -61,7 +55,8 @@ export interface ListenerPlan {
   readonly names: readonly string[];
   /** Resolves when nothing that it changes waits for anything, or when `ended` says that nobody waits any more. */
   whenReady(ended: AbortSignal): Promise<void>;
-  apply(): void;
+  /** Resolves when all that it changes is in use, or is not going to be: with why not. */
+  apply(): Promise<unknown[]>;
   discard(): void;
 }
 
@@ -78,6 +73,7 @@ export class ListenerSet {
   readonly #entries = new Map<string, Entry>();
   readonly #active = new Map<string, PrimaryListener>();
   readonly #formers: FormerListeners;
+  readonly #rollout: ListenerRollout;
   readonly #stoppedDirections = new StoppedDirections();
   /** Of the server, while that waits for what its listeners need. */
   #serverInit: InitManager | undefined;
@@ -105,8 +101,9 @@ export class ListenerSet {
         this.#stats.set(ListenerManagerStats.at.total_filter_chains_draining, this.#formers.chainCount);
         host.drainingChanged();
       },
-      free: (listener) => this.#free(listener),
+      free: (listener) => this.#rollout.free(listener),
     });
+    this.#rollout = new ListenerRollout(host, this.#blocks, this.#formers);
   }
 
   /** The active ones. */
@@ -142,7 +139,8 @@ export class ListenerSet {
     configs.forEach((config, number) => {
       const name = config.name || randomUUID();
       const state = accepted({ version: '' });
-      this.plan({ set: [{ name, config, isStatic: true, number, shown: config, state }], removed: [] }, true).apply();
+      const spec = { name, config, isStatic: true, number, shown: config, state };
+      void this.plan({ set: [spec], removed: [] }, true).apply();
     });
   }
 
@@ -165,9 +163,10 @@ export class ListenerSet {
         }
         for (const update of updates) this.#begin(update, isStatic);
         this.#countListeners();
+        return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
       },
       discard: () => {
-        for (const update of updates) this.#discard(update);
+        for (const update of updates) discardUpdate(update, this.#blocks);
       },
     };
   }
@@ -226,7 +225,7 @@ export class ListenerSet {
     this.#serverInit = undefined;
     for (const entry of [...this.#entries.values()]) {
       try {
-        if (entry.active !== undefined) this.#accept(entry.active);
+        if (entry.active !== undefined) this.#rollout.accept(entry.active);
       } catch (error) {
         if (entry.isStatic) throw error;
         const { active } = entry;
@@ -249,7 +248,9 @@ export class ListenerSet {
   }
 
   snapshots(worker: number): ListenerSnapshot[] {
-    return [...this.#active.values()].map((listener) => listener.snapshot(worker, this.#host.drainOf(listener.config)));
+    return [...this.#entries.values()].flatMap(({ active, warming }) => [
+      ...this.#rollout.snapshots(worker, active, warming),
+    ]);
   }
 
   /** `ofParent` tells what a gauge of that name has of a parent process. */
@@ -287,60 +288,66 @@ export class ListenerSet {
     }
     const { warming } = entry;
     entry.warming = update;
-    if (warming !== undefined) this.#discard(warming);
+    if (warming !== undefined) this.#rollout.drop(warming, new Error('a later change has taken its place'));
     const known = entry;
     // Before that the server itself waits, and nobody is served.
     if (!this.#isRunning) this.#use(known, update);
-    else update.init.wait(() => this.#use(known, update));
+    else update.init.wait(() => void this.#rollOut(known, update));
   }
 
-  /** It has everything that it needs. */
-  #use(entry: Entry, update: ListenerUpdate): void {
+  /** It has everything that it needs: it is used when all workers have built it. Until then the version before serves. */
+  async #rollOut(entry: Entry, update: ListenerUpdate): Promise<void> {
     if (entry.warming !== update) return;
-    entry.warming = undefined;
+    try {
+      await this.#rollout.build(update);
+      if (entry.warming === update) this.#use(entry, update);
+    } catch (error) {
+      if (entry.warming !== update) return;
+      this.#drop(entry, error);
+      this.#failed(update.spec, error);
+    }
+    this.#countListeners();
+  }
+
+  /** Throws ListenError; it is not used then. */
+  #use(entry: Entry, update: ListenerUpdate): void {
     if (update.chains !== undefined) this.#useChains(update.listener, update.spec, update.chains);
     else this.#useVersion(entry, update.listener);
-    this.#countListeners();
+    entry.warming = undefined;
+    update.settle();
   }
 
   #useChains(listener: PrimaryListener, spec: ListenerSpec, chains: ListenerUpdate['chains'] & object): void {
     const left = listener.replaceChains(spec, chains);
-    this.#publish(listener);
     this.#stats.increment(ListenerManagerStats.at.listener_in_place_updated);
     this.#formers.addChains(listener, left);
   }
 
   #useVersion(entry: Entry, listener: PrimaryListener): void {
+    if (this.#isRunning) this.#rollout.accept(listener);
     const { active } = entry;
     entry.active = listener;
-    try {
-      if (this.#isRunning) {
-        this.#publish(listener);
-        this.#accept(listener);
-      }
-    } catch (error) {
-      entry.active = active;
-      this.#forget(listener);
-      if (active === undefined) this.#entries.delete(entry.name);
-      return this.#failed(listener.spec, error);
-    }
     this.#active.set(entry.name, listener);
-    if (active !== undefined && this.#isRunning) this.#leave(active);
-    else if (active !== undefined) this.#forget(active);
+    if (active !== undefined) this.#leave(active);
     this.#stats.increment(ListenerManagerStats.at.listener_create_success);
     if (!this.#isRunning) {
-      this.#publish(listener);
+      this.#rollout.publish(listener);
       // It was told to stop before it began.
       if (this.#stoppedDirections.includes(listener.config)) listener.close();
     }
   }
 
-  /** The update is dropped, and the listener serves on as it is; without an active version it is gone. */
+  /** The update is dropped, and the listener serves on as it is. */
   #restore(entry: Entry): void {
+    this.#drop(entry, new Error('the listener is to stay as it is'));
+  }
+
+  /** The same, because of `why`; without an active version the listener is gone. */
+  #drop(entry: Entry, why: unknown): void {
     const { warming } = entry;
     entry.warming = undefined;
     if (entry.active === undefined) this.#entries.delete(entry.name);
-    if (warming !== undefined) this.#discard(warming);
+    if (warming !== undefined) this.#rollout.drop(warming, why);
   }
 
   #prepare(change: ListenerChange, isStatic: boolean): PreparedChange {
@@ -365,57 +372,21 @@ export class ListenerSet {
     const { active, name, warming } = entry;
     this.#entries.delete(name);
     entry.warming = undefined;
-    if (warming !== undefined) this.#discard(warming);
+    if (warming !== undefined) this.#rollout.drop(warming, new Error('the listener was removed'));
     this.#stats.increment(ListenerManagerStats.at.listener_removed);
     if (active === undefined) return;
     this.#active.delete(name);
-    if (this.#isRunning) this.#leave(active);
-    else this.#forget(active);
+    this.#leave(active);
   }
 
-  /** A version is not used any more: it stops to accept, and drains. */
+  /** A version is not used any more. */
   #leave(listener: PrimaryListener): void {
+    if (!this.#isRunning) return this.#rollout.forget(listener);
     const { lineage } = listener;
     const goesOn = [...this.#entries.values()].some(
       ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,
     );
-    if (!listener.isStopped) {
-      listener.stop();
-      // What waits at sockets that others accept at, is theirs.
-      void this.#host.stop([listener], !goesOn);
-    }
-    this.#formers.addListener(listener);
-  }
-
-  /** A version that nobody was connected to: workers that have it forget it. */
-  #forget(listener: PrimaryListener): void {
-    listener.stop();
-    this.#host.publish({ removedListeners: [listener.id], removedScopes: listener.retire() });
-    this.#host.whenApplied(() => this.#free(listener));
-  }
-
-  #free(listener: PrimaryListener): void {
-    listener.free();
-    this.#blocks.free(listener.name);
-  }
-
-  #discard(update: ListenerUpdate): void {
-    discardUpdate(update, this.#blocks);
-  }
-
-  /** Workers build the version, or its new chains. */
-  #publish(listener: PrimaryListener): void {
-    const snapshot = listener.snapshot(undefined, this.#host.drainOf(listener.config));
-    this.#host.publish({ scopes: listener.scopes, listeners: [snapshot] });
-  }
-
-  /** Workers accept on its sockets. Throws ListenError. */
-  #accept(listener: PrimaryListener): void {
-    const { fds: byWorker, isShared } = listener.startListening();
-    logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
-    for (const [worker, fds] of byWorker.entries()) {
-      if (fds.length > 0) this.#host.send(worker, { kind: 'accept', id: listener.id, fds, isShared });
-    }
+    this.#rollout.leave(listener, goesOn);
   }
 
   #failed(spec: ListenerSpec, error: unknown): void {

@@ -8,19 +8,49 @@ import type { ListenerBlocks } from './listener-blocks.js';
 import type { PrimaryChain } from './primary-chain.js';
 import { discardChain, type ListenerSpec, type PrimaryListener } from './primary-listener.js';
 
-export interface ListenerUpdate {
+export class ListenerUpdate {
   readonly spec: ListenerSpec;
   readonly init: InitManager;
   /** A new version; with `chains` the one that is in use. */
   readonly listener: PrimaryListener;
   /** What that one's filter chains become; undefined: it is a new version. */
   readonly chains: readonly PrimaryChain[] | undefined;
+  /** Workers have been told to build it. */
+  isPublished = false;
+  /** Resolves when it is in use, or is not going to be: with why not. */
+  readonly outcome: Promise<unknown>;
+  #settle!: (error: unknown) => void;
+
+  constructor(
+    spec: ListenerSpec,
+    init: InitManager,
+    listener: PrimaryListener,
+    chains: readonly PrimaryChain[] | undefined,
+  ) {
+    this.spec = spec;
+    this.init = init;
+    this.listener = listener;
+    this.chains = chains;
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /** Those that the version in use does not have. */
+  get newChains(): PrimaryChain[] {
+    return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
+  }
+
+  /** It is in use; with `error` it is not, and will not be. */
+  settle(error?: unknown): void {
+    this.#settle(error);
+  }
 }
 
 /** It is not wanted any more; no worker knows of it. */
-export function discardUpdate({ chains, listener }: ListenerUpdate, blocks: ListenerBlocks): void {
+export function discardUpdate({ chains, listener, newChains }: ListenerUpdate, blocks: ListenerBlocks): void {
   if (chains !== undefined) {
-    for (const chain of chains) if (!listener.chains.includes(chain)) discardChain(chain);
+    for (const chain of newChains) discardChain(chain);
     return;
   }
   listener.retire();

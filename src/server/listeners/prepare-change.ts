@@ -8,7 +8,7 @@ import type { FormerListeners } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
 import { ListenError } from './listen-sockets.js';
 import type { ListenerBlocks } from './listener-blocks.js';
-import { changesChainsAlone, discardUpdate, initManagerOf, type ListenerUpdate } from './listener-update.js';
+import { changesChainsAlone, discardUpdate, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from './primary-listener.js';
 import { boundAddressOf, socketSource } from './socket-source.js';
 import type { StoppedDirections } from './stopped-directions.js';
@@ -130,14 +130,14 @@ class Preparation {
     const init = serverInit ?? initManagerOf(name, config);
     const active = entry?.active;
     if (isRunning && active !== undefined && !active.isStopped && changesChainsAlone(active.config, config)) {
-      return { spec, init, listener: active, chains: active.makeChains(config, init) };
+      return new ListenerUpdate(spec, init, active, active.makeChains(config, init));
     }
     this.#checkAddress(spec);
     const { address, former } = socketSource(name, config, this.#socketOwners(entry), parent);
     const block = this.#blocks.hold(name);
     try {
       const listener = new PrimaryListener(spec, this.#makers, block, init, former, address);
-      return { spec, init, listener, chains: undefined };
+      return new ListenerUpdate(spec, init, listener, undefined);
     } catch (error) {
       this.#blocks.free(name);
       throw error;

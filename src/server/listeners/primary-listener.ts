@@ -195,19 +195,26 @@ export class PrimaryListener {
     this.#spec = { ...this.#spec, number };
   }
 
-  /** Its scopes, and those of its filters, by prefix. */
-  get scopes(): HeldScopes['refs'] {
-    return Object.assign({}, this.#scopes.refs, ...this.#chains.map(({ scopes }) => scopes.refs));
+  /** Its scopes, and those of filters of `chains`, by prefix. */
+  scopesWith(chains: readonly PrimaryChain[]): HeldScopes['refs'] {
+    return Object.assign({}, this.#scopes.refs, ...chains.map(({ scopes }) => scopes.refs));
   }
 
-  /** For workers that begin, with the sockets of that worker; for others without: they are given them one by one. */
-  snapshot(worker: number | undefined, drain: DrainWindow | undefined): ListenerSnapshot {
+  /**
+   * With `chains` for new connections. For workers that begin, with the sockets of that worker; for others without: they are
+   * given them one by one.
+   */
+  snapshot(
+    worker: number | undefined,
+    drain: DrainWindow | undefined,
+    chains: readonly PrimaryChain[],
+  ): ListenerSnapshot {
     const { isShared, isListening } = this.#sockets;
     return {
       id: this.id,
       name: this.name,
       config: this.config,
-      chains: this.#chains.map(({ snapshot }) => snapshot),
+      chains: chains.map(({ snapshot }) => snapshot),
       statToken: this.#statToken,
       block: this.block,
       fds: worker === undefined || this.#isStopped || !isListening ? [] : this.#socketsOf(worker),

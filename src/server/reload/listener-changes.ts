@@ -48,11 +48,7 @@ export class ListenerChange implements Change {
   async commit(): Promise<void> {
     const { listeners, settle } = this.#server;
     listeners.renumber(this.#places);
-    this.#plan!.apply();
-    for (const { config, name } of this.#set) {
-      if (listeners.entry(name)?.active?.config !== config) throw new Error(`listener '${name}' cannot be used`);
-    }
-    await settle();
+    await used(this.#plan!, settle);
   }
 
   discard(): void {
@@ -65,8 +61,7 @@ export class ListenerChange implements Change {
     const added = this.#set.flatMap(({ name }) => (known.has(name) ? [] : [name]));
     const plan = await prepared(this.#former, added, this.#server);
     listeners.renumber(new Map(Array.from(this.#places, ([before, after]) => [after, before])));
-    plan.apply();
-    await settle();
+    await used(plan, settle);
   }
 }
 
@@ -99,6 +94,14 @@ export class RouteChange implements Change {
     this.#server.listeners.planRoutes(this.#former)();
     return this.#server.settle();
   }
+}
+
+/** Rejects when something of it cannot be used. */
+async function used(plan: ListenerPlan, settle: ReloadedListeners['settle']): Promise<void> {
+  const applied = plan.apply();
+  await settle();
+  const [failure] = await applied;
+  if (failure !== undefined) throw failure;
 }
 
 async function prepared(

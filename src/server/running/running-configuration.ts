@@ -240,6 +240,7 @@ export class RunningConfiguration {
       drainingChanged: () => drains.count(),
       publish: (parts) => publication.publish(parts),
       whenApplied: (callback) => snapshots.whenApplied(callback),
+      outcome: () => snapshots.outcome(snapshots.version - 1),
       send: (worker, message) => host.workers.send(worker, message),
       stop: (listeners, acceptRest) => drains.stop(listeners, acceptRest),
       openConnections: () => drains.openConnections(),

@@ -3,13 +3,15 @@
 
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
-import type { Snapshot } from '../../worker/messages.js';
+import type { FromWorker, Snapshot } from '../../worker/messages.js';
 
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
-export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'chunks'>>;
+export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;
 
 /** How much is given back in one go: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
+
+export type SnapshotFailure = Omit<Extract<FromWorker, { kind: 'failed' }>, 'kind'>;
 
 /** Something that no snapshot has any more, and that workers may still write to. */
 export interface Retired {
@@ -55,6 +57,7 @@ export class Snapshots {
     }
     return {
       version: this.#version,
+      isComplete,
       chunks,
       scopes: parts.scopes ?? {},
       clusters: parts.clusters ?? [],
@@ -105,11 +108,11 @@ export class Snapshots {
     });
   }
 
-  /** A worker cannot use `version`, and runs what it could take of it. */
-  failed(version: number, message: string): void {
+  /** A worker cannot use `version`, and runs what it could take of it. `isComplete`: it began with it, and all before it. */
+  failed({ isComplete, message, version }: SnapshotFailure): void {
     this.#failure = { version, message };
     const meant = this.#waiting.filter(
-      (each) => each.failed !== undefined && version > each.after && version <= each.version,
+      (each) => each.failed !== undefined && version > each.after && (isComplete || version <= each.version),
     );
     this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
     for (const { failed } of meant) failed!(message);

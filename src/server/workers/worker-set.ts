@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { noteLoggerFiles } from '../../log/logger.js';
 import type { ToWorker, WorkerStart } from '../../worker/messages.js';
+import type { SnapshotFailure } from './snapshots.js';
 import { WorkerThread } from './worker-thread.js';
 
 /** How long workers get to end before their threads are ended by force. */
@@ -16,7 +17,7 @@ export interface WorkerSetEvents {
   /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
   applied(index: number, version: number): boolean;
   /** It cannot use the snapshot of this version as it is. */
-  failed(version: number, message: string): void;
+  failed(failure: SnapshotFailure): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(index: number, name: string, message: unknown): void;
   /** It is gone: its share of shared numbers is to be taken back. Another one takes its place. */
@@ -47,9 +48,9 @@ export class WorkerSet {
           applied: (version) => {
             if (this.#events.applied(index, version)) resolve();
           },
-          failed: (version, message) => {
-            this.#events.failed(version, message);
-            reject(new Error(message));
+          failed: (failure) => {
+            this.#events.failed(failure);
+            reject(new Error(failure.message));
           },
           extension: (name, message) => this.#events.extension(index, name, message),
           loggerFiles: noteLoggerFiles,

@@ -5,6 +5,7 @@ import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
+import type { SnapshotFailure } from './snapshots.js';
 
 const logger = getLogger('main');
 
@@ -20,7 +21,7 @@ export interface WorkerThreadEvents {
   /** It uses the snapshot of this version. */
   applied(version: number): void;
   /** It cannot use the snapshot of this version as it is. */
-  failed(version: number, message: string): void;
+  failed(failure: SnapshotFailure): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(name: string, message: unknown): void;
   /** Files of the thread have a logger. */
@@ -106,7 +107,7 @@ export class WorkerThread {
       case 'applied':
         return this.#events.applied(message.version);
       case 'failed':
-        return this.#events.failed(message.version, message.message);
+        return this.#events.failed(message);
       case 'extension':
         return this.#events.extension(message.name, message.message);
       case 'logger-files':

@@ -1,6 +1,6 @@
 // Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
 
-import { renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -9,6 +9,7 @@ import {
   bootstrap,
   type Config,
   connectRaw,
+  fileAccessLog,
   httpListener,
   httpRequest,
   RawConnection,
@@ -217,6 +218,66 @@ t.test('what cannot be used is refused, and what was there before serves on', as
   );
 });
 
+t.test('what workers cannot build is taken back, and what was there before serves on', async (t) => {
+  const good = httpListener('door', 0, saying('good'));
+  const still = httpListener('still', 0, saying('still'));
+  const changing = await Changing.start(t, [good, still]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const kept = await connectRaw(t, port);
+  t.equal(await ask(kept), 'good');
+  const before = descriptorsOf(baton);
+  // The file could be made where the link stands, but not where it leads: only workers find that out, by opening it.
+  const directory = tempDir(t);
+  const log = join(directory, 'log');
+  symlinkSync(join(directory, 'nowhere', 'log'), log);
+  const logging = { ...saying('bad'), access_log: [fileAccessLog(log)] };
+  const failures = async () => (await changing.stats()).get('listener_create_failure')!;
+  const load = new Load(port, 2);
+  t.teardown(() => load.end());
+  let expected = 0;
+  for (const bad of [
+    httpListener('door', 0, logging),
+    { ...httpListener('door', 0, logging), per_connection_buffer_limit_bytes: 70_000 },
+    { ...httpListener('door', 0, logging), freebind: true },
+  ]) {
+    await changing.write([bad, httpListener('new', 0, logging), still]);
+    expected += 2;
+    await waitFor(async () => (await failures()) === expected, { what: 'both failures' });
+    const byName = new Map((await changing.dump()).dynamic_listeners?.map((each) => [each.name, each]));
+    t.match(byName.get('door'), {
+      active_state: { version_info: '1' },
+      error_state: { details: /listener 'door' cannot be built: unable to open file/ },
+      client_status: 'NACKED',
+    });
+    t.equal(byName.get('door')?.warming_state, undefined);
+    t.match(byName.get('new'), { error_state: { details: /unable to open file/ } });
+    t.match((await baton.admin('/listeners')).body, /^fixed::.*\ndoor::.*\nstill::.*\n$/);
+  }
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0);
+  t.equal(await ask(kept), 'good', 'nobody was asked to leave');
+  // What can be built again is used.
+  unlinkSync(log);
+  await changing.set([
+    { ...httpListener('door', 0, { ...saying('mended'), access_log: [fileAccessLog(log)] }) },
+    still,
+  ]);
+  await waitFor(() => load.answers.get('mended')! > 20, { what: 'answers of what was mended' });
+  await load.end();
+  t.same(load.failures, []);
+  t.equal(load.answers.get('bad'), undefined);
+  t.equal((await changing.dump()).dynamic_listeners?.[0]?.error_state, undefined);
+  await changing.set([good, still]);
+  await waitFor(
+    async () => {
+      const { draining, chains } = await drainingOf(changing);
+      return draining + chains === 0;
+    },
+    { what: 'the end of drains' },
+  );
+  await waitFor(() => descriptorsOf(baton) <= before, { what: 'descriptors to be closed' });
+});
+
 t.test('a listener that is gone drains, is closed, and leaves nothing behind', async (t) => {
   const named = { ...httpListener('door', 0, saying('door')), stat_prefix: 'named' };
   const changing = await Changing.start(t, [named]);
@@ -341,6 +402,25 @@ function chainFor(source: string | undefined, text: string): Config {
   return { ...chain, name: text, ...(source !== undefined && { filter_chain_match: match }) };
 }
 
+/** How many sockets a process has open. */
+function descriptorsOf({ pid }: BatonProcess): number {
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => isSocket(`/proc/${pid}/fd/${fd}`)).length;
+}
+
+function isSocket(path: string): boolean {
+  try {
+    return readlinkSync(path).startsWith('socket:');
+  } catch {
+    // It was closed meanwhile.
+    return false;
+  }
+}
+
+async function drainingOf(changing: Changing): Promise<{ draining: number; chains: number }> {
+  const stats = await changing.stats();
+  return { draining: stats.get('total_listeners_draining')!, chains: stats.get('total_filter_chains_draining')! };
+}
+
 /** One request on a connection that is there; the body of its answer. */
 async function ask(connection: RawConnection): Promise<string> {
   connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -378,6 +458,7 @@ class Load {
     ['third', 0],
     ['fourth', 0],
     ['renamed', 0],
+    ['mended', 0],
   ]);
   readonly failures: string[] = [];
   #isOver = false;

@@ -72,13 +72,13 @@ t.test(
     const { version } = snapshots.make({}, false);
     const outcome = snapshots.outcome(before);
     snapshots.applied(0, version);
-    snapshots.failed(version, 'it cannot be built');
+    snapshots.failed({ version: version, isComplete: false, message: 'it cannot be built' });
     await t.rejects(outcome, { message: 'it cannot be built' });
     await t.rejects(snapshots.outcome(before), { message: 'it cannot be built' }, 'though it was told before');
 
     const { version: next } = snapshots.make({}, false);
     const later = snapshots.outcome(version);
-    snapshots.failed(version, 'another worker cannot either');
+    snapshots.failed({ version: version, isComplete: false, message: 'another worker cannot either' });
     snapshots.applied(0, next);
     snapshots.applied(1, next);
     await later;
