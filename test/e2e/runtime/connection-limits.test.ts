@@ -45,44 +45,44 @@ async function connect(port: number): Promise<RawConnection | undefined> {
   return connection.received.includes('served') ? connection : undefined;
 }
 
-/** How many of ten connections more are served; they are closed again. */
-async function served(port: number): Promise<number> {
-  const before = await baton.stat('server.total_connections');
+/** How many of ten connections more are served beside `held` others; they are closed again. */
+async function served(port: number, held: number): Promise<number> {
+  await baton.waitForStat('server.total_connections', held);
   const connections = await Promise.all(Array.from({ length: 10 }, () => connect(port)));
   for (const connection of connections) connection?.destroy();
-  await waitFor(async () => (await baton.stat('server.total_connections')) === before, { what: 'their end' });
+  await baton.waitForStat('server.total_connections', held);
   return connections.filter((connection) => connection !== undefined).length;
 }
 
-const countTo = (port: number, expected: number) =>
-  waitFor(async () => (await served(port)) === expected, { what: `${expected} of ten connections served` });
+const countTo = (port: number, expected: number, held: number) =>
+  waitFor(async () => (await served(port, held)) === expected, { what: `${expected} of ten connections served` });
 
 t.test('a limit of a listener counts the connections that there are, on all workers', async (t) => {
   const early = await Promise.all([connect(main), connect(main), connect(main)]);
-  t.equal(await served(main), 10);
+  t.equal(await served(main, 3), 10);
   await modify(LISTENER, '5');
-  await countTo(main, 2);
-  t.equal(await served(other), 10);
+  await countTo(main, 2, 3);
+  t.equal(await served(other, 3), 10);
   t.ok((await baton.stat(`listener.127.0.0.1_${main}.downstream_cx_overflow`))! >= 8);
   early[0]!.destroy();
-  await countTo(main, 3);
+  await countTo(main, 3, 2);
   await modify(LISTENER, '');
-  await countTo(main, 10);
+  await countTo(main, 10, 2);
   await modify(LISTENER, '2');
-  await countTo(main, 0);
+  await countTo(main, 0, 2);
   await modify(LISTENER, '');
-  await countTo(main, 10);
+  await countTo(main, 10, 2);
   for (const connection of early) connection!.destroy();
   await baton.waitForStat('server.total_connections', 0);
 });
 
 t.test('a limit of all listeners concerns those that do not ignore it', async (t) => {
   await modify(GLOBAL, '4');
-  await countTo(main, 4);
+  await countTo(main, 4, 0);
   const held = await Promise.all([connect(main), connect(other)]);
   t.ok(held.every((connection) => connection !== undefined));
-  await countTo(other, 2);
-  t.equal(await served(exempt), 10);
+  await countTo(other, 2, 2);
+  t.equal(await served(exempt, 2), 10);
   t.ok((await baton.stat(`listener.127.0.0.1_${other}.downstream_global_cx_overflow`))! >= 8);
   for (const connection of held) connection!.destroy();
 });
