@@ -16,6 +16,7 @@ import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import { FilesystemStatsUpdate } from '../../worker/filesystem-stats.js';
+import { fullNode } from '../full-node.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress } from '../listeners/listen-sockets.js';
 import { ProfileFile } from '../profiling/profile-file.js';
@@ -24,7 +25,6 @@ import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { Server } from '../server.js';
 import { AdminSocket } from './admin-socket.js';
 import { type AdminFacts, adminServices } from './admin-view.js';
-import { fullNode } from './full-node.js';
 
 export interface AdminInterfaceOptions
   extends Pick<AdminFacts, 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'quit' | 'reopenLogs'> {

@@ -9,10 +9,10 @@ import { monotonicMs } from '../../io/timer-driver.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { Profilers } from '../profiling/profilers.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
-import { uptimeOfAllEpochs } from '../restart/epoch-facts.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
 import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
+import { uptimeOfAllEpochs } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './config-dumps.js';
 
 /** What the admin interface shows that the server itself does not know. */

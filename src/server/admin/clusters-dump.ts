@@ -2,10 +2,11 @@
 
 import type { DumpResource } from '../../admin/config-dump/config-dump.js';
 import type { Cluster } from '../../config/generated/api.js';
+import { type DynamicState, shown } from '../../xds/dynamic-state.js';
 import type { PrimaryCluster } from '../clusters/primary-cluster.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
 import { any, type Dump, mapped } from './dump.js';
-import { type DynamicState, shown, statusFields } from './dynamic-state.js';
+import { statusFields } from './state-fields.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 

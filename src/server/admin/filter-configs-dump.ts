@@ -1,9 +1,10 @@
 // The discovered configurations of HTTP filters (envoy.admin.v3.EcdsConfigDump).
 
+import { shown } from '../../xds/dynamic-state.js';
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
 import type { FilterConfigSet } from '../filter-configs/filter-config-set.js';
 import { any, type Dump, mapped } from './dump.js';
-import { shown, statusFields, versionFields } from './dynamic-state.js';
+import { statusFields, versionFields } from './state-fields.js';
 
 const MESSAGE = RESOURCE_MESSAGES['extension-config'];
 

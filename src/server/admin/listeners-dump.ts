@@ -3,13 +3,14 @@
 import type { DumpResource } from '../../admin/config-dump/config-dump.js';
 import type { JsonObject } from '../../admin/json.js';
 import type { Listener } from '../../config/generated/api.js';
+import { REQUESTED } from '../../xds/dynamic-state.js';
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
 import type { ListenerDiscovery } from '../listeners/lds.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 import type { ListenerSpec } from '../listeners/primary-listener.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
 import { any, type Dump, mapped } from './dump.js';
-import { REQUESTED, statusFields, versionFields } from './dynamic-state.js';
+import { statusFields, versionFields } from './state-fields.js';
 
 /** `configured` are the listeners of the bootstrap as they may be shown; those were loaded at `loadedAt`. */
 export function listenersDump(running: RunningConfiguration, configured: readonly Listener[], loadedAt: string): Dump {

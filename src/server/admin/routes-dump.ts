@@ -2,12 +2,13 @@
 // sources have delivered.
 
 import type { DumpResource } from '../../admin/config-dump/config-dump.js';
+import { shown } from '../../xds/dynamic-state.js';
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
 import type { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import type { RouteProvider } from '../routes/route-provider.js';
 import type { ScopedRoutesProvider } from '../routes/scoped-routes.js';
 import { any, type Dump, mapped } from './dump.js';
-import { shown, statusFields, versionFields } from './dynamic-state.js';
+import { statusFields, versionFields } from './state-fields.js';
 
 const { route: ROUTES, 'scoped-route': SCOPE } = RESOURCE_MESSAGES;
 

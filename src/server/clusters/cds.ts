@@ -3,9 +3,9 @@
 import { messageOf } from '../../common/errors.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
 

@@ -2,8 +2,8 @@
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
+import { isQuiet } from '../workers/open-connections.js';
 import type { ListenerDrains } from './listener-drains.js';
-import { isQuiet } from './open-connections.js';
 
 const logger = getLogger('main');
 

@@ -6,10 +6,10 @@ import type { Scope } from '../../stats/thread-stats.js';
 import type { WorkerConnections } from '../../worker/messages.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 import type { PrimaryListener } from '../listeners/primary-listener.js';
+import { type OpenConnections, openConnections } from '../workers/open-connections.js';
 import type { Publication } from '../workers/publication.js';
 import type { WorkerSet } from '../workers/worker-set.js';
 import { type Drain, DrainManager, type DrainOptions } from './drain-manager.js';
-import { type OpenConnections, openConnections } from './open-connections.js';
 
 export interface ListenerDrainsHost {
   readonly concurrency: number;

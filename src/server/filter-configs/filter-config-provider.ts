@@ -7,9 +7,9 @@ import { getLogger } from '../../log/logger.js';
 import { ExtensionConfigStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { FilterConfigSnapshot } from '../../worker/messages.js';
+import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../admin/dynamic-state.js';
 import type { ChainUse } from './chain-use.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
 

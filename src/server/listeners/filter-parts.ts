@@ -3,7 +3,7 @@
 import type { FilterChain } from '../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
-import { checkMessage } from '../admin/check-message.js';
+import { checkMessage } from '../configuration/check-message.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { PrimaryPorts } from '../workers/primary-ports.js';
 

@@ -4,7 +4,7 @@
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
-import type { OpenConnections } from '../draining/open-connections.js';
+import type { OpenConnections } from '../workers/open-connections.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import type { PrimaryChain } from './primary-chain.js';
 import type { PrimaryListener } from './primary-listener.js';

@@ -3,9 +3,9 @@
 import { messageOf } from '../../common/errors.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
+import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../admin/dynamic-state.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerSet } from './listener-set.js';
 import type { ListenerSpec } from './primary-listener.js';

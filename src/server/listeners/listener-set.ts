@@ -13,7 +13,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { ListenerSnapshot } from '../../worker/messages.js';
-import { accepted } from '../admin/dynamic-state.js';
+import { accepted } from '../../xds/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';

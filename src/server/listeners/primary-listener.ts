@@ -12,7 +12,7 @@ import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages.js';
 import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
-import type { DynamicState } from '../admin/dynamic-state.js';
+import type { DynamicState } from '../../xds/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import { newId } from './ids.js';

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { withinMs } from '../../common/within-ms.js';
-import { accepted } from '../admin/dynamic-state.js';
+import { accepted } from '../../xds/dynamic-state.js';
 import type { ListenerPlan, ListenerSet } from '../listeners/listener-set.js';
 import type { ListenerSpec } from '../listeners/primary-listener.js';
 import type { Change } from './carry-out.js';

@@ -7,8 +7,8 @@ import { ServerStats } from '../../stats/layouts/server.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { DnsCounters } from '../../upstream/dns/resolver.js';
-import { type EpochFacts, uptimeOfAllEpochs } from '../restart/epoch-facts.js';
 import type { ServerState } from '../state.js';
+import { type ProcessEpoch, uptimeOfAllEpochs } from './process-epoch.js';
 
 /** What a process takes: its parent's is shown with its own. */
 export interface ProcessHoldings {
@@ -20,7 +20,7 @@ export const NO_HOLDINGS: ProcessHoldings = { memoryAllocated: 0, connections: 0
 
 export class ProcessStats {
   readonly #store: StatsStore;
-  readonly #epoch: EpochFacts;
+  readonly #epoch: ProcessEpoch;
   readonly #server: Scope;
   readonly #dns: Scope;
   readonly #runtime: Scope;
@@ -33,7 +33,7 @@ export class ProcessStats {
     pending_resolutions: 0,
   };
 
-  constructor(store: StatsStore, concurrency: number, revision: string, epoch: EpochFacts) {
+  constructor(store: StatsStore, concurrency: number, revision: string, epoch: ProcessEpoch) {
     this.#store = store;
     this.#epoch = epoch;
     this.#server = store.scope(store.addScope('server.', ServerStats));

@@ -1,9 +1,9 @@
 // The node as a server tells others of itself: what is configured, and what it is.
 
-import { BUILD } from '../../common/generated/build.js';
-import { releaseNumber } from '../../common/version.js';
-import type { Node } from '../../config/generated/api.js';
-import type { AnyExtension } from '../../extensions/factories.js';
+import { BUILD } from '../common/generated/build.js';
+import { releaseNumber } from '../common/version.js';
+import type { Node } from '../config/generated/api.js';
+import type { AnyExtension } from '../extensions/factories.js';
 
 /**
  * The configured node with the program's name, build and extensions.

@@ -1,11 +1,9 @@
-// What is known of a resource that a file or a management server delivers, and how the dumps of /config_dump show it.
+// What is known of a resource that a file or a management server delivers: which version is in use, what was refused last.
 
-import type { JsonObject } from '../../admin/json.js';
-import type { ClientResourceStatus } from '../../config/generated/api.js';
-import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
-import type { RefusedResource, Resource } from '../../xds/resource.js';
-import type { Rejection } from '../../xds/subscription.js';
-import { any } from './dump.js';
+import type { ClientResourceStatus } from '../config/generated/api.js';
+import { redact, type SensitiveValue } from '../config/schema/sensitive.js';
+import type { RefusedResource, Resource } from './resource.js';
+import type { Rejection } from './subscription.js';
 
 /** The last update that could not be used: envoy.admin.v3.UpdateFailureState. */
 export interface UpdateFailure {
@@ -66,30 +64,4 @@ export function rejected(
 /** A message as it may be shown. */
 export function shown(message: object, sensitive: readonly SensitiveValue[]): object {
   return redact(message, sensitive);
-}
-
-/** `version_info` and `last_updated`, as they stand beside the resource. */
-export function versionFields({ versionInfo, lastUpdated }: DynamicState): JsonObject {
-  return {
-    version_info: versionInfo === '' ? undefined : versionInfo,
-    last_updated: lastUpdated?.toISOString(),
-  };
-}
-
-/** `error_state` and `client_status`. `message`: full name of the resource's message, as in RESOURCE_MESSAGES. */
-export function statusFields(message: string, { errorState, clientStatus }: DynamicState): JsonObject {
-  return {
-    error_state: errorState && failureFields(message, errorState),
-    client_status: clientStatus === 'UNKNOWN' ? undefined : clientStatus,
-  };
-}
-
-function failureFields(message: string, failure: UpdateFailure): JsonObject {
-  const { failedConfiguration, lastUpdateAttempt, details, versionInfo } = failure;
-  return {
-    failed_configuration: failedConfiguration && any(message, failedConfiguration),
-    last_update_attempt: lastUpdateAttempt.toISOString(),
-    details,
-    version_info: versionInfo === '' ? undefined : versionInfo,
-  };
 }
