@@ -59,7 +59,7 @@ export interface RefusedResource {
   readonly version: string;
   /** Everything that is wrong with it, for whoever has sent it. */
   readonly details: string;
-  /** As far as it could be read; undefined when it could not. */
+  /** As far as it could be read, without what is not to be shown; undefined when it could not. */
   readonly message: unknown;
 }
 

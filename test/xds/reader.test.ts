@@ -270,3 +270,36 @@ t.test('messages are encoded as requests need them', async (t) => {
   const bytes = await shared.thread.encode(ENDPOINTS, { cluster_name: 'a' });
   t.strictSame(types[ENDPOINTS].decode(bytes).toJSON(), { cluster_name: 'a' } satisfies ClusterLoadAssignment);
 });
+
+t.test('of a resource that is refused no more is shown than of others', async (t) => {
+  const reader = readerOf(shared);
+  const path = join(tempDir(t), 'clusters.json');
+  const tls = (certificate: object) => ({
+    name: 'tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
+      common_tls_context: { tls_certificates: [certificate] },
+    },
+  });
+  const cluster = (name: string, certificate: object) => ({
+    '@type': `type.googleapis.com/${CLUSTER}`,
+    name,
+    transport_socket: tls(certificate),
+    no_such_field: 1,
+  });
+  const resources = [
+    cluster('whole', { private_key: { inline_string: 'hush' }, password: { inline_string: 'hush' } }),
+    cluster('mistyped', { private_key: 'hush', password: { inline_bytes: '-hush-' } }),
+  ];
+  writeFileSync(path, JSON.stringify({ resources }));
+  const { refused, resources: usable } = await reader.readFile('cluster', path);
+  t.strictSame(usable, []);
+  t.notMatch(JSON.stringify(refused), 'hush');
+  const [whole, mistyped] = refused;
+  t.match(whole!.message, tlsOf({ private_key: { inline_string: '[redacted]' } }));
+  t.match(mistyped!.details, /private_key: expected the fields of envoy\.config\.core\.v3\.DataSource$/m);
+
+  function tlsOf(certificate: object): object {
+    return { transport_socket: tls(certificate) };
+  }
+});

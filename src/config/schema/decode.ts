@@ -38,6 +38,8 @@ export class Decoder {
   #valuesLeft: number;
   /** Fields that the API does not have, accepted so far. */
   unknownCount = 0;
+  /** What is read now is not to be shown. */
+  #isSecret = false;
 
   /** @param maxValues how many values may be read: what aliases expand to is bounded by it */
   constructor(schema: Schema, problems: Problems, unknownFields: UnknownFields, maxValues: number) {
@@ -86,7 +88,10 @@ export class Decoder {
       this.#path.push(field.name);
       const other = this.#conflict(type, field, spelled);
       spelled.set(field.name, key);
+      const isOuterSecret = this.#isSecret;
+      this.#isSecret ||= field.isSensitive;
       const value = other === undefined ? this.#field(field, held) : this.#refuse(other, 'key');
+      this.#isSecret = isOuterSecret;
       if (value !== undefined) message[field.name] = value;
       this.#path.pop();
     }
@@ -276,9 +281,16 @@ export class Decoder {
   }
 
   #refuse(message: string, aspect: 'key' | 'value' = 'value'): undefined {
-    this.#problems.error(this.#path, message, aspect);
+    if (this.#isSecret && aspect === 'value') this.#problems.error(this.#path, withoutValue(message), 'secret');
+    else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }
+}
+
+/** What was expected, and not what there is. */
+function withoutValue(message: string): string {
+  const [expected] = message.split(', found ', 1);
+  return expected === message ? 'the value is not as it has to be' : expected!;
 }
 
 /** The message that a type URL names: what stands behind its last slash. */

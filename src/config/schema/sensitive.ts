@@ -84,6 +84,8 @@ class Search {
   }
 
   #value(type: ValueType, value: unknown, isSensitive: boolean): void {
+    // A message that is refused has this where an element of a list is wrong.
+    if (value === null) return;
     if (type.kind === 'message') {
       this.message(this.#schema.message(type.name)!, value as Message, isSensitive);
     } else if (type.kind === 'special' && type.special === 'any') {

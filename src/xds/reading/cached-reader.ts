@@ -2,6 +2,7 @@
 
 import { createHash, hash } from 'node:crypto';
 import { inTurns } from '../../common/next-turn.js';
+import { redact } from '../../config/schema/sensitive.js';
 import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import {
   type EncodedResource,
@@ -156,7 +157,8 @@ export class CachedReader implements ResourceReader {
       const { name } = resource;
       if (names.has(name)) {
         const details = `duplicate resource '${name}': another resource of the update has the same name`;
-        refused.push({ name, version: resource.version, details, message: resource.message });
+        const message = redact(resource.message as object, resource.sensitive);
+        refused.push({ name, version: resource.version, details, message });
         continue;
       }
       names.add(name);

@@ -14,7 +14,7 @@ import type { LoadCounts } from '../../config/load/load.js';
 import { Decoder, type Message, messageNameOf } from '../../config/schema/decode.js';
 import { describe } from '../../config/schema/scalar.js';
 import type { Schema } from '../../config/schema/schema.js';
-import { sensitiveValues } from '../../config/schema/sensitive.js';
+import { redact, sensitiveValues } from '../../config/schema/sensitive.js';
 import { formatPath, type Path, parsePath } from '../../config/text/path.js';
 import { formatProblem, type Problem } from '../../config/text/problem.js';
 import { Problems } from '../../config/text/problems.js';
@@ -167,10 +167,11 @@ export class ResourceCheck {
     const name = this.#checkName(message, known.name, problems, formatPath(path));
     this.#warn(problems);
     const { version, aliases } = known;
-    if (problems.errorCount > 0) {
-      return { kind: 'refused', name, version, details: formatAll(problems.errors), message: pack(message) };
-    }
     const sensitive = sensitiveValues(this.#schema, this.#message, message);
+    if (problems.errorCount > 0) {
+      const shown = pack(redact(message, sensitive));
+      return { kind: 'refused', name, version, details: formatAll(problems.errors), message: shown };
+    }
     return { kind: 'usable', name, version, aliases, message: pack(message), sensitive, needed, ttlMs };
   }
 
@@ -198,7 +199,7 @@ export class ResourceCheck {
     for (const warning of warnings) {
       if (this.#told.has(warning.message)) continue;
       this.#told.add(warning.message);
-      this.#warnings.push(warning);
+      this.#warnings.push(withoutLine(warning));
     }
   }
 
@@ -229,12 +230,19 @@ function unknownBelow({ unknownFields = [] }: Source, path: Path) {
   });
 }
 
-/** Where there is no text, the path alone tells the place. */
+/**
+ * Where there is no text, the path alone tells the place. Lines are not quoted: they may hold secrets, and this is shown to
+ * others than those who may read the file.
+ */
 function formatAll(problems: readonly Problem[]): string {
   return problems
     .map((problem) => {
-      if (problem.source !== '' || problem.path === '') return formatProblem(problem);
+      if (problem.source !== '' || problem.path === '') return formatProblem(withoutLine(problem));
       return `${problem.path}: ${problem.message}`;
     })
     .join('\n');
+}
+
+function withoutLine(problem: Problem): Problem {
+  return { ...problem, excerpt: '', caret: 0 };
 }

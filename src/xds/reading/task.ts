@@ -68,6 +68,7 @@ export interface RefusedItem {
   readonly name: string;
   readonly version: string;
   readonly details: string;
+  /** Without what is not to be shown. */
   readonly message: Parcel | undefined;
 }
 
