@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import {
   closeSync,
   constants,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -11,6 +12,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  symlinkSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,6 +21,7 @@ import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { createFileAccessLogger } from '../../src/access-log/access-logger.js';
 import { AccessLogFiles, type FileLogOptions } from '../../src/access-log/file-log.js';
+import { checkWritable } from '../../src/access-log/writable.js';
 import { initLogging } from '../../src/log/logger.js';
 import { tcpStream } from './stream.js';
 
@@ -155,6 +158,22 @@ t.test('a file that cannot be opened is refused', async (t) => {
     message: /^unable to open file '.*no\/such\/file': ENOENT/,
   });
   t.throws(() => setUp({}, directory), { message: /EISDIR/ });
+});
+
+t.test('whether a file could be opened is told without opening or making it', async (t) => {
+  const link = (name: string, target: string) => {
+    const path = join(directory, name);
+    symlinkSync(target, path);
+    return path;
+  };
+  mkdirSync(join(directory, 'there'));
+  const makeable = link('to-makeable', join('there', 'new'));
+  for (const path of [makeable, link('twice', makeable)]) t.doesNotThrow(() => checkWritable(path), path);
+  t.notOk(existsSync(makeable));
+  const nowhere = link('to-nowhere', join('missing', 'new'));
+  for (const path of [nowhere, link('twice-nowhere', nowhere), link('loop', 'loop'), join(directory, 'there')]) {
+    t.throws(() => checkWritable(path), { message: /^unable to open file '/ }, path);
+  }
 });
 
 t.test('a full disk costs bounded memory, dropped lines are counted, and it is told once', async (t) => {
