@@ -2,7 +2,7 @@
 
 import { BatonError, messageOf } from '../../common/errors.js';
 import { readRegularFile } from '../../common/regular-file.js';
-import type { RouteConfiguration } from '../../config/generated/api.js';
+import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { buildRouteTable, type RouteFilter } from '../../http/routing/route-table.js';
 
@@ -32,7 +32,25 @@ export function routeProblems(
       problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
     }
   }
-  return [...problems].map((problem) => `route configuration '${config.name ?? ''}': ${problem}`).join('; ');
+  return [...problems].map((problem) => describe(config, problem)).join('; ');
+}
+
+/** Whether a domain occurs twice: of virtual hosts that can be used one by one nothing else can be wrong; ''. */
+export function domainProblem(config: RouteConfiguration): string {
+  try {
+    buildRouteTable({ ...config, virtual_hosts: config.virtual_hosts?.map(withoutRoutes) ?? [] }, () => undefined);
+    return '';
+  } catch (error) {
+    return describe(config, error instanceof BatonError ? error.describe() : messageOf(error));
+  }
+}
+
+function withoutRoutes({ name, domains }: VirtualHost): VirtualHost {
+  return { name: name ?? '', domains: domains ?? [] };
+}
+
+function describe({ name = '' }: RouteConfiguration, problem: string): string {
+  return `route configuration '${name}': ${problem}`;
 }
 
 /** Chains with the same filters make the same table. Without any a table is built all the same. */

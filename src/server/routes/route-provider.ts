@@ -11,7 +11,8 @@ import type { RouteSnapshot } from '../../worker/messages.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import { routeProblems } from './check-routes.js';
+import { domainProblem, routeProblems } from './check-routes.js';
+import { RoutePublication } from './route-publication.js';
 import type { RoutesHost } from './routes-host.js';
 import { VirtualHosts } from './virtual-hosts.js';
 
@@ -46,6 +47,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly #scope: ScopeRef;
   readonly #subscription: Subscription;
   readonly #users = new Set<ProviderUser>();
+  readonly #publication: RoutePublication;
   #state: DynamicState = REQUESTED;
   #resource: Resource<RouteConfiguration> | undefined;
   /** The resource's with the virtual hosts that have come for it. */
@@ -61,6 +63,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.name = name;
     this.#host = host;
     this.#statPrefix = statPrefix;
+    this.#publication = new RoutePublication({
+      publish: () => {
+        host.publish({ routes: [this.snapshot] });
+        return this.#config?.virtual_hosts?.length ?? 0;
+      },
+      settle: (name) => host.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
+    });
     const prefix = `${statPrefix}rds.${name}.`;
     this.#scope = host.store.addScope(prefix, ReloadStats);
     this.#subscription = host.sources.subscribe<RouteConfiguration>({
@@ -122,13 +131,14 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
 
   /** A request waits for this virtual host, in lower case: the workers are told when it is settled. */
   ask(host: string): void {
-    if (this.#virtualHosts === undefined) this.#hostSettled(host);
+    if (this.#virtualHosts === undefined) this.#publication.settled(host);
     else this.#virtualHosts.ask(host);
   }
 
   close(): void {
     this.#subscription.close();
     this.#virtualHosts?.close();
+    this.#publication.close();
     this.#host.store.removeScope(this.#scope);
   }
 
@@ -149,8 +159,9 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#state = accepted(resource, isChanged ? undefined : this.#state.lastUpdated);
     this.#resource = resource;
     if (!isChanged) return undefined;
+    this.#config = config;
+    this.#publication.now();
     if (!staysSource) this.#subscribeHosts(message.vhds?.config_source);
-    this.#publish(config);
     const scope = this.#host.store.scope(this.#scope);
     scope.increment(ReloadStats.at.config_reload);
     scope.set(ReloadStats.at.config_reload_time_ms, Date.now());
@@ -163,20 +174,21 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts =
       source &&
       new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
-        problemsOf: (hosts) => this.#problems(withHosts(this.#resource!.message, hosts), this.#filters()),
-        changed: (hosts) => this.#publish(withHosts(this.#resource!.message, hosts)),
+        problemsOf: (hosts, fresh) => this.#problemsOfHosts(hosts, fresh),
+        changed: (hosts) => {
+          this.#config = withHosts(this.#resource!.message, hosts);
+          this.#publication.soon();
+        },
         ready: () => this.#settle(),
-        settled: (host) => this.#hostSettled(host),
+        settled: (host) => this.#publication.settled(host),
       });
   }
 
-  #publish(config: RouteConfiguration): void {
-    this.#config = config;
-    this.#host.publish({ routes: [this.snapshot] });
-  }
-
-  #hostSettled(host: string): void {
-    this.#host.onDemand.publish({ routes: this.id, host } satisfies WantedHost);
+  /** Those that have been used before need not be built again: that none of them has a domain of another one is enough. */
+  #problemsOfHosts(hosts: readonly VirtualHost[], fresh: readonly VirtualHost[]): string {
+    const { message } = this.#resource!;
+    const problems = this.#problems({ ...message, virtual_hosts: [...fresh] }, this.#filters());
+    return problems !== '' ? problems : domainProblem(withHosts(message, hosts));
   }
 
   #refuse(refusal: RefusedResource): void {
@@ -195,6 +207,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   #settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    this.#publication.flush();
     for (const user of this.#users) user.ready();
   }
 }

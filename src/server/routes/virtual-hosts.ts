@@ -17,8 +17,8 @@ const MOST_PENDING = 1024;
 const ANSWER_MS = 5000;
 
 export interface VirtualHostsUser {
-  /** Everything that is wrong with these together with the route configuration; ''. */
-  problemsOf(hosts: readonly VirtualHost[]): string;
+  /** Everything that is wrong with these together with the route configuration; ''. Only `fresh` ones were not there before. */
+  problemsOf(hosts: readonly VirtualHost[], fresh: readonly VirtualHost[]): string;
   /** Virtual hosts have come or gone: these are all. */
   changed(hosts: readonly VirtualHost[]): void;
   /** The first have come, or will not come for now. Called once at most. */
@@ -40,6 +40,9 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   #isReady = false;
   /** Everything, and by name hosts that exist or have existed, and those that are asked for. */
   readonly #names = new Set<string>(['*']);
+  /** They differ from those that the source was asked for. */
+  #isChanged = false;
+  #isClosed = false;
   /** Names that requests wait for. */
   readonly #pending = new Map<string, NodeJS.Timeout>();
 
@@ -80,7 +83,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
       setTimeout(() => this.#answer(name, false), ANSWER_MS),
     );
     this.#names.add(name);
-    this.#subscription.setNames(new Set(this.#names));
+    this.#subscribeSoon();
   }
 
   update(update: Update<VirtualHost>): readonly Rejection[] {
@@ -104,6 +107,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const name of [...this.#pending.keys()]) this.#answer(name, false);
     this.#subscription.close();
     this.#host.store.removeScope(this.#scope);
@@ -116,7 +120,8 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   #take(next: ReadonlyMap<string, Resource<VirtualHost>>, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
-    const problems = this.#user.problemsOf(messagesOf(next));
+    const messages = fresh.map(({ message }) => message);
+    const problems = this.#user.problemsOf(messagesOf(next), messages);
     if (problems !== '') {
       logger.warning(`virtual hosts are rejected: ${problems}`);
       return fresh.map(({ name }) => ({ name, details: problems }));
@@ -144,8 +149,18 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     clearTimeout(timer);
     this.#pending.delete(name);
     // Names that clients make up are not asked for for ever.
-    if (!exists && this.#names.delete(name)) this.#subscription.setNames(new Set(this.#names));
+    if (!exists && this.#names.delete(name)) this.#subscribeSoon();
     this.#user.settled(name.slice(this.#prefix.length));
+  }
+
+  /** Once for all names that come and go in a turn: there may be many others. */
+  #subscribeSoon(): void {
+    if (this.#isChanged) return;
+    this.#isChanged = true;
+    setImmediate(() => {
+      this.#isChanged = false;
+      if (!this.#isClosed) this.#subscription.setNames(new Set(this.#names));
+    });
   }
 }
 

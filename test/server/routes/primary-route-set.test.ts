@@ -4,6 +4,7 @@
 import t from 'tap';
 import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
+import { waitFor } from '../../e2e/harness/index.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
 
 t.test('managers that name the same routes share a subscription, until the last one is gone', async (t) => {
@@ -204,12 +205,14 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   ask('there');
   ask('nowhere');
   const [named] = fixture.of('virtual-host');
+  await turn();
   t.strictSame(named!.names, new Set(['*', 'routes/there', 'routes/nowhere']));
   t.strictSame(fixture.settled, []);
   const there = { ...resource(hostTo('a', 'there')), name: 'routes/there' };
   const foreign = { ...resource(hostTo('a', 'foreign')), name: 'others/there' };
   const removed = ['routes/nowhere'];
   fixture.send('virtual-host', { version: '2', isComplete: false, resources: [there, foreign], refused: [], removed });
+  await waitFor(() => fixture.settled.length === 2, { what: 'the answers' });
   t.strictSame(
     fixture.settled.map(({ host }) => host),
     ['there', 'nowhere'],
@@ -218,6 +221,7 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
     fixture.configs[0]!.virtual_hosts!.map(({ name }) => name),
     ['here', 'there'],
   );
+  await turn();
   t.strictSame(named!.names, new Set(['*', 'routes/there']), 'what does not exist is asked for no longer');
   const clash = { ...resource(hostTo('a', 'here')), name: 'routes/clash' };
   const rejections = fixture.send('virtual-host', { ...all(), isComplete: false, resources: [clash] });
@@ -227,3 +231,35 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   fixture.send('route', all({ ...config, vhds: { config_source: { self: {} } } }));
   t.equal(fixture.configs[0]!.virtual_hosts!.length, 1, 'another source has others');
 });
+
+t.test(
+  'virtual hosts that come one after the other are told together, and before whoever waits for them',
+  async (t) => {
+    const fixture = new RoutesFixture();
+    fixture.useRds();
+    const many = Array.from({ length: 500 }, (_, index) => hostTo('a', `h${index}`));
+    fixture.send('route', all(routesTo('a', 'routes', { virtual_hosts: many, vhds: { config_source: SOURCE } })));
+    fixture.send('virtual-host', { ...all(), isComplete: false });
+    const before = fixture.published.length;
+    const names = Array.from({ length: 20 }, (_, index) => `new${index}`);
+    for (const name of names) fixture.port.onMessage?.(0, { routes: 1, host: name });
+    for (const name of names) {
+      const resources = [{ ...resource(hostTo('a', name)), name: `routes/${name}` }];
+      t.strictSame(fixture.send('virtual-host', { ...all(), isComplete: false, resources }), []);
+    }
+    t.equal(fixture.configs[0]!.virtual_hosts!.length, 520, 'workers that begin know them');
+    t.equal(fixture.published.length, before, 'the routes themselves have been told a moment ago');
+    t.strictSame(fixture.settled, []);
+    await waitFor(() => fixture.published.length > before, { what: 'the routes' });
+    t.equal(fixture.published.at(-1)!.routes![0]!.config!.virtual_hosts!.length, 520);
+    t.strictSame(
+      fixture.settled.map(({ host }) => host),
+      names,
+    );
+    t.equal(fixture.published.length, before + 1);
+  },
+);
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
