@@ -143,6 +143,27 @@ t.test('a TCP client whose host does not answer gets to one that does, once its 
   t.match((await client.readToEnd()).text, /b$/);
 });
 
+t.test('connections end when hosts come or go, where the cluster is to close them then', async (t) => {
+  const closes = { common_lb_config: { close_connections_on_host_set_change: true } };
+  setClusters([eds('service'), eds('closing', closes)]);
+  setEndpoints({ service: [a], closing: [b] });
+  const ask = async (cluster: string) => (await httpRequest(anyPort, '/', { headers: { cluster } })).body;
+  await waitFor(async () => (await ask('closing')) === 'b');
+  await waitFor(async () => (await ask('service')) === 'a');
+  const destroyed = async () => (await baton.stat('cluster.closing.upstream_cx_destroy'))!;
+  const before = await destroyed();
+  const active = (await baton.stat('cluster.closing.upstream_cx_active'))!;
+  t.ok(active > 0);
+  setAssignments([
+    { cluster_name: 'service', endpoints: [{ lb_endpoints: [endpoint(a), endpoint(c)] }] },
+    { cluster_name: 'closing', endpoints: [{ lb_endpoints: [endpoint(b), endpoint(c)] }] },
+  ]);
+  await baton.waitForStat('cluster.closing.membership_total', 2);
+  await baton.waitForStat('cluster.service.membership_total', 2);
+  await waitFor(async () => (await destroyed()) === before + active, { what: 'the ends of connections' });
+  t.ok((await baton.stat('cluster.service.upstream_cx_active'))! > 0, 'others keep theirs');
+});
+
 t.test('health and priorities of endpoints are obeyed, and shown', async (t) => {
   setAssignments([
     {

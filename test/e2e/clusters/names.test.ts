@@ -1,6 +1,6 @@
 // Clusters whose hosts are names: a real name server on the loopback interface answers, changes its mind, or is silent.
 
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { NameServer } from '../../upstream/dns/name-server.js';
@@ -60,6 +60,46 @@ t.test('STRICT_DNS serves from every address of a name, and follows when they ch
   names.answers.set('strict.test', 'servfail');
   await waitFor(async () => (await baton.stat('cluster.strict.update_failure'))! > 0, { what: 'a failed update' });
   t.same(await reached(baton, 'strict', 6), { '127.0.0.3': 3, '127.0.0.4': 3 }, 'known hosts outlive a failure');
+  await baton.stop();
+});
+
+t.test('a changed cluster serves from its old hosts until the new names are known', async (t) => {
+  const path = join(tempDir(t), 'cds.json');
+  const configure = (host: string) => {
+    const type = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+    const resources = [{ '@type': type, ...dnsCluster('changing', 'STRICT_DNS', host) }];
+    writeFileSync(`${path}.next`, JSON.stringify({ version_info: host, resources }));
+    renameSync(`${path}.next`, path);
+  };
+  names.answers.set('first.test', { a: ['127.0.0.2'] });
+  names.answers.set('second.test', 'hang');
+  configure('first.test');
+  const { config, ...process } = options(t, []);
+  const dynamic_resources = { cds_config: { resource_api_version: 'V3', path_config_source: { path } } };
+  const routes = { ...routeAllTo('changing'), validate_clusters: false };
+  const listeners = [httpListener('changing', 0, { route_config: routes })];
+  const baton = await startBaton(t, {
+    ...process,
+    config: { ...config, ...bootstrap({ listeners, clusters: [], extra: { dynamic_resources } }) },
+  });
+  t.same(await reached(baton, 'changing', 2), { '127.0.0.2': 2 });
+  configure('second.test');
+  await baton.waitForStat('cluster_manager.warming_clusters', 1);
+  t.equal(await baton.stat('cluster.changing.warming_state'), 1);
+  t.same(await reached(baton, 'changing', 5), { '127.0.0.2': 5 });
+  const { body } = await baton.admin('/config_dump?resource=dynamic_warming_clusters');
+  t.match(JSON.parse(body).configs, [{ version_info: 'second.test', cluster: { name: 'changing' } }]);
+  names.answers.set('second.test', { a: ['127.0.0.3'] });
+  const port = await baton.listenerPort('changing');
+  await waitFor(
+    async () => {
+      const { status, body } = await httpRequest(port, '/');
+      if (status !== 200) throw new Error(`status ${status} while the cluster changed`);
+      return body === '127.0.0.3';
+    },
+    { what: 'the hosts of the new name' },
+  );
+  await baton.waitForStat('cluster_manager.warming_clusters', 0);
   await baton.stop();
 });
 

@@ -163,6 +163,48 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
 });
 
+t.test(
+  'what a virtual host that has come says to the filters behind holds for the request that waited for it',
+  async (t) => {
+    const plane = await startControlPlane(t);
+    const ads = { resource_api_version: 'V3', ads: {} };
+    const mutation = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
+    const saying = (value: string) => ({
+      mutations: { response_mutations: [{ append: { header: { key: 'said', value } } }] },
+    });
+    const filter = { name: 'mutation', typed_config: { '@type': mutation, ...saying('filter') } };
+    const rds = { route_config_name: 'routes', config_source: ads };
+    const more = { typed_per_filter_config: { mutation: { '@type': `${mutation}PerRoute`, ...saying('host') } } };
+    const routes = [answering({ prefix: '/' }, 'late')];
+    plane.set('cluster', []);
+    plane.set('virtual-host', []);
+    plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
+    plane.set('listener', [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, filter, ROUTER_FILTER] })]);
+    const baton = await startBaton(t, {
+      config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('sotw') }),
+    });
+    const port = await baton.listenerPort('in');
+    plane.hold();
+    const late = httpRequest(port, '/', { headers: { host: 'late.com' } });
+    const none = httpRequest(port, '/', { headers: { host: 'none.com' } });
+    for (const host of ['late', 'none']) {
+      await plane.waitFor(`the question for ${host}`, ({ names }) => names.includes(`routes/${host}.com`));
+    }
+    // That there is none is said by its name without a body.
+    plane.respond('virtual-host', 'delta', {
+      type_url: 'type.googleapis.com/envoy.config.route.v3.VirtualHost',
+      system_version_info: '7',
+      nonce: '7',
+      resources: [{ name: 'routes/none.com', aliases: ['routes/none.com'] }],
+    });
+    t.match(await none, { status: 404, headers: { said: 'filter' } });
+    plane.set('virtual-host', [{ name: 'routes/late.com', domains: ['late.com'], routes, ...more }]);
+    plane.release();
+    t.match(await late, { status: 200, body: 'late', headers: { said: 'filter, host' } });
+    t.equal(await baton.stat('http.in.vhds.routes.update_rejected'), 0);
+  },
+);
+
 t.test('the scope of a request chooses its routes', async (t) => {
   const plane = await startControlPlane(t);
   const scope = (name: string, routes: string) => ({
