@@ -11,7 +11,7 @@ import {
   type ResourceNames,
   type Subscription,
   type SubscriptionRequest,
-  wantsAll,
+  wants,
 } from './subscription.js';
 import { SubscriptionStats } from './subscription-stats.js';
 
@@ -148,7 +148,7 @@ export class FileSource {
     this.#content = { ...content, resources: content.resources.filter(({ name }) => !gone.has(name)) };
     for (const subscriber of [...this.#subscribers]) {
       const { request, names: wanted } = subscriber;
-      const removed = names.filter((name) => wanted === '*' || wantsAll(wanted) || wanted.has(name));
+      const removed = names.filter((name) => wants(wanted, name));
       if (removed.length === 0 || !this.#subscribers.has(subscriber)) continue;
       const { version } = content;
       try {
@@ -177,8 +177,13 @@ export class FileSource {
     stats.attempt();
     if (error.isUnreadable) stats.failure();
     else stats.rejected();
-    if (!subscriber.isTold) request.watcher.fetchTimedOut();
+    if (subscriber.isTold) return;
     subscriber.isTold = true;
+    try {
+      request.watcher.fetchTimedOut();
+    } catch (failure) {
+      this.#options.failed(`what waited for ${request.statPrefix} cannot go on`, failure);
+    }
   }
 
   #deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): void {
@@ -186,8 +191,7 @@ export class FileSource {
     subscriber.isTold = true;
     stats.attempt();
     const began = performance.now();
-    const isWanted = ({ name }: { readonly name: string }) =>
-      names === '*' || name === '' || wantsAll(names) || names.has(name);
+    const isWanted = ({ name }: { readonly name: string }) => name === '' || wants(names, name);
     const bad = refused.filter(isWanted);
     let rejections: readonly Rejection[];
     try {

@@ -28,6 +28,11 @@ export function wantsAll(names: ResourceNames): boolean {
   return names === '*' || names.has('*');
 }
 
+/** Whether it is told of this resource. */
+export function wants(names: ResourceNames, name: string): boolean {
+  return names === '*' || names.has('*') || names.has(name);
+}
+
 export interface Subscription {
   /** Asks for these from now on. */
   setNames(names: ResourceNames): void;

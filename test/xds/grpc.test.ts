@@ -1,10 +1,13 @@
 // Streams to management servers: what is asked for, accepted and refused, in both protocols, and what happens when the server
 // misbehaves or dies.
 
+import protobuf from 'protobufjs/minimal.js';
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
+import { loadMessages } from '../../src/config/schema/messages.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
+import { StateOfTheWorld } from '../../src/xds/grpc/state-of-the-world.js';
 import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
 import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
 import { waitFor } from '../e2e/harness/index.js';
@@ -217,6 +220,36 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.same(subscriber.failures, []);
   });
 
+  t.test(`${protocol}: whoever waits goes on when the first response is no use at all`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    plane.hold();
+    const source = { ...(plane.source(protocol) as ConfigSource), initial_fetch_timeout: '0s' };
+    const seen = subscriber.subscribe({ source, type: 'cluster' });
+    await plane.waitFor('a request', ({ type }) => type === 'cluster');
+    const route = 'type.googleapis.com/envoy.config.route.v3.RouteConfiguration';
+    for (const nonce of ['stray/1', 'stray/2']) plane.respond('cluster', protocol, { nonce, type_url: route });
+    await plane.waitFor('the second refusal', ({ nonce }) => nonce === 'stray/2');
+    t.equal(seen.timeouts, 1, 'and is told so once');
+    t.equal(subscriber.store.value('cluster.init_fetch_timeout'), 0);
+    t.ok(plane.requests.find(({ nonce }) => nonce === 'stray/1')?.error, 'both are refused');
+  });
+
+  t.test(`${protocol}: what is asked for again before the server knew that it was not wanted is there`, async (t) => {
+    const plane = await startControlPlane(t);
+    const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 0.001 } };
+    const subscriber = startSubscriber(t, plane, plane.api(protocol, limits));
+    plane.set('endpoints', [endpoints('a')]);
+    const options = { source: ADS, type: 'endpoints', names: new Set(['a']) } as const;
+    const first = subscriber.subscribe(options);
+    await first.has('a');
+    await plane.waitForAck('endpoints');
+    first.subscription.close();
+    await subscriber.waitForStat('control_plane.pending_requests', 1);
+    await subscriber.subscribe({ ...options, statPrefix: 'again.' }).has('a');
+    t.equal(plane.requests.length, 2, 'nothing more was said');
+  });
+
   t.test(`${protocol}: resources live as long as they are renewed`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane, plane.api(protocol));
@@ -277,6 +310,57 @@ t.test('responses are applied one after the other, however long reading takes', 
     seen.updates.map(({ version }) => version),
     ['1', '2', '3', '4', '5'],
   );
+});
+
+t.test('a wrapper that cannot be read is refused, and its stream goes on', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane);
+  plane.set('cluster', [cluster('a')]);
+  subscriber.subscribe({ source: plane.source('sotw') as ConfigSource, type: 'cluster' });
+  await plane.waitForAck('cluster');
+  const writer = protobuf.Writer.create();
+  const wrapper = 'type.googleapis.com/envoy.service.discovery.v3.Resource';
+  writer
+    .uint32(18)
+    .fork()
+    .uint32(10)
+    .string(wrapper)
+    .uint32(18)
+    .bytes(Buffer.from([0x0a, 0xff]))
+    .ldelim();
+  writer.uint32(34).string('type.googleapis.com/envoy.config.cluster.v3.Cluster').uint32(42).string('torn/1');
+  plane.sendBytes('cluster', writer.finish());
+  const nack = await plane.waitFor('a refusal', ({ nonce }) => nonce === 'torn/1');
+  t.equal(nack.error, 'a nameless one is no good');
+  t.equal(nack.stream, 0);
+});
+
+t.test('state of the world: each response is answered, though the next one is there by then', (t) => {
+  const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+  const protocol = new StateOfTheWorld(url);
+  const response = (version: string, nonce: string) => ({
+    version,
+    nonce,
+    typeUrl: url,
+    identifier: undefined,
+    resources: [],
+    removed: [],
+  });
+  const Request = loadMessages('envoy.service.discovery.v3.DiscoveryRequest')[
+    'envoy.service.discovery.v3.DiscoveryRequest'
+  ];
+  const next = () => Request.toObject(Request.decode(protocol.request(undefined)));
+  protocol.opened();
+  protocol.want({ names: new Set(), isWildcard: true });
+  next();
+  protocol.answer(response('1', 'n1'), undefined, true);
+  protocol.answer(response('2', 'n2'), 'no good', true);
+  protocol.answer(response('3', 'n3'), undefined, true);
+  t.match(next(), { version_info: '1', response_nonce: 'n1', error_detail: undefined });
+  t.match(next(), { version_info: '1', response_nonce: 'n2', error_detail: { message: 'no good' } });
+  t.match(next(), { version_info: '3', response_nonce: 'n3' });
+  t.notOk(protocol.isDue);
+  t.end();
 });
 
 t.test('requests keep to the rate limit', async (t) => {

@@ -303,3 +303,13 @@ t.test('of a resource that is refused no more is shown than of others', async (t
     return { transport_socket: tls(certificate) };
   }
 });
+
+t.test('what is known already may come once more beside something new of its name', async (t) => {
+  const reader = readerOf(shared);
+  const older = encoded(CLUSTER, { name: 'a', connect_timeout: '1s' });
+  const newer = encoded(CLUSTER, { name: 'a', connect_timeout: '2s' });
+  await reader.read('cluster', 'v1', [older]);
+  const { refused, resources } = await reader.read('cluster', 'v2', [newer, older]);
+  t.match(resources, [{ name: 'a', message: { connect_timeout: '2s' } }]);
+  t.match(refused, [{ name: 'a', details: /^duplicate resource 'a'/, message: { connect_timeout: '1s' } }]);
+});

@@ -24,11 +24,12 @@ export function checkManagementService(service: GrpcService | undefined, path: s
 }
 
 function checkTarget(service: GrpcService | undefined, path: string, report: Report): void {
-  service?.initial_metadata?.forEach(({ key = '', raw_value: raw }, index) => {
+  service?.initial_metadata?.forEach(({ key = '', raw_value: raw, value = '' }, index) => {
     const at = `${path}.initial_metadata[${index}].key`;
     if (!/^[0-9a-z_.-]+$/i.test(key)) report(at, `'${key}' cannot be a key of gRPC metadata`);
     else if (/-bin$/i.test(key)) report(at, 'binary metadata (-bin) is not implemented');
     else if (/^grpc-/i.test(key)) report(at, `keys that begin with 'grpc-' are the protocol's own`);
+    if (!/^[ -~]*$/.test(value)) report(`${path}.initial_metadata[${index}].value`, 'gRPC metadata is printable ASCII');
     if (raw !== undefined)
       report(`${path}.initial_metadata[${index}].raw_value`, "gRPC metadata is text: give 'value'");
   });

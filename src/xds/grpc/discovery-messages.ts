@@ -133,7 +133,13 @@ const EMPTY = {
 };
 
 function unwrapped({ typeUrl, value }: Any): SentResource {
-  if (typeUrl === WRAPPER) return readResource(protobuf.Reader.create(value));
+  if (typeUrl === WRAPPER) {
+    try {
+      return readResource(protobuf.Reader.create(value));
+    } catch {
+      // It is refused where it is read, and the others of the response are not.
+    }
+  }
   return { name: '', version: '', aliases: [], typeUrl, value, ttlMs: undefined };
 }
 

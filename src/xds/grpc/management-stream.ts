@@ -3,6 +3,7 @@
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { durationMs } from '../../common/duration.js';
 import { messageOf } from '../../common/errors.js';
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
 import { Random } from '../../common/random.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
@@ -133,10 +134,11 @@ export class ManagementStream {
 
   #receive(call: Call, message: Buffer): void {
     if (call !== this.#call) return;
-    this.#backOff.reset();
     call.pause();
     this.#events.received(message).then(
       () => {
+        // Not before: a server that sends garbage on each stream is not to be asked twice a second for ever.
+        this.#backOff.reset();
         if (call === this.#call) call.resume();
       },
       (error: unknown) => this.#lose(call, messageOf(error)),
@@ -149,7 +151,7 @@ export class ManagementStream {
     if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${reason}`);
     this.#trouble = reason;
     this.#events.lost();
-    this.#retryTimer = setTimeout(() => this.open(), this.#backOff.next());
+    this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
   }
 
   #end(): void {
@@ -166,10 +168,13 @@ export class ManagementStream {
   #wait(ms: number): void {
     this.#stats.increment(ControlPlaneStats.at.rate_limit_enforced);
     this.#setPending(this.#events.due);
-    this.#drainTimer = setTimeout(() => {
-      this.#drainTimer = undefined;
-      this.send();
-    }, Math.ceil(ms));
+    this.#drainTimer = setTimeout(
+      () => {
+        this.#drainTimer = undefined;
+        this.send();
+      },
+      Math.min(LONGEST_TIMER_MS, Math.ceil(ms)),
+    );
   }
 
   /** A gauge that never had anything to say stays unused. */

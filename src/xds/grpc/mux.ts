@@ -77,7 +77,7 @@ export class Mux implements StreamEvents {
     this.#flush();
     this.#due.clear();
     for (const channel of this.#channels.values()) {
-      channel.protocol.opened();
+      channel.opened();
       this.#due.add(channel);
     }
   }
@@ -96,7 +96,7 @@ export class Mux implements StreamEvents {
   }
 
   get due(): number {
-    for (const channel of this.#due) if (!channel.protocol.isDue) this.#due.delete(channel);
+    for (const channel of this.#due) if (!channel.isDue) this.#due.delete(channel);
     return this.#due.size;
   }
 
@@ -104,8 +104,8 @@ export class Mux implements StreamEvents {
     const [channel] = this.#due;
     const node = this.#saysNodeOnce && this.#hasSaidNode ? undefined : this.#node;
     this.#hasSaidNode = true;
-    const request = channel!.protocol.request(node);
-    if (!channel!.protocol.isDue) this.#due.delete(channel!);
+    const request = channel!.request(node);
+    if (!channel!.isDue) this.#due.delete(channel!);
     return request;
   }
 

@@ -1,5 +1,7 @@
 // Times to live of resources: one timer, at the earliest end.
 
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
+
 export class ResourceTtls {
   readonly #expired: (names: readonly string[]) => void;
   /** When each ends, on the clock of performance.now(). */
@@ -43,5 +45,3 @@ export class ResourceTtls {
     if (names.length > 0) this.#expired(names);
   }
 }
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1;

@@ -4,13 +4,22 @@
 import { encodeStateRequest, type Response } from './discovery-messages.js';
 import type { Protocol, Wanted } from './protocol.js';
 
+interface Answer {
+  readonly nonce: string;
+  /** In use after it. */
+  readonly version: string;
+  readonly error: string | undefined;
+}
+
 export class StateOfTheWorld implements Protocol {
   readonly #typeUrl: string;
   #wanted: Wanted = { names: new Set(), isWildcard: false };
   /** The last version that was accepted. */
   #version = '';
+  /** Responses that are still to be answered: each is, though others come meanwhile. */
+  #answers: Answer[] = [];
+  /** Of the last response that was answered. */
   #nonce = '';
-  #error: string | undefined;
   #isDue = false;
   /** Something was asked for on this stream: without names an empty list then means nothing, and not everything. */
   #hasAsked = false;
@@ -21,7 +30,7 @@ export class StateOfTheWorld implements Protocol {
 
   opened(): void {
     this.#nonce = '';
-    this.#error = undefined;
+    this.#answers = [];
     this.#hasAsked = false;
     this.#isDue = true;
   }
@@ -42,27 +51,26 @@ export class StateOfTheWorld implements Protocol {
 
   answer(response: Response, error: string | undefined, isCurrent: boolean): void {
     if (error === undefined) this.#version = response.version;
-    if (!isCurrent) return;
-    this.#nonce = response.nonce;
-    this.#error = error;
-    this.#isDue = true;
+    if (isCurrent) this.#answers.push({ nonce: response.nonce, version: this.#version, error });
   }
 
   get isDue(): boolean {
+    if (this.#answers.length > 0) return true;
     return this.#isDue && (this.#hasAsked || this.#wanted.isWildcard || this.#wanted.names.size > 0);
   }
 
   request(node: Uint8Array | undefined): Uint8Array {
     const { names, isWildcard } = this.#wanted;
+    const answer = this.#answers.shift();
+    this.#nonce = answer?.nonce ?? this.#nonce;
     const request = {
       node,
-      version: this.#version,
+      version: answer?.version ?? this.#version,
       names: isWildcard && names.size > 0 ? ['*', ...names] : [...names],
       typeUrl: this.#typeUrl,
       nonce: this.#nonce,
-      error: this.#error,
+      error: answer?.error,
     };
-    this.#error = undefined;
     this.#isDue = false;
     this.#hasAsked = true;
     return encodeStateRequest(request);

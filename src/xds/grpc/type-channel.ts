@@ -21,7 +21,7 @@ interface News {
 }
 
 export class TypeChannel {
-  readonly protocol: Protocol;
+  readonly #protocol: Protocol;
   readonly #type: ResourceType;
   readonly #isDelta: boolean;
   readonly #host: GrpcSourcesHost;
@@ -37,6 +37,8 @@ export class TypeChannel {
   #version = '';
   /** What is known is everything that there is. */
   #knowsAll = false;
+  /** Something that is known may not be wanted any more. */
+  #mayForget = false;
   /** Subscriptions have changed since the last flush. */
   #isChanged = false;
   #isClosed = false;
@@ -46,7 +48,7 @@ export class TypeChannel {
     this.#isDelta = isDelta;
     this.#host = host;
     this.#reader = host.createReader();
-    this.protocol = isDelta ? new Delta(typeUrlOf(type)) : new StateOfTheWorld(typeUrlOf(type));
+    this.#protocol = isDelta ? new Delta(typeUrlOf(type)) : new StateOfTheWorld(typeUrlOf(type));
   }
 
   add(request: SubscriptionRequest): Watch {
@@ -72,10 +74,29 @@ export class TypeChannel {
     return true;
   }
 
-  /** If subscriptions have changed: forgets what nobody wants any more, and tells those that are new what is known. */
+  /** There is a new stream: its server knows nothing of what was wanted before. */
+  opened(): void {
+    this.#forgetUnwanted();
+    this.#protocol.opened();
+  }
+
+  /** Whether there is something to say. */
+  get isDue(): boolean {
+    return this.#protocol.isDue;
+  }
+
+  /** The next request, encoded. What it no longer asks for is forgotten then: whoever asks for it again is told anew. */
+  request(node: Uint8Array | undefined): Uint8Array {
+    const request = this.#protocol.request(node);
+    this.#forgetUnwanted();
+    return request;
+  }
+
+  /** If subscriptions have changed: tells those that are new what is known. */
   flush(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
+    this.#mayForget = true;
     this.#wildcards = [];
     this.#byName = new Map();
     for (const watch of this.#watches) {
@@ -84,11 +105,7 @@ export class TypeChannel {
       for (const name of watch.names) if (name !== '*') add(this.#byName, name, watch);
     }
     const isWildcard = this.#wildcards.length > 0;
-    this.protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
-    if (!isWildcard) {
-      this.#knowsAll = false;
-      this.#forget([...this.#known.values()].filter((known) => !this.#isWanted(known)).map(({ name }) => name));
-    }
+    this.#protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
     for (const watch of this.#watches) this.#tellKnown(watch);
   }
 
@@ -100,13 +117,13 @@ export class TypeChannel {
     const heartbeats = response.resources.filter((each) => !isBody(each)).map(({ name }) => name);
     const rejections = this.#apply(response, read, heartbeats);
     const wrong = [...read.refused, ...rejections];
-    this.protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
+    this.#protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
   }
 
   /** The response is no use at all. */
   refuse(response: Response, details: string, isCurrent: boolean): void {
     for (const watch of this.#watches) watch.refuse(details);
-    this.protocol.answer(response, details, isCurrent);
+    this.#protocol.answer(response, details, isCurrent);
   }
 
   /** There is no stream. */
@@ -191,9 +208,11 @@ export class TypeChannel {
 
   /** Keeps what is in use from now on. */
   #note({ resources, refused, removed }: News, rejected: ReadonlySet<string>): void {
-    const used = resources.filter((each) => !rejected.has(each.name) && this.#isWanted(each));
+    // What is not wanted any more may be wanted again before the server has been told: see request().
+    const isKept = (each: Resource) => this.#isWanted(each) || this.#known.has(each.name);
+    const used = resources.filter((each) => !rejected.has(each.name) && isKept(each));
     for (const resource of used) this.#known.set(resource.name, resource);
-    this.protocol.apply(
+    this.#protocol.apply(
       used.map(({ name, version }) => [name, version] as const),
       [],
     );
@@ -203,9 +222,16 @@ export class TypeChannel {
     this.#forget(isState ? [...this.#known.keys()].filter((name) => !there.has(name)) : removed);
   }
 
+  #forgetUnwanted(): void {
+    if (!this.#mayForget || this.#wildcards.length > 0) return;
+    this.#mayForget = false;
+    this.#knowsAll = false;
+    this.#forget([...this.#known.values()].filter((known) => !this.#isWanted(known)).map(({ name }) => name));
+  }
+
   #forget(names: readonly string[]): void {
     for (const name of names) this.#known.delete(name);
-    this.protocol.apply([], names);
+    this.#protocol.apply([], names);
   }
 
   /** What it has begun to want, and the server has said already. */

@@ -2,6 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import { messageOf } from '../../common/errors.js';
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
@@ -23,6 +24,8 @@ export class Watch {
   readonly #host: GrpcSourcesHost;
   readonly #stats: SubscriptionStats;
   #timer: NodeJS.Timeout | undefined;
+  /** It has got an update, or knows that none has come. */
+  #isTold = false;
   #isClosed = false;
 
   constructor(request: SubscriptionRequest, host: GrpcSourcesHost) {
@@ -34,7 +37,7 @@ export class Watch {
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
     const timeoutMs = timeout === undefined ? DEFAULT_FETCH_MS : durationMs(timeout);
-    if (timeoutMs > 0) this.#timer = setTimeout(() => this.#fetchTimedOut(), timeoutMs);
+    if (timeoutMs > 0) this.#timer = setTimeout(() => this.#fetchTimedOut(), Math.min(LONGEST_TIMER_MS, timeoutMs));
   }
 
   setNames(names: ResourceNames): void {
@@ -49,6 +52,7 @@ export class Watch {
   /** Gives it an update; returns what is rejected of it. */
   update(update: Update): readonly Rejection[] {
     clearTimeout(this.#timer);
+    this.#isTold = true;
     this.#stats.attempt();
     const beganMs = performance.now();
     const rejections = this.#tell(update);
@@ -67,12 +71,13 @@ export class Watch {
     return rejections;
   }
 
-  /** A whole response is refused: not even its resources can be told. */
+  /** A whole response is refused: not even its resources can be told. Whoever has waited for it goes on without. */
   refuse(details: string): void {
     clearTimeout(this.#timer);
     this.#stats.attempt();
     this.#stats.rejected();
     logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${details}`);
+    this.#goOn();
   }
 
   /** There is no stream. */
@@ -107,6 +112,12 @@ export class Watch {
     this.#stats.fetchTimedOut();
     this.#stats.attempt();
     logger.warning(`gRPC config: initial fetch timed out for ${this.#typeUrl}`);
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
     try {
       this.#request.watcher.fetchTimedOut();
     } catch (error) {

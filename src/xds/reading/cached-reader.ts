@@ -35,6 +35,7 @@ interface Entry {
   readonly sent: { readonly version?: string; readonly aliases?: readonly string[] };
   /** As it was read; undefined when the same is known already. */
   readonly item: ReadItem | undefined;
+  readonly known: Known | undefined;
 }
 
 export class CachedReader implements ResourceReader {
@@ -76,10 +77,13 @@ export class CachedReader implements ResourceReader {
 
   async #read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources> {
     const keys = await inTurns(keysOf(encoded));
-    const fresh = encoded.filter((_, index) => !this.#known.has(keys[index]!));
+    const known = keys.map((key) => this.#known.get(key));
+    const fresh = encoded.filter((_, index) => known[index] === undefined);
     const items = await this.#ask(RESOURCE_MESSAGES[type], fresh);
     const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
-    const entries = encoded.map((sent, index) => ({ key: keys[index]!, sent, item: read.get(sent) }));
+    const entries = encoded.map((sent, index) => {
+      return { key: keys[index]!, sent, item: read.get(sent), known: known[index] };
+    });
     return inTurns(this.#collect(version, entries));
   }
 
@@ -95,6 +99,7 @@ export class CachedReader implements ResourceReader {
       key: keys[index]!,
       sent: item.kind === 'alive' ? {} : item,
       item,
+      known: this.#known.get(keys[index]!),
     }));
     return { version: result.version, ...(await inTurns(this.#collect(result.version, entries))) };
   }
@@ -138,7 +143,7 @@ export class CachedReader implements ResourceReader {
     const names = new Set<string>();
     let done = 0;
     let size = 0;
-    for (const { key, sent, item } of entries) {
+    for (const { key, sent, item, known: before } of entries) {
       if (item?.kind === 'alive') {
         ttlMs.set(item.name, item.ttlMs);
         continue;
@@ -148,7 +153,8 @@ export class CachedReader implements ResourceReader {
         refused.push({ name: item.name, version: item.version || version, details: item.details, message });
         continue;
       }
-      let known = this.#known.get(key);
+      // The same may stand in the update twice.
+      let known = before ?? this.#known.get(key);
       if (known === undefined) {
         known = yield* knownOf(item!);
         done += known.size;
