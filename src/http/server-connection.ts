@@ -232,23 +232,25 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   onFault(): void {
-    const stream = this.#stream;
-    if (stream !== undefined) {
-      stream.info.responseCodeDetails = 'internal_error';
-      stream.abandon();
-    }
-    if (!this.socket.isClosed) this.onClose(true);
+    if (this.#stream !== undefined) this.#cut(this.#stream, 'internal_error');
+    else if (!this.socket.isClosed) this.onClose(true);
   }
 
   onListenerGone(): void {
     const stream = this.#stream;
-    if (stream !== undefined) {
-      stream.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
-      stream.info.responseCodeDetails = 'downstream_local_disconnect';
-      stream.abandon();
-    }
-    // What was cut off must not look complete.
-    if (!this.socket.isClosed) this.onClose(stream !== undefined);
+    if (stream === undefined) return this.onClose(false);
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
+    stream.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
+    this.#cut(stream, 'downstream_local_disconnect');
+  }
+
+  /** Ends the connection amid a request: by a reset, because what was cut off must not look complete. */
+  #cut(stream: ServerStream, details: string): void {
+    this.#countClose();
+    stream.info.responseCodeDetails = details;
+    stream.abandon();
+    this.#end();
+    this.socket.reset();
   }
 
   // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────

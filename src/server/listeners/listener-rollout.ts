@@ -72,7 +72,7 @@ export class ListenerRollout {
   /** Workers accept on its sockets. Throws ListenError. */
   accept(listener: PrimaryListener): void {
     const { fds: byWorker, isShared } = listener.startListening();
-    logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
+    if (listener.hasSockets) logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
     for (const [worker, fds] of byWorker.entries()) {
       if (fds.length > 0) this.#host.send(worker, { kind: 'accept', id: listener.id, fds, isShared });
     }

@@ -1,18 +1,21 @@
 // Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
 
-import { readdirSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import {
+  type BatonOptions,
   type BatonProcess,
   bootstrap,
   type Config,
   connectRaw,
+  EpochLine,
   fileAccessLog,
   httpListener,
   httpRequest,
   RawConnection,
+  routeAllTo,
   startBaton,
   startTcpUpstream,
   staticCluster,
@@ -21,6 +24,8 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
+import { startBreakableBaton } from '../process/fault-injection.js';
+import type { Death } from '../process/faults.js';
 
 const LISTENER = 'type.googleapis.com/envoy.config.listener.v3.Listener';
 
@@ -36,27 +41,38 @@ const HTTP2: Config = {
 /** A Baton whose listeners are what a test has set last. */
 class Changing {
   readonly baton: BatonProcess;
+  readonly options: BatonOptions;
   readonly #path: string;
   #updates = 0;
 
-  private constructor(baton: BatonProcess, path: string) {
+  private constructor(baton: BatonProcess, options: BatonOptions, path: string) {
     this.baton = baton;
+    this.options = options;
     this.#path = path;
   }
 
-  static async start(t: Teardown, listeners: Config[], drainS = 2, clusters: Config[] = []): Promise<Changing> {
-    const directory = tempDir(t);
-    const path = join(directory, 'lds.json');
+  static start(t: Teardown, listeners: Config[], drainS?: number, clusters?: Config[]): Promise<Changing> {
+    return Changing.by((options) => startBaton(t, options), t, listeners, drainS, clusters);
+  }
+
+  static async by(
+    startOne: (options: BatonOptions) => Promise<BatonProcess>,
+    t: Teardown,
+    listeners: Config[],
+    drainS = 2,
+    clusters: Config[] = [],
+  ): Promise<Changing> {
+    const path = join(tempDir(t), 'lds.json');
     write(path, 1, listeners);
-    const baton = await startBaton(t, {
+    const options: BatonOptions = {
       args: ['-l', 'warning', '--concurrency', '2', '--drain-time-s', `${drainS}`],
       config: bootstrap({
         listeners: [httpListener('fixed', 0, saying('fixed'))],
         clusters,
         extra: { dynamic_resources: { lds_config: { path_config_source: { path } } } },
       }),
-    });
-    const changing = new Changing(baton, path);
+    };
+    const changing = new Changing(await startOne(options), options, path);
     changing.#updates = 1;
     return changing;
   }
@@ -67,9 +83,14 @@ class Changing {
     await this.baton.waitForStat('listener_manager.total_listeners_warming', 0);
   }
 
+  /** The same, without waiting for anything. */
+  writeOnly(listeners: Config[]): void {
+    write(this.#path, ++this.#updates, listeners);
+  }
+
   /** The same, without waiting for what warms. */
   async write(listeners: Config[]): Promise<void> {
-    write(this.#path, ++this.#updates, listeners);
+    this.writeOnly(listeners);
     await waitFor(
       async () => {
         const stats = await this.stats();
@@ -301,6 +322,113 @@ t.test('a listener that is gone drains, is closed, and leaves nothing behind', a
   await changing.set([named]);
   t.equal(await ask(await connectRaw(t, await baton.listenerPort('door'))), 'door');
   t.equal(await baton.stat('listener.named.downstream_cx_total'), 1);
+});
+
+t.test('a request that is under way when the time is over is cut off, counted and logged', async (t) => {
+  const silent = await startTcpUpstream(t, () => {});
+  const log = join(tempDir(t), 'log');
+  const door = httpListener('door', 0, {
+    // What counts stays when the listener goes.
+    stat_prefix: 'fixed',
+    route_config: routeAllTo('silent'),
+    access_log: [fileAccessLog(log, '%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')],
+  });
+  const changing = await Changing.start(t, [door], 1, [staticCluster('silent', silent.port)]);
+  const { baton } = changing;
+  const connection = await connectRaw(t, await baton.listenerPort('door'));
+  connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await baton.waitForStat('cluster.silent.upstream_rq_active', 1);
+  await changing.set([]);
+  t.equal((await connection.readToEnd()).closed, 'reset');
+  await baton.waitForStat('http.fixed.downstream_cx_destroy_local_active_rq', 1);
+  for (const name of ['cx_destroy_active_rq', 'cx_destroy_local', 'cx_destroy', 'rq_rx_reset', 'rq_total']) {
+    t.equal(await baton.stat(`http.fixed.downstream_${name}`), 1, name);
+  }
+  for (const name of ['http.fixed.downstream_cx', 'http.fixed.downstream_rq', 'cluster.silent.upstream_rq']) {
+    t.equal(await baton.stat(`${name}_active`), 0, name);
+  }
+  await baton.kill('SIGTERM');
+  t.equal(readFileSync(log, 'utf8'), 'DC downstream_local_disconnect\n');
+});
+
+t.test('a worker that dies amid updates is replaced by one that has what is in use', async (t) => {
+  const door = (text: string, number: number) => ({
+    ...httpListener('door', 0, saying(text)),
+    tcp_backlog_size: 100 + number,
+  });
+  const chains = (text: string) => httpListener('chains', 0, saying(text));
+  let kill: ((death: Death) => Promise<number>) | undefined;
+  const start = async (options: BatonOptions) => {
+    const { baton, killWorker } = await startBreakableBaton(t, options);
+    kill = killWorker;
+    return baton;
+  };
+  const changing = await Changing.by(start, t, [door('first', 0), chains('first')]);
+  const { baton } = changing;
+  const ports = [await baton.listenerPort('door'), await baton.listenerPort('chains')];
+  for (let round = 1; round <= 3; round++) {
+    const killed = kill!('throw');
+    let isOver = false;
+    void killed.finally(() => (isOver = true));
+    for (let number = 1; !isOver; number++) {
+      changing.writeOnly([door(`${round}`, number), chains(`${round} ${number}`)]);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await killed;
+    const last = `last ${round}`;
+    changing.writeOnly([door(last, 0), chains(last)]);
+    // Both workers are asked: the kernel gives connections to one or the other.
+    for (const port of ports) {
+      await waitFor(
+        async () => {
+          const answers = await Promise.all(Array.from({ length: 20 }, () => httpRequest(port, '/')));
+          return answers.every(({ body }) => body === last);
+        },
+        { what: `'${last}' from all workers` },
+      );
+    }
+  }
+  t.equal(await baton.stat('listener_manager.total_listeners_warming'), 0);
+  await waitFor(
+    async () => {
+      const { draining, chains } = await drainingOf(changing);
+      return draining + chains === 0;
+    },
+    { what: 'the end of drains' },
+  );
+  t.equal((await changing.stats()).get('listener_create_failure'), 0);
+  t.equal(await baton.stat('server.total_connections'), 0);
+});
+
+t.test('listeners change before and after a hot restart, and no request fails', async (t) => {
+  const line = new EpochLine(t);
+  const args = ['--parent-shutdown-time-s', '4'];
+  const startEpoch = (epoch: number, options: BatonOptions) =>
+    line.start(epoch, { ...options, args: [...(options.args ?? []), ...args] });
+  const door = (text: string, limit: number) => ({
+    ...httpListener('door', 0, saying(text)),
+    per_connection_buffer_limit_bytes: limit,
+  });
+  const changing = await Changing.by((options) => startEpoch(0, options), t, [door('first', 60_000)]);
+  const { baton, options } = changing;
+  const port = await baton.listenerPort('door');
+  const load = new Load(port, 4);
+  t.teardown(() => load.end());
+  const answersOf = (text: string) => waitFor(() => load.answers.get(text)! > 20, { what: `answers: ${text}` });
+  await answersOf('first');
+  await changing.set([door('second', 61_000)]);
+  await answersOf('second');
+  // While the version before drains.
+  const next = await startEpoch(1, options);
+  changing.writeOnly([door('third', 62_000)]);
+  await answersOf('third');
+  changing.writeOnly([door('fourth', 62_000)]);
+  await answersOf('fourth');
+  t.equal(await next.stat('server.hot_restart_epoch'), 1);
+  t.equal(await next.listenerPort('door'), port);
+  await waitFor(() => baton.exit !== undefined, { what: 'the end of the process before' });
+  await load.end();
+  t.same(load.failures, []);
 });
 
 t.test('a changed listener serves as it was until its routes are there', async (t) => {

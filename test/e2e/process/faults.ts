@@ -6,7 +6,6 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { Piscina } from 'piscina';
 import { Transport } from '../../../src/io/transport.js';
 
 export type Death = 'throw' | 'reject' | 'exit' | 'exhaust-memory';
@@ -28,14 +27,17 @@ const DEATHS: Record<Death, () => void> = {
   },
 };
 
+/** Other threads, which answer questions, are no workers. */
+let accepts = false;
+
 if (!isMainThread) {
   breakSending();
+  noteAccepting();
   setInterval(obey, POLL_MS).unref();
 }
 
 function obey(): void {
-  // Threads that answer one question and end are no workers. Piscina knows its own only after this file has been loaded.
-  if (!Piscina.isWorkerThread) return;
+  if (!accepts) return;
   for (const [name, die] of Object.entries(DEATHS)) {
     if (isTaken(name)) setImmediate(die);
   }
@@ -57,5 +59,13 @@ function breakSending(): void {
   Transport.prototype.send = function (this: Transport, id: number, offset: number, length: number): void {
     if (Buffer.from(this.memory.bytes.buffer, offset, length).includes(MARKER)) throw new Error('injected fault');
     send.call(this, id, offset, length);
+  };
+}
+
+function noteAccepting(): void {
+  const { addListener } = Transport.prototype;
+  Transport.prototype.addListener = function (this: Transport, ...args: Parameters<typeof addListener>): number {
+    accepts = true;
+    return addListener.apply(this, args);
   };
 }
