@@ -31,8 +31,6 @@ export class Cluster implements ConnectingCluster {
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly countsActiveRequests: boolean;
   readonly #pools = new Map<Host, (HttpPool | undefined)[]>();
-  /** Another version is in use, or none. */
-  #isReplaced = false;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<Host>;
   #balancer: ClusterLoadBalancer;
@@ -102,7 +100,7 @@ export class Cluster implements ConnectingCluster {
       pools = [undefined, undefined];
       this.#pools.set(host, pools);
     }
-    return (pools[priority] ??= this.#newPool(host, priority));
+    return (pools[priority] ??= new HttpPool(this, host, priority));
   }
 
   /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */
@@ -112,28 +110,16 @@ export class Cluster implements ConnectingCluster {
     this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = this.#makeBalancer(snapshot);
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
-    if (this.spec.closesOnHostChange && hasOtherMembers) this.#drainAll();
+    if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
   }
 
-  /** Another version is in use, or none: idle connections end now, busy ones with their request. */
+  /** Another version is in use, or none, or hosts are others: idle connections end now, busy ones with their request. */
   drain(): void {
-    this.#isReplaced = true;
-    this.#drainAll();
+    for (const host of [...this.#pools.keys()]) this.#drain(host);
   }
 
   get snapshot(): ClusterSnapshot {
     return this.#snapshot;
-  }
-
-  #newPool(host: Host, priority: Priority): HttpPool {
-    const pool = new HttpPool(this, host, priority);
-    // For another try of a request that was begun before.
-    pool.isDraining = this.#isReplaced;
-    return pool;
-  }
-
-  #drainAll(): void {
-    for (const host of [...this.#pools.keys()]) this.#drain(host);
   }
 
   #drain(host: Host): void {

@@ -250,6 +250,11 @@ export class ClusterSet {
     }
   }
 
+  /** What has changed in this turn is published now: what comes next may refer to it. */
+  flush(): void {
+    if (this.#isPublishing) this.#publish();
+  }
+
   /** Nothing changes any more. */
   stop(): void {
     this.#isStopped = true;
@@ -413,7 +418,7 @@ export class ClusterSet {
     if (name !== undefined) this.#changed.add(name);
     if (this.#isPublishing || this.#isStopped) return;
     this.#isPublishing = true;
-    setImmediate(() => this.#publish());
+    setImmediate(() => this.flush());
   }
 
   #publish(): void {

@@ -99,10 +99,10 @@ export class RunningConfiguration {
   readonly #departing: DepartingClusters;
 
   constructor(host: RunningConfigurationHost) {
-    const { bootstrap, dynamic, publication, scopes, store, words } = host;
+    const { bootstrap, dynamic, scopes, store, words } = host;
     this.#host = host;
     const failed = (what: string, error: unknown) => host.failed(what, error);
-    const publish = (parts: SnapshotParts) => publication.publish(parts);
+    const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.runtime = new LayeredRuntime({
       config: bootstrap.layered_runtime,
       serviceCluster: bootstrap.node?.cluster ?? '',
@@ -224,9 +224,15 @@ export class RunningConfiguration {
     );
   }
 
+  /** Behind the clusters that have come in this turn: what is told may refer to them. */
+  #publish(parts: SnapshotParts): void {
+    this.clusters.flush();
+    this.#host.publication.publish(parts);
+  }
+
   #listenerSetHost(): ListenerSetHost {
     const host = this.#host;
-    const { concurrency, drains, extensions, parentSockets, publication, scopes, shim, snapshots, store, words } = host;
+    const { concurrency, drains, extensions, parentSockets, scopes, shim, snapshots, store, words } = host;
     return {
       ...{ shim, store, words, extensions, scopes },
       parts: this.#parts,
@@ -238,7 +244,7 @@ export class RunningConfiguration {
       drainOf: (listener) => drains.manager.windowOf(listener),
       drain: (ids, over) => drains.leave(ids, over),
       drainingChanged: () => drains.count(),
-      publish: (parts) => publication.publish(parts),
+      publish: (parts) => this.#publish(parts),
       whenApplied: (callback) => snapshots.whenApplied(callback),
       outcome: () => snapshots.outcome(snapshots.version - 1),
       send: (worker, message) => host.workers.send(worker, message),

@@ -34,6 +34,19 @@ t.test('a changed cluster serves with its old hosts until the new version has it
   t.equal(clusters.value('cluster.a.warming_state'), 0);
 });
 
+t.test('what refers to a cluster may be told in the turn in which it comes', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(staticCluster('a', ['10.0.0.1']))] });
+  const names = () => clusters.published.flatMap((each) => each.clusters.map(({ spec }) => spec.name));
+  t.same(names(), []);
+  clusters.set.flush();
+  t.same(names(), ['a']);
+  await clusters.turn();
+  clusters.set.flush();
+  t.same(names(), ['a'], 'and once');
+});
+
 t.test('what is as it was is not touched; a later version takes the place of one that still warms', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
