@@ -1,8 +1,8 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
-import { networkInterfaces } from 'node:os';
 import { messageOf } from '../common/errors.js';
 import type { FileWatch } from '../common/file-watch.js';
+import { localIp } from '../common/local-ip.js';
 import { HealthFailure } from '../common/server-health.js';
 import type { Signals } from '../common/signals.js';
 import type { Bootstrap } from '../config/generated/api.js';
@@ -284,17 +284,6 @@ function createAdmin(
     { ...options, bootstrap: { ...bootstrap, admin }, addressPath, allowedHosts, ...actions },
     server,
   );
-}
-
-/** The first address of this machine that others could use; the loopback address when there is none. */
-function localIp(family: string): string {
-  const wanted = family === 'v6' ? 'IPv6' : 'IPv4';
-  for (const entries of Object.values(networkInterfaces())) {
-    for (const entry of entries ?? []) {
-      if (entry.family === wanted && !entry.internal && !entry.address.startsWith('fe80:')) return entry.address;
-    }
-  }
-  return wanted === 'IPv6' ? '::1' : '127.0.0.1';
 }
 
 function tellWhy({ logging }: Pick<ServeOptions, 'logging'>, message: string): void {
