@@ -1,7 +1,5 @@
 // Resources: what files and management servers deliver, once it has been read and checked.
 
-import { unknownCluster } from '../config/checks/routes.js';
-import type { NeededCluster } from '../config/checks/surroundings.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 
 /** Kinds of resources, each with a service of its own. */
@@ -41,15 +39,6 @@ export interface Resource<M = unknown> {
   readonly aliases: readonly string[];
   /** What is not to be shown of it: paths as in LoadResult.sensitive. */
   readonly sensitive: readonly SensitiveValue[];
-  /** Clusters that have to exist where it is used, or it is to be rejected: see missingClusters(). */
-  readonly needed: readonly NeededCluster[];
-}
-
-/** What is wrong with a resource where these clusters are all that there are; undefined: nothing. */
-export function missingClusters({ needed }: Resource, clusters: ReadonlyMap<string, unknown>): string | undefined {
-  const missing = needed.filter(({ name }) => !clusters.has(name));
-  if (missing.length === 0) return undefined;
-  return missing.map(({ name, path }) => `${path}: ${unknownCluster(name, clusters.keys())}`).join('\n');
 }
 
 /** One that cannot: the version before it stays in use. */

@@ -40,7 +40,7 @@ export class FakeSubscription implements Subscription {
     refused = [],
     removed = [],
   }: Delivery): readonly Rejection[] {
-    const complete = resources.map((resource) => ({ version, aliases: [], sensitive: [], needed: [], ...resource }));
+    const complete = resources.map((resource) => ({ version, aliases: [], sensitive: [], ...resource }));
     return this.request.watcher.update({ version, isComplete, resources: complete, refused, removed });
   }
 

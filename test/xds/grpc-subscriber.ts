@@ -115,7 +115,7 @@ function subscribe(
   return seen;
 }
 
-const NAMELESS = { name: '', aliases: [], sensitive: [], needed: [] };
+const NAMELESS = { name: '', aliases: [], sensitive: [] };
 
 function createReader(slowness: () => Promise<void> | undefined): ResourceReader {
   return {
@@ -134,7 +134,6 @@ function createReader(slowness: () => Promise<void> | undefined): ResourceReader
           message: read,
           aliases: each.aliases,
           sensitive: [],
-          needed: [],
         };
       });
       const isBad = ({ name }: Resource) => name === '' || name.startsWith('bad');

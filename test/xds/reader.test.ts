@@ -9,7 +9,6 @@ import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
 import { CachedReader } from '../../src/xds/reading/cached-reader.js';
 import { ReadingThread, type ReadingThreadOptions } from '../../src/xds/reading/reading-thread.js';
 import { type DynamicOptions, readingSettings } from '../../src/xds/reading/settings.js';
-import { missingClusters } from '../../src/xds/resource.js';
 import type { EncodedResource } from '../../src/xds/resource-reader.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
 
@@ -153,24 +152,6 @@ t.test('a bad resource is refused with everything that is wrong with it, and spo
   ]);
   const again = await reader.read('cluster', 'v2', [encoded(CLUSTER, { name: 'bad', lb_policy: 'RANDOM' })]);
   t.match(again.resources, [{ name: 'bad' }]);
-});
-
-t.test('clusters may come later, unless a configuration of routes says that they must be there', async (t) => {
-  const reader = readerOf(shared);
-  const routes = (name: string, validate_clusters?: boolean) =>
-    encoded(ROUTES, {
-      name,
-      ...(validate_clusters !== undefined && { validate_clusters }),
-      virtual_hosts: [
-        { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster: 'later' } }] },
-      ],
-    });
-  const { resources } = await reader.read('route', '1', [routes('free'), routes('strict', true)]);
-  t.strictSame(
-    resources.map((resource) => missingClusters(resource, new Map([['late', 0]]))),
-    [undefined, "virtual_hosts[0].routes[0].route.cluster: unknown cluster 'later'; did you mean 'late'?"],
-  );
-  t.equal(missingClusters(resources[1]!, new Map([['later', 0]])), undefined);
 });
 
 t.test('unknown and deprecated fields are accepted and counted, or refused, or ignored', async (t) => {

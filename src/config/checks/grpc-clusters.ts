@@ -52,7 +52,7 @@ export function checkGrpcCall(service: GrpcService | undefined, path: Path, arou
   const name = service?.envoy_grpc?.cluster_name;
   if (name === undefined) return;
   const at = [...path, 'envoy_grpc', 'cluster_name'];
-  if (!around.clusters.has(name)) return checkClusterName(name, at, around);
+  if (!around.clusters?.has(name)) return checkClusterName(name, at, around);
   if (around.http2Clusters.has(name)) return;
   around.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
 }

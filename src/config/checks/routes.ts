@@ -2,7 +2,7 @@
 
 import { didYouMean } from '../../common/suggest.js';
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
-import { formatPath, type Path } from '../text/path.js';
+import type { Path } from '../text/path.js';
 import { checkUnique } from './names.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -34,20 +34,14 @@ export function checkVirtualHost(host: VirtualHost, path: Path, around: Surround
 export function checkClusterName(
   name: string | undefined,
   path: Path,
-  { clusters, http2Clusters, problems, needed }: Surroundings,
+  { clusters, http2Clusters, problems }: Surroundings,
   mustExist = true,
 ): void {
   if (name !== undefined && http2Clusters.has(name)) {
     problems.error(path, `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`);
   }
-  if (!mustExist || name === undefined || name === '') return;
-  if (needed !== undefined) needed.push({ name, path: formatPath(path) });
-  else if (!clusters.has(name)) problems.error(path, unknownCluster(name, clusters));
-}
-
-/** What is said of a cluster that does not exist. */
-export function unknownCluster(name: string, known: Iterable<string>): string {
-  return `unknown cluster '${name}'${didYouMean(name, known)}`;
+  if (!mustExist || name === undefined || name === '' || clusters === undefined || clusters.has(name)) return;
+  problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
 }
 
 function checkDomains(

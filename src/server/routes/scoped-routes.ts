@@ -277,7 +277,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 }
 
 function inlineScope(message: ScopedRouteConfiguration): ScopeResource {
-  return { name: message.name ?? '', version: '', message, aliases: [], sensitive: [], needed: [] };
+  return { name: message.name ?? '', version: '', message, aliases: [], sensitive: [] };
 }
 
 function fragmentsOf({ key }: ScopedRouteConfiguration): string[] {

@@ -220,9 +220,9 @@ const NOTHING_FOUND = { warnings: [], counts: { unknownFields: 0, deprecatedUses
 
 function* knownOf(item: ReadItem): Generator<void, Known> {
   if (item.kind !== 'usable') throw new TypeError(`a resource that is ${item.kind}`);
-  const { name, version, aliases, sensitive, needed, ttlMs } = item;
+  const { name, version, aliases, sensitive, ttlMs } = item;
   const message = yield* unpack(item.message);
-  const resource = { name, version, message, aliases, sensitive, needed };
+  const resource = { name, version, message, aliases, sensitive };
   return { resource, ttlMs, size: sizeOf(item.message) };
 }
 

@@ -5,7 +5,6 @@ import { messageOf } from '../../common/errors.js';
 import { Checker } from '../../config/check.js';
 import { checkConfigSources } from '../../config/checks/config-sources.js';
 import { checkResource } from '../../config/checks/resources.js';
-import type { NeededCluster } from '../../config/checks/surroundings.js';
 import type { ExtensionCatalog } from '../../config/extension.js';
 import { FeatureUse } from '../../config/feature-use.js';
 import { implementedBy } from '../../config/implemented/index.js';
@@ -151,14 +150,12 @@ export class ResourceCheck {
 
   #resource(raw: Message, source: Source, path: Path, known: KnownOfResource, ttlMs: number | undefined): ReadItem {
     const { message, problems } = this.decode(this.#message, raw, source, path);
-    const needed: NeededCluster[] = [];
     checkResource(this.#message, message, {
       catalog: this.#catalog,
       problems,
-      clusters: new Set(),
+      clusters: undefined,
       http2Clusters: this.#settings.reach.http2Clusters,
       mayGrow: true,
-      needed,
     });
     checkConfigSources(this.#schema, this.#message, message, this.#settings.reach, problems);
     if (problems.errorCount === 0) {
@@ -172,7 +169,7 @@ export class ResourceCheck {
       const shown = pack(redact(message, sensitive));
       return { kind: 'refused', name, version, details: formatAll(problems.errors), message: shown };
     }
-    return { kind: 'usable', name, version, aliases, message: pack(message), sensitive, needed, ttlMs };
+    return { kind: 'usable', name, version, aliases, message: pack(message), sensitive, ttlMs };
   }
 
   /** The name that the resource goes by: one of its own, which no other of the update has. */

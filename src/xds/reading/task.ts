@@ -1,7 +1,6 @@
 // What passes between the primary and the thread that reads resources; plain data.
 
 import type { Reach } from '../../config/checks/config-sources.js';
-import type { NeededCluster } from '../../config/checks/surroundings.js';
 import type { FeatureKeys, FeatureNotes } from '../../config/feature-use.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import type { UnknownFields } from '../../config/schema/decode.js';
@@ -58,7 +57,6 @@ export interface UsableItem {
   readonly aliases: readonly string[];
   readonly message: Parcel;
   readonly sensitive: readonly SensitiveValue[];
-  readonly needed: readonly NeededCluster[];
   /** Undefined when it lives until it is removed. */
   readonly ttlMs: number | undefined;
 }

@@ -19,7 +19,7 @@ export interface Asked extends SubscriptionRequest {
 }
 
 export function resource<M extends { readonly name?: string }>(message: M, version = '1'): Resource<M> {
-  return { name: message.name ?? '', version, message, aliases: [], sensitive: [], needed: [] };
+  return { name: message.name ?? '', version, message, aliases: [], sensitive: [] };
 }
 
 /** An update of everything. */
