@@ -7,7 +7,6 @@ import type { Listener } from '../../config/generated/api.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
-import type { Offer } from '../../restart/parent-end.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
@@ -30,6 +29,7 @@ import {
   prepare,
 } from './prepare-change.js';
 import type { ListenerMakers, ListenerSpec, PrimaryListener } from './primary-listener.js';
+import { SocketOffers } from './socket-offers.js';
 import { StoppedDirections } from './stopped-directions.js';
 
 const logger = getLogger('main');
@@ -72,13 +72,14 @@ export class ListenerSet {
   readonly #blocks: ListenerBlocks;
   readonly #entries = new Map<string, Entry>();
   readonly #active = new Map<string, PrimaryListener>();
+  /** The active ones' sockets, for a child process. */
+  readonly offers = new SocketOffers(this.#active);
   readonly #formers: FormerListeners;
   readonly #rollout: ListenerRollout;
   readonly #stoppedDirections = new StoppedDirections();
   /** Of the server, while that waits for what its listeners need. */
   #serverInit: InitManager | undefined;
   #isRunning = false;
-  #offered: readonly PrimaryListener[] = [];
   /** An update that was good until it was to be used, and why it cannot be. */
   onFailure: (spec: ListenerSpec, error: unknown) => void = () => {};
 
@@ -233,18 +234,6 @@ export class ListenerSet {
         this.#failed(active!.spec, error);
       }
     }
-  }
-
-  /** What a child process may take over. */
-  offers(): Offer[] {
-    this.#offered = [...this.#active.values()];
-    return this.#offered.flatMap((listener, id) => listener.offer(id) ?? []);
-  }
-
-  /** The listeners whose sockets have these numbers in the last offers(). */
-  withNumbers(ids: ReadonlySet<number>): Set<PrimaryListener> {
-    const lineages = new Set(this.#offered.filter((_, id) => ids.has(id)).map(({ lineage }) => lineage));
-    return new Set([...this.#active.values()].filter(({ lineage }) => lineages.has(lineage)));
   }
 
   snapshots(worker: number): ListenerSnapshot[] {

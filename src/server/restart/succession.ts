@@ -62,7 +62,7 @@ export class Succession {
 
   /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
   offerSockets(): Offer[] {
-    return this.#host.listeners.offers();
+    return this.#host.listeners.offers.make();
   }
 
   /**
@@ -73,7 +73,7 @@ export class Succession {
     const { listeners: set } = this.#host;
     this.#isReplaced = true;
     this.#export = this.#exportFrom(this.#export);
-    const kept = set.withNumbers(taken);
+    const kept = set.offers.withNumbers(taken);
     const listeners = set.stop(false);
     const dropped = listeners.filter((each) => !kept.has(each));
     const stopped = [this.#host.stop([...kept], false)];

@@ -1,0 +1,26 @@
+// The listen sockets as a child process sees them: by numbers that hold until they are offered anew.
+
+import type { Offer } from '../../restart/parent-end.js';
+import type { PrimaryListener } from './primary-listener.js';
+
+export class SocketOffers {
+  readonly #active: ReadonlyMap<string, PrimaryListener>;
+  #offered: readonly PrimaryListener[] = [];
+
+  /** `active` are listeners by name, now and later. */
+  constructor(active: ReadonlyMap<string, PrimaryListener>) {
+    this.#active = active;
+  }
+
+  /** What a child process may take over. */
+  make(): Offer[] {
+    this.#offered = [...this.#active.values()];
+    return this.#offered.flatMap((listener, id) => listener.offer(id) ?? []);
+  }
+
+  /** The listeners, as they are by now, whose sockets have these numbers in the last make(). */
+  withNumbers(ids: ReadonlySet<number>): Set<PrimaryListener> {
+    const lineages = new Set(this.#offered.filter((_, id) => ids.has(id)).map(({ lineage }) => lineage));
+    return new Set([...this.#active.values()].filter(({ lineage }) => lineages.has(lineage)));
+  }
+}
