@@ -45,14 +45,11 @@ class ClusterResolver implements Resolver {
 
   #tell(addresses: readonly Address[]): void {
     const endpoints = addresses.map((address) => ({ addresses: [subchannelAddress(address)] }));
-    const found: Parameters<Listener>[0] =
-      endpoints.length > 0
-        ? experimental.statusOrFromValue(endpoints)
-        : experimental.statusOrFromError({
-            code: status.UNAVAILABLE,
-            details: `cluster '${this.#cluster}' has no host`,
-          });
-    this.#listener(found, {}, null, '');
+    this.#listener(experimental.statusOrFromValue(endpoints), {}, null, '');
+    if (endpoints.length > 0) return;
+    // An error alone leaves connections in use, and without hosts alone calls would wait for some.
+    const details = `cluster '${this.#cluster}' has no host`;
+    this.#listener(experimental.statusOrFromError({ code: status.UNAVAILABLE, details }), {}, null, '');
   }
 }
 
