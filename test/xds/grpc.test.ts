@@ -4,6 +4,7 @@
 import protobuf from 'protobufjs/minimal.js';
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
+import { checkManagementService } from '../../src/config/checks/grpc-service.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
@@ -360,6 +361,24 @@ t.test('state of the world: each response is answered, though the next one is th
   t.match(next(), { version_info: '1', response_nonce: 'n2', error_detail: { message: 'no good' } });
   t.match(next(), { version_info: '3', response_nonce: 'n3' });
   t.notOk(protocol.isDue);
+  t.end();
+});
+
+t.test('metadata is refused when it is configured if gRPC would throw where it is sent', (t) => {
+  const found: string[] = [];
+  for (const [key, value] of Object.entries({ 'x-a': 'b c', 'x-b': 'ü', 'x-c': 'a\tb', 'x d': '', 'x-bin': 'AA==' })) {
+    const envoy_grpc = { cluster_name: 'a' };
+    checkManagementService({ envoy_grpc, initial_metadata: [{ key, value }] }, 'at', (path, message) => {
+      found.push(`${key}: ${path}: ${message}`);
+    });
+  }
+  t.match(found, [
+    /^x-b: at.initial_metadata\[0\].value: gRPC metadata is printable ASCII$/,
+    /^x-c: at.initial_metadata\[0\].value: /,
+    /^x d: at.initial_metadata\[0\].key: /,
+    /^x-bin: /,
+  ]);
+  t.equal(found.length, 4);
   t.end();
 });
 
