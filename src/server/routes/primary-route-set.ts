@@ -8,7 +8,8 @@ import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../
 import { keyOfScopedRoutes } from '../../http/routing/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
-import type { ProviderUser, RouteProvider } from './route-provider.js';
+import type { ProviderUser } from './provider-users.js';
+import type { RouteProvider } from './route-provider.js';
 import { RouteProviders } from './route-providers.js';
 import type { RoutesHost } from './routes-host.js';
 import { ScopedRoutesProvider } from './scoped-routes.js';

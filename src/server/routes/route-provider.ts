@@ -12,19 +12,12 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../..
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { domainProblem, routeProblems } from './check-routes.js';
+import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
 import type { RoutesHost } from './routes-host.js';
 import { VirtualHosts } from './virtual-hosts.js';
 
 const logger = getLogger('router');
-
-/** Who uses a provider. */
-export interface ProviderUser {
-  /** Those of the chains that it uses the routes for. */
-  filters(): Iterable<RouteFilters>;
-  /** Routes are there, or will not come for now. Called once at most. */
-  ready(): void;
-}
 
 export interface ProviderOptions {
   /** Never that of another one. */
@@ -46,15 +39,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly #statPrefix: string;
   readonly #scope: ScopeRef;
   readonly #subscription: Subscription;
-  readonly #users = new Set<ProviderUser>();
+  readonly #users = new ProviderUsers();
   readonly #publication: RoutePublication;
   #state: DynamicState = REQUESTED;
   #resource: Resource<RouteConfiguration> | undefined;
   /** The resource's with the virtual hosts that have come for it. */
   #config: RouteConfiguration | undefined;
   #virtualHosts: VirtualHosts | undefined;
-  /** Its users wait for nothing any more. */
-  #isSettled = false;
 
   /** Subscribes. */
   constructor(host: RoutesHost, { id, key, source, name, statPrefix }: ProviderOptions) {
@@ -89,15 +80,14 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   /** It is told when it can go on: at once when routes are there. */
   add(user: ProviderUser): void {
     this.#users.add(user);
-    if (this.#isSettled) user.ready();
   }
 
   remove(user: ProviderUser): void {
-    this.#users.delete(user);
+    this.#users.remove(user);
   }
 
   get isUsed(): boolean {
-    return this.#users.size > 0;
+    return !this.#users.isEmpty;
   }
 
   get state(): DynamicState {
@@ -149,7 +139,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     // Virtual hosts of another source are not those of this configuration.
     const staysSource = former !== undefined && isSameSource(message.vhds?.config_source, former.source);
     const config = staysSource ? withHosts(message, former.all) : message;
-    const problems = isChanged ? this.#problems(config, this.#filters()) : '';
+    const problems = isChanged ? this.#problems(config, this.#users.filters()) : '';
     if (problems !== '') {
       const rejection = { name: this.name, details: problems };
       this.#state = rejected(this.#state, resource, rejection);
@@ -187,7 +177,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   /** Those that have been used before need not be built again: that none of them has a domain of another one is enough. */
   #problemsOfHosts(hosts: readonly VirtualHost[], fresh: readonly VirtualHost[]): string {
     const { message } = this.#resource!;
-    const problems = this.#problems({ ...message, virtual_hosts: [...fresh] }, this.#filters());
+    const problems = this.#problems({ ...message, virtual_hosts: [...fresh] }, this.#users.filters());
     return problems !== '' ? problems : domainProblem(withHosts(message, hosts));
   }
 
@@ -200,15 +190,10 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), false);
   }
 
-  *#filters(): Generator<RouteFilters, void> {
-    for (const user of this.#users) yield* user.filters();
-  }
-
   #settle(): void {
-    if (this.#isSettled) return;
-    this.#isSettled = true;
+    if (this.#users.isSettled) return;
     this.#publication.flush();
-    for (const user of this.#users) user.ready();
+    this.#users.settle();
   }
 }
 

@@ -5,7 +5,8 @@ import type { ConfigSource } from '../../config/generated/api.js';
 import type { PrimaryPart } from '../../extensions/factories.js';
 import { rdsKey } from '../../http/routing/route-keys.js';
 import type { WantedHost } from '../../worker/awaited-hosts.js';
-import { type ProviderUser, RouteProvider } from './route-provider.js';
+import type { ProviderUser } from './provider-users.js';
+import { RouteProvider } from './route-provider.js';
 import type { RoutesHost } from './routes-host.js';
 
 /** The use of a provider. */

@@ -11,7 +11,7 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../..
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { routeProblems } from './check-routes.js';
-import type { ProviderUser } from './route-provider.js';
+import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import type { RouteLease, RouteProviders } from './route-providers.js';
 import type { RoutesHost } from './routes-host.js';
 import { ScopeCounts } from './scope-counts.js';
@@ -47,7 +47,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   readonly #providers: RouteProviders;
   readonly #statPrefix: string;
   readonly #nextId: () => number;
-  readonly #users = new Set<ProviderUser>();
+  readonly #users = new ProviderUsers();
   readonly #leases = new Map<string, RouteLease>();
   /** Names of route configurations that have not come. */
   readonly #awaited = new Set<string>();
@@ -56,7 +56,6 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   #stats: ScopeCounts | undefined;
   #subscription: Subscription | undefined;
   #hasAnswer = false;
-  #isSettled = false;
 
   constructor(host: RoutesHost, providers: RouteProviders, options: ScopedRoutesOptions) {
     this.key = options.key;
@@ -94,15 +93,14 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     }
     for (const name of this.#leases.keys()) this.#lease(name, user.filters()).close();
     this.#users.add(user);
-    if (this.#isSettled) user.ready();
   }
 
   remove(user: ProviderUser): void {
-    this.#users.delete(user);
+    this.#users.remove(user);
   }
 
   get isUsed(): boolean {
-    return this.#users.size > 0;
+    return !this.#users.isEmpty;
   }
 
   get state(): DynamicState {
@@ -203,7 +201,9 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     const owner = owners.get(keyOf(resource));
     if (owner !== resource.name) return `its key is that of the scope '${owner}'`;
     if (inline !== undefined) {
-      return routes === '' ? this.#problems(inline, this.#filters()) : 'it has routes of its own, and names others';
+      return routes === ''
+        ? this.#problems(inline, this.#users.filters())
+        : 'it has routes of its own, and names others';
     }
     if (routes === '') return 'it needs route_configuration_name or route_configuration';
     if (this.config.rds_config_source === undefined)
@@ -222,7 +222,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** `filters`: undefined for those of all users. */
   #lease(routes: string, filters: Iterable<RouteFilters> | undefined): RouteLease {
     const user: ProviderUser = {
-      filters: () => filters ?? this.#filters(),
+      filters: () => filters ?? this.#users.filters(),
       ready: () => {
         if (filters === undefined && this.#awaited.delete(routes)) this.#settleIfReady();
       },
@@ -242,10 +242,6 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 
   #problems(config: NonNullable<RouteSnapshot['config']>, filters: Iterable<RouteFilters>): string {
     return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), true);
-  }
-
-  *#filters(): Generator<RouteFilters, void> {
-    for (const user of this.#users) yield* user.filters();
   }
 
   *#inUse(): Generator<[string, ScopeResource], void> {
@@ -270,9 +266,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   #settleIfReady(): void {
-    if (this.#isSettled || !this.#hasAnswer || this.#awaited.size > 0) return;
-    this.#isSettled = true;
-    for (const user of this.#users) user.ready();
+    if (!this.#users.isSettled && this.#hasAnswer && this.#awaited.size === 0) this.#users.settle();
   }
 }
 
