@@ -252,6 +252,13 @@ t.test('messages are encoded as requests need them', async (t) => {
   t.strictSame(types[ENDPOINTS].decode(bytes).toJSON(), { cluster_name: 'a' } satisfies ClusterLoadAssignment);
 });
 
+t.test('a thread that cannot begin leaves nobody waiting', async (t) => {
+  // No list: it fails before it takes its first question.
+  const { thread } = newReader(t, { disabledExtensions: 5 as never });
+  const answers = await Promise.allSettled([thread.encode(ENDPOINTS, {}), thread.encode(ENDPOINTS, {})]);
+  t.match(answers, [{ status: 'rejected', reason: TypeError }, { status: 'rejected' }]);
+});
+
 t.test('of a resource that is refused no more is shown than of others', async (t) => {
   const reader = readerOf(shared);
   const path = join(tempDir(t), 'clusters.json');

@@ -2,6 +2,7 @@
 // come for a while: what it has loaded is given back then.
 
 import { Piscina } from 'piscina';
+import { messageOf } from '../../common/errors.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { formatProblem, type Problem } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
@@ -33,6 +34,8 @@ export interface ReadingThreadOptions {
 export class ReadingThread {
   readonly #options: ReadingThreadOptions;
   readonly #told = new Set<string>();
+  /** Of questions without an answer. */
+  readonly #open = new Set<AbortController>();
   #pool: Piscina | undefined;
 
   constructor(options: ReadingThreadOptions) {
@@ -44,10 +47,21 @@ export class ReadingThread {
     return (this.#pool?.threads.length ?? 0) > 0;
   }
 
-  /** Rejects when the thread has died of the task; isTooLarge() says whether that is the fault of what was read. */
+  /**
+   * Rejects when the thread has died of the task, or before it could begin; isTooLarge() says whether that is the fault of what
+   * was read.
+   */
   async ask<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
-    this.#pool ??= newPool(this.#options);
-    return (await this.#pool.run(task)) as ReadingResults[T['kind']];
+    this.#pool ??= newPool(this.#options, (error) => this.#hasFailed(error));
+    const open = new AbortController();
+    this.#open.add(open);
+    try {
+      return (await this.#pool.run(task, { signal: open.signal })) as ReadingResults[T['kind']];
+    } catch (error) {
+      throw open.signal.aborted ? open.signal.reason : error;
+    } finally {
+      this.#open.delete(open);
+    }
   }
 
   /** Tells warnings that have not been told before, and passes on what was counted. */
@@ -66,6 +80,12 @@ export class ReadingThread {
   async close(): Promise<void> {
     await this.#pool?.destroy();
   }
+
+  /** The thread has died without a task: the pool would keep those who ask waiting for the next question. */
+  #hasFailed(error: Error): void {
+    logger.error(`the thread that reads resources has failed: ${messageOf(error)}`);
+    for (const open of this.#open) open.abort(error);
+  }
 }
 
 /** Whether the thread has died for want of memory. */
@@ -73,7 +93,8 @@ export function isTooLarge(error: unknown): boolean {
   return (error as { readonly code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-function newPool({ settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB }: ReadingThreadOptions): Piscina {
+function newPool(options: ReadingThreadOptions, failed: (error: Error) => void): Piscina {
+  const { settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB } = options;
   const pool = new Piscina({
     filename: new URL('./thread.js', import.meta.url).href,
     workerData: settings,
@@ -85,7 +106,6 @@ function newPool({ settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB }: Readin
     recordTiming: false,
     resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
   });
-  // Whoever has asked is told; nobody else waits for it.
-  pool.on('error', () => {});
+  pool.on('error', failed);
   return pool;
 }
