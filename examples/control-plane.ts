@@ -47,12 +47,14 @@ function serve(stream: Stream): void {
 }
 
 const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
-const [requestSerialize, responseSerialize] = [requests, responses].map((type) => {
-  return (message: object) => Buffer.from(type.encode(message).finish());
-}) as [(message: object) => Buffer, (message: object) => Buffer];
-const requestDeserialize = (bytes: Buffer) => requests.decode(bytes) as unknown as Request;
-const responseDeserialize = (bytes: Buffer) => responses.decode(bytes);
-const codec = { requestSerialize, responseSerialize, requestDeserialize, responseDeserialize };
+const encode = (message: object) => Buffer.from(responses.encode(message).finish());
+const decode = (bytes: Buffer) => requests.decode(bytes) as unknown as Request;
+const codec = {
+  requestDeserialize: decode,
+  responseSerialize: encode,
+  requestSerialize: encode,
+  responseDeserialize: decode,
+};
 
 load();
 watchFile(file, { interval: 200 }, () => {
