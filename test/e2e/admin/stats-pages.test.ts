@@ -166,7 +166,9 @@ t.test(
     t.equal(await page.inputValue('[name=interval]'), '5');
     t.equal(await page.locator('[name=usedonly]').count(), 0);
     await page.getByRole('link', { name: 'plain page' }).click();
-    t.match(await page.textContent('#stats-text'), `cluster.done.upstream_rq_total: ${REQUESTS}\n`);
+    // The text arrives in pieces.
+    const total = `cluster.done.upstream_rq_total: ${REQUESTS}\n`;
+    await waitFor(async () => (await page.textContent('#stats-text'))!.includes(total), { what: total });
     for (const [bad, text] of [
       ['count=0', 'count must be a whole number from 1 to 1000\n'],
       ['interval=1.5', 'interval must be a whole number from 1 to 3600\n'],

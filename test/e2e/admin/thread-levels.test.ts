@@ -16,6 +16,9 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   const port = await baton.listenerPort('main');
   const set = async (query: string) => (await baton.admin(`/logging?${query}`, { method: 'POST' })).body;
   const logged = (path: string) => baton.stderr.includes(`request GET ${path}`);
+  // The answer to a change of levels does not wait until the workers know.
+  const untilLogged = (path: string, what: string) =>
+    waitFor(async () => (await httpRequest(port, path)) && logged(path), { what });
 
   const list = await set('');
   t.match(list, /^ {2}src\/http\/server-stream\.js: info$/m, 'files of workers are listed');
@@ -23,8 +26,7 @@ t.test('levels by file hold on workers, on those that start later too', async (t
 
   await httpRequest(port, '/before');
   t.match(await set('paths=server-stream:debug,src/http/*:off'), /^ {2}src\/http\/server-stream\.js: debug$/m);
-  await httpRequest(port, '/during');
-  await waitFor(() => logged('/during'), { what: 'the line of the worker' });
+  await untilLogged('/during', 'the line of the worker');
   t.notOk(logged('/before'));
   t.match(baton.stderr, /^src\/http\/server-stream\.js \[debug\] .*request GET \/during/m);
 
@@ -40,7 +42,6 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   await waitFor(() => logged('/after'), { what: 'the line of the worker that follows' });
 
   t.match(await set('serve=debug'), /^ {2}src\/http\/server-stream\.js: info$/m, 'the others are back at the default');
-  // The answer does not wait until the workers know.
   let probes = 0;
   const isQuiet = async () => {
     const path = `/probe-${++probes}`;
@@ -51,7 +52,6 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   await waitFor(isQuiet, { what: 'the default level on the worker' });
   await httpRequest(port, '/quiet');
   await set('group=http:debug');
-  await httpRequest(port, '/group');
-  await waitFor(() => logged('/group'), { what: 'the line of the group' });
+  await untilLogged('/group', 'the line of the group');
   t.notOk(logged('/quiet'));
 });
