@@ -1,6 +1,7 @@
 // A connection that travels between processes has one owner at every step, whoever dies at it, and its peer loses no byte.
 
 import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -78,6 +79,11 @@ class Journey {
   }
 }
 
+/** By a signal (proc(5)). */
+function isStopped({ pid }: ChildProcess): boolean {
+  return /^\d+ \(.*\) T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}
+
 const CASES: readonly (Steps & { owner: 'parent' | 'child' | undefined })[] = [
   { owner: 'child' },
   { child: 'refuses', owner: 'parent' },
@@ -123,7 +129,7 @@ t.test('a child that hangs when it has accepted has the connection when it wakes
   const journey = await Journey.begin({ child: 'stops-after-send-Accept' });
   t.teardown(() => journey.end());
   const answer = journey.travel();
-  await until(() => journey.said.includes('stopped'), 'the child to stop');
+  await until(() => isStopped(journey.child), 'the child to stop');
   journey.child.kill('SIGCONT');
   t.equal(await answer, 'child: first');
   t.ok(await journey.isKept());

@@ -97,7 +97,6 @@ function watched(): NativeShim {
 function reached(where: string): void {
   if (step === where) process.kill(process.pid, 'SIGKILL');
   if (step !== `stops-${where}`) return;
-  process.send!('stopped');
   process.kill(process.pid, 'SIGSTOP');
 }
 
