@@ -1,20 +1,10 @@
 // Shares as configuration writes them, as numbers from 0 to 1.
 
-import type { FractionalPercent, Percent, RuntimeFractionalPercent } from './generated/api.js';
+import type { FractionalPercent } from './generated/api.js';
 
 const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
 
 /** A share from 0 to 1; not set means 0, as in protobuf. */
 export function fractionOf(percent: FractionalPercent | undefined): number {
   return Math.min(1, (percent?.numerator ?? 0) / DENOMINATORS[percent?.denominator ?? 'HUNDRED']);
-}
-
-/** The share of a field that runtime may override; `otherwise` when it is not set. */
-export function runtimeFraction(percent: RuntimeFractionalPercent | undefined, otherwise: number): number {
-  return percent?.default_value ? fractionOf(percent.default_value) : otherwise;
-}
-
-/** A share from 0 to 1 of a plain percentage; `otherwise` when it is not set. */
-export function percentOf(percent: Percent | undefined, otherwise: number): number {
-  return percent ? Number(percent.value ?? 0) / 100 : otherwise;
 }

@@ -14,8 +14,6 @@ export const enum Level {
 /** Names by level, also the order in which users see them listed. */
 export const LEVEL_NAMES = ['trace', 'debug', 'info', 'warning', 'error', 'critical', 'off'] as const;
 
-export type LevelName = (typeof LEVEL_NAMES)[number];
-
 /** One letter a level, for %L. */
 export const LEVEL_LETTERS = ['T', 'D', 'I', 'W', 'E', 'C', 'O'] as const;
 
