@@ -109,6 +109,7 @@ export const ROUTE: ImplementedTable = {
     retry_on: true,
     num_retries: true,
     per_try_timeout: true,
+    per_try_idle_timeout: true,
     retry_back_off: true,
     retriable_status_codes: true,
     retriable_headers: true,

@@ -59,6 +59,8 @@ export class RetryPolicy {
   readonly maxRetries: number;
   /** Milliseconds; 0: as long as the whole request may take. */
   readonly perTryTimeoutMs: number;
+  /** Longest pause in the response of one try, in milliseconds; 0: any. */
+  readonly perTryIdleTimeoutMs: number;
   readonly statusCodes: readonly number[];
   readonly headers: readonly HeaderRule[] | undefined;
   /** If set, only requests for which one of these holds are tried again. */
@@ -78,6 +80,7 @@ export class RetryPolicy {
     this.conditions = conditions;
     this.maxRetries = config.num_retries ?? 1;
     this.perTryTimeoutMs = optionalMs(config.per_try_timeout);
+    this.perTryIdleTimeoutMs = optionalMs(config.per_try_idle_timeout);
     this.statusCodes = config.retriable_status_codes ?? [];
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);

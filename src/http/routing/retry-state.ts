@@ -57,6 +57,11 @@ export class RetryState {
     return this.#conditions !== 0 && this.#remaining > 0;
   }
 
+  /** Whether responses are looked at, be it to count one that no retry is left for. */
+  get hasConditions(): boolean {
+    return this.#conditions !== 0;
+  }
+
   /** Nothing is tried again from here on: the request can no longer be sent a second time. */
   disable(): void {
     this.#conditions = 0;
@@ -64,7 +69,7 @@ export class RetryState {
 
   /** A response head has come. */
   onHeaders(status: number, headers: HeaderBlock): RetryDecision {
-    return this.#conditions !== 0 && this.#wantsRetryOf(status, headers) ? this.#takeOne() : RetryDecision.No;
+    return this.#wantsRetryOf(status, headers) ? this.#takeOne() : RetryDecision.No;
   }
 
   /** The try ended before a response head. `requestStarted`: a byte of the request has been sent. */

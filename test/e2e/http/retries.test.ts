@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { type Config, connectRaw, freePort, startUpstream, staticCluster } from '../harness/index.js';
+import { type Config, connectRaw, freePort, startUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { parseMessage } from './message.js';
 import { routeConfig, routeTo, startProxy } from './proxy.js';
 import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
@@ -22,6 +22,7 @@ const upstream = await startRawUpstream(t, (request) => {
   if (step === 'close') request.socket.end();
   else if (step === 'reset') request.socket.resetAndDestroy();
   else if (step === 'half') request.socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (step === 'stall') request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
   else if (step === 'marked') request.socket.write(response(500, 'marked', { 'x-again': 'yes' }));
   else if (step === 'overloaded') request.socket.write(response(503, 'overloaded', { 'x-envoy-overloaded': 'true' }));
   else if (step !== 'hang') request.socket.write(response(Number(step), `try ${seen.length + 1}`));
@@ -130,6 +131,16 @@ t.test('num_retries bounds the tries, and the last answer goes to the client as 
   }
 });
 
+t.test('what would be tried again is counted and logged when no try is left, whatever its status', async (t) => {
+  const exceeded = 'cluster.raw.upstream_rq_retry_limit_exceeded';
+  const succeeded = 'cluster.raw.upstream_rq_retry_success';
+  const [exceededBefore, succeededBefore] = [await proxy.baton.stat(exceeded), await proxy.baton.stat(succeeded)];
+  t.equal((await proxy.get('/never/', { headers: { 'x-script': '409', 'x-test': 'none left' } })).status, 409);
+  t.equal((await proxy.get('/codes/', { headers: { 'x-script': '418', 'x-test': 'one left' } })).status, 418);
+  await proxy.baton.waitForStat(exceeded, exceededBefore! + 2);
+  t.equal(await proxy.baton.stat(succeeded), succeededBefore, 'neither is a success');
+});
+
 t.test('the retry policy of a virtual host serves routes that have none', async (t) => {
   const headers = { 'x-script': '503', 'x-test': 'of the virtual host' };
   t.equal((await proxy.on('host', '/', { headers })).body, 'try 3');
@@ -162,6 +173,34 @@ t.test('a try that takes too long is given up for another, within the time of th
   const whole = { 'x-script': 'hang', 'x-test': 'whole request' };
   t.match(await proxy.get('/whole/', { headers: whole }), { status: 504, body: 'upstream request timeout' });
   t.ok(attempts.get('whole request')!.length <= 3, 'the limit of the request ends the tries');
+});
+
+t.test('a client that sends slowly does not use up the time of a try', async (t) => {
+  const sender = await connectRaw(t, proxy.port);
+  const head = 'POST /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: 200\r\nx-test: slow sender\r\n';
+  sender.write(`${head}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n`);
+  await waitFor(() => upstream.requests.some(({ head }) => head.includes('x-test: slow sender')), { what: 'the head' });
+  // Three tries of another request, one after the other, take longer than one of this.
+  const meanwhile = { 'x-script': 'hang', 'x-test': 'meanwhile' };
+  t.equal((await proxy.get('/per-try/', { headers: meanwhile })).status, 504);
+  sender.write('0\r\n\r\n');
+  t.equal(parseMessage(await sender.readUntil('try 1')).status, 200);
+  t.equal(attempts.get('slow sender')!.length, 1);
+});
+
+t.test('a try on which nothing moves is given up for another, and so is a response that has begun', async (t) => {
+  const idled = 'cluster.raw.upstream_rq_per_try_idle_timeout';
+  const { status, body } = await proxy.get('/idle/', { headers: { 'x-script': 'hang,200', 'x-test': 'idle' } });
+  t.match({ status, body }, { status: 200, body: 'try 2' });
+  t.equal(await proxy.baton.stat(idled), 1);
+  const never = { 'x-script': 'hang', 'x-test': 'idle for ever' };
+  t.match(await proxy.get('/idle/', { headers: never }), { status: 504, body: 'upstream request timeout' });
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /idle/ HTTP/1.1\r\nhost: a\r\nx-script: stall,200\r\nx-test: stalled\r\n\r\n');
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 200, rest: 'half' });
+  t.equal(attempts.get('stalled')!.length, 1);
+  await proxy.baton.waitForStat(idled, 4);
 });
 
 t.test('retries wait for their back-off', async (t) => {
@@ -229,6 +268,8 @@ function retryRoutes(): Config[] {
     policy('two', { retry_on: 'reset,retriable-4xx', num_retries: 5 }),
     policy('marked', { retry_on: '5xx', retriable_request_headers: [{ name: 'x-idempotent', present_match: true }] }),
     policy('per-try', { retry_on: '5xx', num_retries: 2, per_try_timeout: '0.25s' }),
+    policy('never', { retry_on: 'retriable-4xx', num_retries: 0 }),
+    policy('idle', { retry_on: '5xx', per_try_idle_timeout: '0.25s' }),
     policy('whole', { retry_on: '5xx', num_retries: 100, per_try_timeout: '0.2s' }, { timeout: '0.5s' }),
     policy(
       'patient',

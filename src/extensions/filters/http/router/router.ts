@@ -81,6 +81,8 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
   readonly #timer: Timer<Router>;
   readonly #tryTimer: Timer<Router>;
+  /** Of per_try_idle_timeout; made by the first request that has one. */
+  #idleTimer: Timer<Router> | undefined;
   /** Body that has not been sent, or that another try would need. */
   readonly #body: BodyBuffer;
 
@@ -104,6 +106,10 @@ export class Router implements TerminalFilter, PoolRequest {
   /** When the request was complete, from which response times count. */
   #requestEndMs = 0;
   #tryStartMs = 0;
+  /** Longest pause in a response; 0: any. */
+  #tryIdleMs = 0;
+  /** When the current try last made progress; kept only with #tryIdleMs. */
+  #progressMs = 0;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
     this.#stream = stream;
@@ -202,7 +208,7 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
-    const { clock, wheel } = this.#thread;
+    const { clock } = this.#thread;
     const { info } = this.#stream;
     const host = this.#host!;
     this.#try = Try.Running;
@@ -216,7 +222,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
     if (this.#cluster.countsActiveRequests) this.#thread.words.acquire(host.block + HostWord.ActiveRequests);
-    if (this.#timeouts.perTryMs > 0) wheel.reschedule(this.#tryTimer, this.#timeouts.perTryMs);
+    if (this.#isRequestComplete) this.#startTryTimeouts();
     if (this.#isClientBlocked) this.#pauseResponse();
     this.#sendRequest(encoder);
   }
@@ -234,6 +240,7 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onInformational(headers: HeaderBlock): void {
+    this.#progressed();
     // 100 was answered at the edge, unless that was left to the host.
     if (headers.status !== 100 || this.#stream.passes100Continue) this.#stream.encodeInformational(headers);
   }
@@ -246,14 +253,15 @@ export class Router implements TerminalFilter, PoolRequest {
     const isServerError = status >= 500;
     this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
     this.#thread.wheel.cancel(this.#tryTimer);
-    const decision = this.#retry.isEnabled || isServerError ? this.#decide(status, headers) : RetryDecision.No;
+    this.#progressed();
+    const decision = this.#retry.hasConditions ? this.#decide(status, headers) : RetryDecision.No;
     if (decision === RetryDecision.Retry && this.#mayRetryNow()) {
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
-    else if (this.#attempts > 1 && !isServerError)
+    else if (this.#attempts > 1 && decision === RetryDecision.No)
       this.#cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
     this.#hasResponse = true;
     this.#releaseRetry();
@@ -275,6 +283,7 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
+    this.#progressed();
     if (endStream) this.#responseCompletedNow();
     this.#stream.encodeData(offset, length, endStream);
   }
@@ -324,12 +333,15 @@ export class Router implements TerminalFilter, PoolRequest {
       return this.#startAgain();
     }
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_timeout);
-    this.#host!.stats.increment(HostStats.at.rq_timeout);
-    this.#abortTry();
-    const decision = this.#retry.onReset(RetryReset.Local, true);
-    if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
-    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
-    this.#answerTimeout('upstream_per_try_timeout');
+    this.#tryTimedOut('upstream_per_try_timeout');
+  }
+
+  /** Nothing may have come of the response for too long. */
+  idleTimer(): void {
+    const leftMs = this.#progressMs + this.#tryIdleMs - this.#thread.clock.monotonicMs;
+    if (leftMs > 0) return this.#thread.wheel.reschedule(this.#idleTimer!, leftMs);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_idle_timeout);
+    this.#tryTimedOut('upstream_per_try_idle_timeout');
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -349,6 +361,9 @@ export class Router implements TerminalFilter, PoolRequest {
     timeouts.timeoutMs = route.timeoutMs;
     timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
     takeRequestedTimeouts(headers, timeouts);
+    // The time of the whole request ends such a try.
+    if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
+    this.#tryIdleMs = route.retryPolicy?.perTryIdleTimeoutMs ?? 0;
     if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
@@ -426,6 +441,7 @@ export class Router implements TerminalFilter, PoolRequest {
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#startTimeout();
+    if (this.#try === Try.Running) this.#startTryTimeouts();
     if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
   }
 
@@ -435,6 +451,32 @@ export class Router implements TerminalFilter, PoolRequest {
     // Where one side of a tunnel has ended, the other may go on.
     const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
     if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#thread.wheel.reschedule(this.#timer, this.#timeouts.timeoutMs);
+  }
+
+  /** They begin when there are both: the whole request and a connection. A slow sender is no slow host. */
+  #startTryTimeouts(): void {
+    const { wheel } = this.#thread;
+    if (this.#timeouts.perTryMs > 0 && !this.#hasResponse) wheel.reschedule(this.#tryTimer, this.#timeouts.perTryMs);
+    if (this.#tryIdleMs === 0) return;
+    this.#idleTimer ??= new Timer<Router>(this, onIdleTimer);
+    this.#progressed();
+    wheel.reschedule(this.#idleTimer, this.#tryIdleMs);
+  }
+
+  #progressed(): void {
+    if (this.#tryIdleMs > 0) this.#progressMs = this.#thread.clock.monotonicMs;
+  }
+
+  /** The host is not waited for any longer: another try, or 504. */
+  #tryTimedOut(details: string): void {
+    this.#host!.stats.increment(HostStats.at.rq_timeout);
+    this.#abortTry();
+    if (!this.#hasResponse) {
+      const decision = this.#retry.onReset(RetryReset.Local, true);
+      if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
+      if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+    }
+    this.#answerTimeout(details);
   }
 
   get #retryBufferLimit(): number {
@@ -621,6 +663,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#try = Try.None;
     this.#encoder = undefined;
     this.#pool = undefined;
+    if (this.#tryIdleMs > 0 && this.#idleTimer !== undefined) this.#thread.wheel.cancel(this.#idleTimer);
     host.stats.decrement(HostStats.at.rq_active);
     this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
     if (this.#cluster.countsActiveRequests) this.#thread.words.release(host.block + HostWord.ActiveRequests);
@@ -628,9 +671,8 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 }
 
-/** A try may not take longer than the whole request. */
 function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts): number {
-  return perTryMs > 0 && perTryMs < timeoutMs ? perTryMs : timeoutMs;
+  return perTryMs > 0 ? perTryMs : timeoutMs;
 }
 
 function onRouteTimeout(router: Router): void {
@@ -639,4 +681,8 @@ function onRouteTimeout(router: Router): void {
 
 function onTryTimer(router: Router): void {
   router.tryTimer();
+}
+
+function onIdleTimer(router: Router): void {
+  router.idleTimer();
 }
