@@ -6,10 +6,10 @@
 import { randomFillSync } from 'node:crypto';
 
 export class Random {
-  #a: number;
-  #b: number;
-  #c: number;
-  #d: number;
+  #a = 0;
+  #b = 0;
+  #c = 0;
+  #d = 0;
 
   /** `seed`: any integer or 4 words of state, for repeatable numbers; absent: 128 bits from the operating system. */
   constructor(seed?: number | Int32Array) {

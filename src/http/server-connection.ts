@@ -51,8 +51,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #requests = 0;
   /** Of the client, as its first request has told. */
   #device: DeviceStats | undefined;
-  /** When bytes moved last, in either direction. */
-  #activeMs: number;
+  /** When bytes moved last, in either direction. Without a number to begin with, each new one would be an object of its own. */
+  #activeMs = 0;
   /** When the first byte of the current request arrived; UNSET between requests. */
   #requestStartMs = UNSET;
   #closesAfterResponse = false;

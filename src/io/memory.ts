@@ -38,8 +38,8 @@ export class Memory {
   /** The same bytes with Buffer's methods. */
   readonly #buffer: Latin1Buffer;
   readonly #scratchStart: number;
-  #scratchEnd: number;
-  #scratchNext: number;
+  #scratchEnd = 0;
+  #scratchNext = 0;
   readonly #arenaStart: number;
   readonly #arenaBytesPerSize: number;
   readonly #regions: BlockRegion[];
@@ -163,7 +163,7 @@ class BlockRegion {
   out = 0;
   readonly blockSize: number;
   readonly #end: number;
-  #untouched: number;
+  #untouched = 0;
   readonly #free: number[] = [];
   /** Given back in this turn. */
   readonly #resting: number[] = [];

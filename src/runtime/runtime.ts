@@ -11,7 +11,7 @@ import type { RuntimeValue } from './value.js';
 
 export class Runtime {
   #snapshot: RuntimeSnapshot;
-  #version: number;
+  #version = 0;
 
   constructor(snapshot: RuntimeSnapshot = NO_RUNTIME) {
     this.#snapshot = snapshot;

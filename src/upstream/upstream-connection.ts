@@ -61,7 +61,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   #id = -1;
   #localText = '';
   #state: State = State.Connecting;
-  #startMs: number;
+  #startMs = 0;
   #idleSinceMs = 0;
   #requests = 0;
   /** It has reached max_connection_duration. */

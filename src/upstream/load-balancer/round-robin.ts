@@ -7,7 +7,7 @@ import { EdfSchedule } from './schedule.js';
 /** Hosts of equal weight: plain rotation from a random start, so that workers do not all begin with the same host. */
 export class RoundRobin implements LoadBalancer {
   readonly #hosts: Int32Array;
-  #next: number;
+  #next = 0;
 
   constructor(list: PickList, random: Random) {
     this.#hosts = list.hosts;
