@@ -62,7 +62,9 @@ export class SharedWords {
 
   /** Adds 1 if the sum of all threads is below `limit`. */
   tryAcquire(index: number, limit: number): boolean {
-    let sum = Atomics.load(this.words, index);
+    // A guess, which the exchange proves: a plain read costs a tenth of Atomics.load().
+    let sum = this.words[index]!;
+    if (sum >= limit) sum = Atomics.load(this.words, index);
     while (sum < limit) {
       const seen = Atomics.compareExchange(this.words, index, sum, sum + 1);
       if (seen === sum) {

@@ -71,7 +71,8 @@ export class ClusterLoadBalancer implements LoadBalancer {
 
   pick(random: Random): number {
     const isOutdated = this.#runtimeVersion !== this.#runtime.version && this.#readRuntime();
-    if (isOutdated || Atomics.load(this.#words, this.#versionWord) !== this.#version) this.#rebuild();
+    // A plain read is enough to notice a change; what has changed is read behind an Atomics.load() of the version.
+    if (isOutdated || this.#words[this.#versionWord] !== this.#version) this.#rebuild();
     const part = this.#parts.length === 1 ? this.#parts[0]! : this.#choosePart(random);
     this.pickedInPanic = part.isPanic;
     return part.balancer === undefined ? -1 : part.balancer.pick(random);
