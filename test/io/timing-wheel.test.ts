@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { Deadline } from '../../src/io/deadline.js';
 import { Timer, TimingWheel } from '../../src/io/timing-wheel.js';
 
 /** A wheel whose timers note their number when they fire. */
@@ -175,3 +176,30 @@ t.test('cancelled timers cause no wake-up', async (t) => {
   }
   t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY);
 });
+
+t.test(
+  'a deadline that is set again and lifted is reached when the last one passes, and never otherwise',
+  async (t) => {
+    const { wheel } = recordingWheel();
+    let reached = 0;
+    const deadline = new Deadline(wheel, () => reached++);
+    const advance = (toMs: number) => {
+      wheel.advance(toMs);
+      return reached;
+    };
+    deadline.set(100);
+    wheel.setTime(60);
+    deadline.set(100);
+    t.equal(advance(159), 0, 'the first has been replaced by a later one');
+    t.equal(advance(161), 1);
+    t.equal(advance(1000), 1, 'once');
+    deadline.set(100);
+    deadline.lift();
+    t.equal(advance(2000), 1, 'lifted');
+    t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'nothing wakes for it any more');
+    deadline.set(500);
+    deadline.set(20);
+    t.equal(advance(2021), 2, 'an earlier one counts as well');
+    t.equal(advance(3000), 2);
+  },
+);

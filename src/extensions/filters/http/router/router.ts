@@ -13,6 +13,7 @@ import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import { RetryDecision, RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
 import { type Route, RouteKind } from '../../../../http/routing/route.js';
+import { Deadline } from '../../../../io/deadline.js';
 import { Timer } from '../../../../io/timing-wheel.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -79,7 +80,8 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #options: RouterOptions;
   readonly #retry = new RetryState();
   readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
-  readonly #timer: Timer<Router>;
+  /** Of the whole request: each has one, and hardly any reaches it. */
+  readonly #deadline: Deadline;
   readonly #tryTimer: Timer<Router>;
   /** Of per_try_idle_timeout; made by the first request that has one. */
   #idleTimer: Timer<Router> | undefined;
@@ -116,7 +118,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#thread = thread;
     this.#options = options;
     this.#body = new BodyBuffer(thread.memory);
-    this.#timer = new Timer<Router>(this, onRouteTimeout);
+    this.#deadline = new Deadline(thread.wheel, () => this.#routeTimeout());
     this.#tryTimer = new Timer<Router>(this, onTryTimer);
   }
 
@@ -196,7 +198,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
-    this.#thread.wheel.cancel(this.#timer);
+    this.#deadline.lift();
     this.#thread.wheel.cancel(this.#tryTimer);
     this.#abortTry();
     this.#releaseRetry();
@@ -277,7 +279,7 @@ export class Router implements TerminalFilter, PoolRequest {
       if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
     }
     this.#route.finalizeResponse(headers, info);
-    if (status === 101) this.#thread.wheel.cancel(this.#timer);
+    if (status === 101) this.#deadline.lift();
     if (endStream) this.#responseCompleted(since, isInternal);
     this.#stream.encodeHeaders(headers, endStream);
   }
@@ -319,7 +321,7 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** The whole request has taken too long. */
-  routeTimeout(): void {
+  #routeTimeout(): void {
     const { stats } = this.#cluster;
     stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#try === Try.Running) this.#host!.stats.increment(HostStats.at.rq_timeout);
@@ -450,7 +452,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
     // Where one side of a tunnel has ended, the other may go on.
     const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
-    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#thread.wheel.reschedule(this.#timer, this.#timeouts.timeoutMs);
+    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
   /** They begin when there are both: the whole request and a connection. A slow sender is no slow host. */
@@ -673,10 +675,6 @@ export class Router implements TerminalFilter, PoolRequest {
 
 function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts): number {
   return perTryMs > 0 ? perTryMs : timeoutMs;
-}
-
-function onRouteTimeout(router: Router): void {
-  router.routeTimeout();
 }
 
 function onTryTimer(router: Router): void {
