@@ -4,6 +4,7 @@
 //   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--access-log=PATH] [--connections=64] [--seconds=3]
 
 import { AccessLogFiles } from '../../src/access-log/file-log.js';
+import { inlineMore } from '../../src/common/optimizer.js';
 import { Random } from '../../src/common/random.js';
 import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
 import type { WorkerContext } from '../../src/extensions/factories.js';
@@ -194,6 +195,7 @@ const cluster: ClusterConfig = {
   },
 };
 
+inlineMore();
 const played = buildWorker();
 const request = Buffer.from(flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST, 'latin1');
 const response = Buffer.from(RESPONSE, 'latin1');
