@@ -1,6 +1,6 @@
 // The bytes of one thread's traffic: a single address space in which every byte range is a pair of small integers.
 //
-//   [ receive window | scratch | arena: blocks of 1, 4, 16 and 64 KiB ]
+//   [ receive window | scratch | arena: blocks of 1, 4, 16, 64 and 512 KiB and 8.5 MiB ]
 //
 // Received bytes live until the turn ends, scratch until the next turn begins, arena blocks until they are released.
 // The buffer is a SharedArrayBuffer because an ArrayBuffer can be detached under the native code that writes into it.
@@ -11,7 +11,7 @@ export interface MemoryLayout {
   receiveBytes: number;
   /** Bytes for what is written during a turn: rewritten head lines, local answers. */
   scratchBytes: number;
-  /** Address space for each of the four block sizes; a multiple of 64 KiB. */
+  /** Address space for each of the block sizes; of sizes that do not fit in it there are no blocks. A multiple of 64 KiB. */
   arenaBytesPerSize: number;
 }
 
@@ -21,9 +21,12 @@ export const DEFAULT_LAYOUT: MemoryLayout = {
   arenaBytesPerSize: 64 * 1024 * 1024,
 };
 
-/** Sizes of arena blocks; a longer range does not fit in one block. */
-export const BLOCK_SIZES = [1024, 4096, 16384, 65536] as const;
-export const LARGEST_BLOCK = 65536;
+/** Sizes of arena blocks; a longer range does not fit in one block. The last two are for heads beyond what is usual. */
+export const BLOCK_SIZES = [1024, 4096, 16384, 65536, 512 * 1024, 8704 * 1024] as const;
+export const LARGEST_BLOCK = 8704 * 1024;
+
+/** What may be in pieces is kept in blocks of at most this size. */
+export const PIECE_BYTES = 65536;
 
 /** No block could be had: the arena is full, or the wish is larger than LARGEST_BLOCK. Offset 0 is never a block. */
 export const NO_BLOCK = 0;
@@ -45,6 +48,8 @@ export class Memory {
   readonly #regions: BlockRegion[];
   /** Arena blocks that stood in for a full scratch; they go with the turn. */
   readonly #overflow: number[] = [];
+  /** Blocks were given back in this turn. */
+  #hasResting = false;
 
   constructor(layout: MemoryLayout = DEFAULT_LAYOUT) {
     this.receiveBytes = layout.receiveBytes;
@@ -88,6 +93,8 @@ export class Memory {
       for (const block of this.#overflow) this.release(block);
       this.#overflow.length = 0;
     }
+    if (!this.#hasResting) return;
+    this.#hasResting = false;
     for (let index = 0; index < BLOCK_SIZES.length; index++) this.#regions[index]!.endTurn();
   }
 
@@ -115,6 +122,7 @@ export class Memory {
    */
   release(block: number): void {
     this.#regions[this.#regionOf(block)]!.give(block);
+    this.#hasResting = true;
   }
 
   /** Capacity of a block got from retain(). */
@@ -180,7 +188,7 @@ class BlockRegion {
       this.out++;
       return free;
     }
-    if (this.#untouched >= this.#end) return NO_BLOCK;
+    if (this.#untouched + this.blockSize > this.#end) return NO_BLOCK;
     const block = this.#untouched;
     this.#untouched += this.blockSize;
     this.out++;

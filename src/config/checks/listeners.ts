@@ -84,12 +84,6 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
         'requests with absolute URLs are always served: leave it out',
       );
     }
-    if ((manager.max_request_headers_kb ?? 0) > MAX_HEAD_KB) {
-      around.problems.error(
-        [...path, 'max_request_headers_kb'],
-        `heads of more than ${MAX_HEAD_KB} KiB are not implemented`,
-      );
-    }
     checkHttpFilters(manager, path, around);
     checkManagerRoutes(manager, path, around);
   }
@@ -105,9 +99,6 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
 
 /** The kernel takes a signed number. */
 const MAX_BACKLOG = 2 ** 31 - 1;
-
-/** A head is held in one block of a worker's memory. */
-const MAX_HEAD_KB = 64;
 
 /** A terminal filter stands last, and only there. */
 function checkOrder(

@@ -1,7 +1,7 @@
 // Received bytes that cannot be handled yet (the stream is paused, or the answer to an earlier request is outstanding),
 // in order, in arena blocks.
 
-import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
+import { type Memory, NO_BLOCK, PIECE_BYTES } from '../../io/memory.js';
 
 interface Segment {
   block: number;
@@ -40,7 +40,7 @@ export class HeldInput {
   /** Copies bytes[start, end). False when the arena has no room. */
   append(start: number, end: number): boolean {
     while (start < end) {
-      const part = Math.min(end - start, LARGEST_BLOCK);
+      const part = Math.min(end - start, PIECE_BYTES);
       const block = this.#memory.retainCopy(start, start + part);
       if (block === NO_BLOCK) return false;
       this.#segments.push({ block, start: block, end: block + part });

@@ -1,17 +1,29 @@
 // Requests that are ambiguous, invalid or too large are refused, and nothing behind them is read.
 
+import { createHash } from 'node:crypto';
 import t from 'tap';
 import { rawExchange, staticCluster } from '../harness/index.js';
 import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
-const upstream = await startRawUpstream(t, ({ socket }) => socket.write(response(200, 'reached')));
+let rewritten = 0;
+// Every other request with a rewritten path is to be tried again.
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  const status = path.startsWith('/new/') && rewritten++ % 2 === 0 ? 503 : 200;
+  socket.write(response(status, 'reached'));
+});
 const routes = [routeTo({ prefix: '/' }, 'raw')];
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf(routes),
     small: managerOf(routes, { max_request_headers_kb: 1 }),
+    large: managerOf(
+      [routeTo({ prefix: '/' }, 'raw', { retry_policy: { retry_on: '5xx' }, prefix_rewrite: '/new/' })],
+      {
+        max_request_headers_kb: 8192,
+      },
+    ),
     few: managerOf(routes, { common_http_protocol_options: { max_headers_count: 10 } }),
     rejecting: managerOf(routes, {
       common_http_protocol_options: { headers_with_underscores_action: 'REJECT_REQUEST' },
@@ -149,4 +161,23 @@ t.test('CONNECT and TRACE reach no host when nobody allows them', async (t) => {
     until: /\r\n\r\n/,
   });
   t.ok([403, 404, 405].includes(parseMessage(text).status), text);
+});
+
+t.test('heads of up to 8 MiB are served where that is allowed, and can be tried again', async (t) => {
+  const large = proxy.ports['large']!;
+  for (const kilobytes of [65, 600, 8180]) {
+    const before = upstream.requests.length;
+    const value = createHash('sha256')
+      .update(`${kilobytes}`)
+      .digest('hex')
+      .repeat(kilobytes * 16);
+    const { text } = await rawExchange(
+      large,
+      `GET /old HTTP/1.1\r\nhost: a\r\nx: ${value}\r\nconnection: close\r\n\r\n`,
+    );
+    t.equal(parseMessage(text).status, 200, `${kilobytes} KiB`);
+    const tries = upstream.requests.slice(before);
+    t.equal(tries.length, 2);
+    for (const { head, path } of tries) t.ok(path === '/new/old' && head.includes(`\r\nx: ${value}\r\n`), 'unchanged');
+  }
 });
