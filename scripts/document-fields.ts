@@ -17,7 +17,7 @@ import { LISTENER } from '../src/config/implemented/listener.js';
 import { ROUTE } from '../src/config/implemented/route.js';
 import { STATS_SINKS } from '../src/config/implemented/stats-sinks.js';
 import { ALL, type ImplementedTable } from '../src/config/implemented/table.js';
-import { messageNameOf } from '../src/config/schema/decode.js';
+import { messageNameOf } from '../src/config/schema/message-name.js';
 import { loadSchema } from '../src/config/schema/schema.js';
 import { EXTENSIONS } from '../src/extensions/index.js';
 

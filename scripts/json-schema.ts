@@ -10,8 +10,8 @@ import { typeUrlOf } from '../src/config/check.js';
 import { type Extension, ExtensionCatalog } from '../src/config/extension.js';
 import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
 import type { ImplementedTable } from '../src/config/implemented/table.js';
-import { messageNameOf } from '../src/config/schema/decode.js';
 import { jsonSchemaPath } from '../src/config/schema/json-schema-path.js';
+import { messageNameOf } from '../src/config/schema/message-name.js';
 import {
   type EnumType,
   type FieldRules,

@@ -2,7 +2,7 @@
 
 import type { Extension } from '../extension.js';
 import type { HttpFilter } from '../generated/api.js';
-import { messageNameOf } from '../schema/decode.js';
+import { messageNameOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 import type { Surroundings } from './surroundings.js';
 

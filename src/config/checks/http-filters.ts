@@ -3,7 +3,7 @@
 import { didYouMean } from '../../common/suggest.js';
 import type { Extension, ExtensionCatalog } from '../extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../generated/api.js';
-import { messageNameOf } from '../schema/decode.js';
+import { messageNameOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 import { checkDiscoveredFilter } from './discovered-filters.js';
 import type { Surroundings } from './surroundings.js';

@@ -10,6 +10,7 @@ import type { Path, PathPart } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
+import { messageNameOf } from './message-name.js';
 import {
   choices,
   defaultOf,
@@ -291,11 +292,6 @@ export class Decoder {
 function withoutValue(message: string): string {
   const [expected] = message.split(', found ', 1);
   return expected === message ? 'the value is not as it has to be' : expected!;
-}
-
-/** The message that a type URL names: what stands behind its last slash. */
-export function messageNameOf(typeUrl: string): string {
-  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
 }
 
 /** In a google.protobuf.Value null is a value; everywhere else it means "not set". */

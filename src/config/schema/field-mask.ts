@@ -1,6 +1,7 @@
 // google.protobuf.FieldMask on messages in canonical JSON form: whether a mask fits a message, and what it leaves of it.
 
-import { type Message, messageNameOf } from './decode.js';
+import type { Message } from './decode.js';
+import { messageNameOf } from './message-name.js';
 import type { FieldType, Schema } from './schema.js';
 
 /** Fields that are wanted: undefined means all of the field, a mask means parts of it. */

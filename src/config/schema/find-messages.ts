@@ -1,7 +1,8 @@
 // Where in a message others of some kind stand, however deep: found by the schema, without visiting what cannot hold them.
 
 import type { Path, PathPart } from '../text/path.js';
-import { type Message, messageNameOf } from './decode.js';
+import type { Message } from './decode.js';
+import { messageNameOf } from './message-name.js';
 import type { FieldType, Schema, ValueType } from './schema.js';
 
 export class MessageFinder {

@@ -3,7 +3,7 @@
 
 import type { Path, PathPart } from '../text/path.js';
 import type { Message } from './decode.js';
-import { messageNameOf } from './decode.js';
+import { messageNameOf } from './message-name.js';
 import type { FieldType, MessageType, Schema, ValueType } from './schema.js';
 
 /** A value that is not to be shown; plain data. */

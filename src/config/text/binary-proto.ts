@@ -3,7 +3,7 @@
 
 import type { Message, ReflectionObject, Root, Type } from 'protobufjs';
 import type protobufjs from 'protobufjs/light.js';
-import { messageNameOf } from '../schema/decode.js';
+import { messageNameOf } from '../schema/message-name.js';
 import type { PathPart } from './path.js';
 import { MAX_DEPTH, type UnknownField } from './source.js';
 
