@@ -13,6 +13,9 @@ namespace {
 
 // Far above what any kernel is configured for: a bound for the loop below, not a limit.
 constexpr int kMostProcessors = 1 << 20;
+// Far more than any heap may have.
+constexpr int64_t kPressureBytes = int64_t{1} << 40;
+constexpr int kCollections = 3;
 
 }  // namespace
 
@@ -42,6 +45,17 @@ int endWithParent(int signal) { return prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) 
 int reap(int pid) {
   const int ended = waitpid(pid, nullptr, WNOHANG);
   return ended >= 0 ? ended : -errno;
+}
+
+void collectGarbage(napi_env env) {
+  // Node-API has no call for it. Memory beyond half of the largest heap that the engine is told of makes it collect at once
+  // and give pages back; V8 by itself does that only after eight seconds without work. The first time finalizers free what
+  // the second one finds, and code of modules that have run is dropped by the third.
+  for (int times = 0; times < kCollections; times++) {
+    int64_t total;
+    if (napi_adjust_external_memory(env, kPressureBytes, &total) != napi_ok) return;
+    napi_adjust_external_memory(env, -kPressureBytes, &total);
+  }
 }
 
 void trimMemory() {

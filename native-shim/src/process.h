@@ -1,6 +1,8 @@
 // Knobs of the process itself.
 #pragma once
 
+#include <node_api.h>
+
 namespace baton {
 
 // CPUs in the affinity mask of the calling thread, or -errno.
@@ -15,7 +17,10 @@ int endWithParent(int signal);
 // Takes the status of a child that has ended. The pid, 0 when it still runs, or -errno (ECHILD: no child of ours).
 int reap(int pid);
 
-// Gives memory that nobody uses back to the kernel.
+// Collects the garbage of the calling thread's heap, and gives what becomes free back to the kernel.
+void collectGarbage(napi_env env);
+
+// Gives memory that the C library holds and nobody uses back to the kernel.
 void trimMemory();
 
 }  // namespace baton

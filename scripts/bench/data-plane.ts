@@ -128,7 +128,6 @@ class PlayedTransport implements NativeTransport {
   pendingBytes(): number {
     return 0;
   }
-  keepAlive(): void {}
   counts() {
     return { connections: 0, listeners: 0, closing: 0 };
   }

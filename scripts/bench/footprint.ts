@@ -1,5 +1,6 @@
 // Memory and start-up time of a fresh process.
 
+import { setTimeout } from 'node:timers/promises';
 import type { Environment } from './environment.js';
 import { type Peer, startPeer } from './peers/peer.js';
 import { descriptorLimit, end, residentBytes, spawnPinned } from './processes.js';
@@ -15,6 +16,8 @@ export interface Footprint {
 }
 
 const STARTS = 3;
+/** How long after its first answer a process is looked at. */
+const SETTLED_MS = 2000;
 /** The relay opens an upstream connection for each client, HAProxy wants to be able to. */
 const TWO_DESCRIPTORS = ['relay', 'haproxy'];
 /** Descriptors a proxy needs besides its clients'. */
@@ -30,6 +33,7 @@ export async function measureFootprint(peer: Peer, environment: Environment, wan
   }
   const running = await startPeer(peer, environment);
   startUps.push(running.startUpMs);
+  await setTimeout(SETTLED_MS);
   const idleBytes = residentBytes(running.pid);
   const perClient = TWO_DESCRIPTORS.includes(peer.name) ? 2 : 1;
   const connections = Math.min(wanted, Math.floor((descriptorLimit() - SPARE_DESCRIPTORS) / perClient));

@@ -173,22 +173,10 @@ export interface NativeTransport {
   peerAddress(id: number): Uint8Array;
   /** Bytes accepted from JavaScript that the kernel has not taken yet. */
   pendingBytes(id: number): number;
-  /**
-   * TCP keepalive for a connection; what is absent stays as the kernel has it. Does nothing to a stale id and to a Unix socket.
-   * Throws an Error with `code` for values that the kernel does not take.
-   */
-  keepAlive(id: number, settings: Keepalive): void;
   /** Open connections, listeners, connections in ordered close. */
   counts(): { connections: number; listeners: number; closing: number };
   /** Closes every descriptor without events. Also done when the thread ends. */
   close(): void;
-}
-
-/** Times in whole seconds. */
-export interface Keepalive {
-  readonly idle?: number | undefined;
-  readonly interval?: number | undefined;
-  readonly probes?: number | undefined;
 }
 
 export interface ListenSocketOptions {
@@ -197,8 +185,8 @@ export interface ListenSocketOptions {
   transparent: boolean;
   /** For IPv6 addresses: refuse IPv4-mapped peers. */
   v6Only: boolean;
-  /** For accepted connections; absent: off. */
-  keepalive?: Keepalive;
+  /** TCP keepalive for accepted connections; absent: off. Times in whole seconds. */
+  keepalive?: { idle?: number; interval?: number; probes?: number };
 }
 
 /** Who sent a message, as the kernel vouches for it. A sender of another user namespace shows the overflow uid 65534. */
@@ -250,6 +238,8 @@ export interface NativeShim {
   endWithParent(signal: number): void;
   /** Takes the status of a child that has ended, so that it is no zombie any longer; false when it still runs or is none. */
   reap(pid: number): boolean;
+  /** Collects the calling thread's garbage and gives the pages back to the kernel: about 3 ms for each megabyte in use. */
+  collectGarbage(): void;
   /** Gives memory that the C library holds and nobody uses back to the kernel. */
   trimMemory(): void;
   /** The kernel's id of the calling thread (gettid), as log lines show it. */

@@ -10,6 +10,7 @@ import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
+import { collectStartGarbage } from '../io/start-garbage.js';
 import { monotonicMs, TimerDriver } from '../io/timer-driver.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener/connection-limit.js';
 import { Level } from '../log/levels.js';
@@ -75,6 +76,9 @@ export interface ServerOptions {
   readonly refreshParentStats: (() => Promise<void>) | undefined;
 }
 
+/** When the memory of the start is given back: not while the first requests come, which may share a core with this. */
+const SETTLING_MS = 500;
+
 const logger = getLogger('main');
 
 export class Server {
@@ -107,6 +111,7 @@ export class Server {
   readonly #import: StatsImport;
   readonly #startUp: StartUp;
   #state = ServerState.PreInitializing;
+  #settling: NodeJS.Timeout | undefined;
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
@@ -191,8 +196,11 @@ export class Server {
       throw error;
     }
     if (this.#isEnding) return;
-    // What loading the configuration has used stays in the C library's heap otherwise.
-    this.#shim.trimMemory();
+    this.#settling = setTimeout(() => {
+      collectStartGarbage(this.#shim);
+      // What loading the configuration has used stays in the C library's heap otherwise.
+      this.#shim.trimMemory();
+    }, SETTLING_MS);
     this.#watchdog.start();
     this.#processStats.recordInitialization(monotonicMs() - this.startedMs);
     this.flushes.start();
@@ -233,6 +241,7 @@ export class Server {
     if (this.#isEnding) return;
     this.#ended.abort();
     this.flushes.stop();
+    clearTimeout(this.#settling);
     this.#watchdog.close();
     this.configuration.freeze();
     await this.flushes.sinks.close();

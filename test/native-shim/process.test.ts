@@ -36,6 +36,23 @@ t.test('a process that has changed its user can be dumped again', { skip: !isRoo
   t.equal(run(process.execPath, ['--input-type=module', '-e', code]), '0 65534\n');
 });
 
+t.test('garbage is collected at once, and its pages go back to the kernel', async (t) => {
+  const code = `
+    import { getHeapStatistics } from 'node:v8';
+    const { loadShim } = await import('${SHIM}');
+    const physical = () => getHeapStatistics().total_physical_size;
+    let held = Array.from({ length: 200000 }, (_, index) => ({ index }));
+    const full = physical();
+    const dropped = new WeakRef(held);
+    held = undefined;
+    setImmediate(() => {
+      loadShim().collectGarbage();
+      console.log(dropped.deref() === undefined, physical() < full - 4000000, process.memoryUsage().external < 2 ** 30);
+    });
+  `;
+  t.equal(run(process.execPath, ['--input-type=module', '-e', code]), 'true true true\n');
+});
+
 function run(command: string, args: readonly string[]): string {
   const { stdout, stderr, status } = spawnSync(command, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
