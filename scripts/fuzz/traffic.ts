@@ -160,8 +160,8 @@ async function check(baton: BatonProcess, port: number, recent: readonly Buffer[
 
 async function nothingIsLeft(baton: BatonProcess, recent: readonly Buffer[]): Promise<void> {
   const gauges = /^(?:http|cluster|listener)\.\S*_active: [1-9]\d*$/gm;
-  // Pools keep idle connections to upstreams.
-  const isLeft = (line: string): boolean => !/upstream_cx_active|^listener\.admin/.test(line);
+  // Pools keep idle connections to upstreams, and the question itself is a request.
+  const isLeft = (line: string): boolean => !/upstream_cx_active|^(?:listener|http)\.admin/.test(line);
   let left: string[] = [];
   await waitFor(async () => {
     left = ((await baton.admin('/stats')).body.match(gauges) ?? []).filter(isLeft);
