@@ -106,7 +106,8 @@ void Transport::reportPressure(Id id, SocketRecord& connection) {
 
 void Transport::receive(Id id, SocketRecord& connection) {
   if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
-  const uint32_t share = std::min(batch_.windowLeft(), kShareBytes);
+  const uint32_t most = connection.fullShares < kFullShares ? kShareBytes : kLargeShareBytes;
+  const uint32_t share = std::min(batch_.windowLeft(), most);
   uint32_t total = 0;
   ssize_t got;
   int error = 0;
@@ -122,7 +123,10 @@ void Transport::receive(Id id, SocketRecord& connection) {
     batch_.addData(id, total);
     connection.servedInBatch = batch_.number();
   }
-  if (total == share) return enqueue(id, connection);
+  if (total == share) {
+    if (share >= kShareBytes && connection.fullShares < kFullShares) ++connection.fullShares;
+    return enqueue(id, connection);
+  }
   connection.readable = false;
   if (got > 0) return;
   if (got < 0 && error != EAGAIN) return reportReset(id, connection, connection.error != 0 ? connection.error : error);

@@ -13,6 +13,7 @@ enum class SocketKind : uint8_t { Connection, Listener };
 
 struct SocketRecord : SlotHeader {
   SocketKind kind = SocketKind::Connection;
+  uint8_t fullShares = 0;  // receives since the last Pause that filled their share; it stops counting at kFullShares
   Descriptor fd;
   PendingQueue pending;
   uint32_t highWatermark = 0;

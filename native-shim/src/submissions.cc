@@ -81,6 +81,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       return nullptr;
     case Op::Pause:
       connection->paused = true;
+      connection->fullShares = 0;
       return nullptr;
     case Op::Resume:
       connection->paused = false;

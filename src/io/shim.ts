@@ -29,7 +29,7 @@ export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
 export const EVENT_STRIDE = 4;
 
 /**
- * Event kinds. A connection gets at most one Data event in a batch, and no event after End+Reset order as listed:
+ * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB), and no event after End+Reset order as listed:
  * Data… then at most one End (the peer's FIN; sending goes on), then at most one Reset.
  */
 export const enum Event {

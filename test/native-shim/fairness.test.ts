@@ -5,6 +5,10 @@ import t from 'tap';
 import { ClockWord, Event, Op } from '../../src/io/shim.js';
 import { internet, loopback, pattern, Rig, unix, until } from './harness.js';
 
+const SHARE = 128 * 1024;
+const LARGE_SHARE = 512 * 1024;
+const ENOUGH = 256 * 1024;
+
 /** A rig in which some connections echo to each other without end: it never runs out of work. */
 async function busyRig(address: Uint8Array, pairs: number) {
   const rig = new Rig({ unlogged: true, uncopied: true });
@@ -85,16 +89,74 @@ for (const [name, address] of [
   });
 }
 
-t.test('a connection gets at most one Data event in a batch, of at most 128 KiB', async (t) => {
+t.test('a connection gets at most one Data event in a batch, of at most 512 KiB', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
-  const sent = pattern(1 << 20);
+  const sent = pattern(4 << 20);
   rig.sendNow(client, sent);
   await until(() => rig.received(server).length === sent.length, 'all bytes');
+  t.ok(rig.received(server).equals(sent));
   const data = rig.of(Event.Data, server);
   t.equal(new Set(data.map((event) => event.batch)).size, data.length);
-  t.ok(data.every((event) => event.bytes.length <= 131072));
+  t.ok(data.every((event) => event.bytes.length <= LARGE_SHARE));
   t.ok(data.every((event) => event.offset % 64 === 0));
+  rig.close();
+});
+
+t.test('one that is full eight times gets a large share, and a small one again when it is stopped', async (t) => {
+  // Sent before the reader begins: whenever it looks, there is more than its share.
+  const rig = new Rig({ highWatermark: 1 << 30 });
+  const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-share-${process.pid}`)).address);
+  const lengths = () => rig.of(Event.Data, server).map((event) => event.bytes.length);
+  const full = () => lengths().findIndex((length) => length > SHARE);
+  rig.now(Op.Watermark, client, 1 << 30, 0);
+  for (const stopped of [false, true]) {
+    rig.now(Op.Pause, server);
+    const before = lengths().length;
+    const sent = pattern(16 << 20, before + 1);
+    const received = rig.received(server).length;
+    rig.send(client, sent);
+    rig.submit(Op.Resume, server);
+    if (stopped) {
+      // Stopped at each event, and read again in the same batch: it never earns more.
+      rig.onEvent = (event) => {
+        if (event.kind !== Event.Data) return;
+        rig.submit(Op.Pause, server);
+        rig.submit(Op.Resume, server);
+      };
+    }
+    rig.flush();
+    await until(() => rig.received(server).length === received + sent.length, 'all bytes');
+    t.ok(rig.received(server).subarray(received).equals(sent));
+    const seen = lengths().slice(before);
+    t.ok(seen.slice(0, 8).every((length) => length <= SHARE));
+    if (stopped)
+      t.ok(
+        seen.every((length) => length <= SHARE),
+        'one that is stopped keeps the small share',
+      );
+    else t.ok(full() >= 8, 'the large one has to be earned');
+  }
+  rig.close();
+});
+
+t.test('a batch ends once it holds 256 KiB', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  const pairs: { client: number; server: number }[] = [];
+  for (let i = 0; i < 16; i++) pairs.push(await rig.pair(address));
+  for (const { server } of pairs) rig.submit(Op.Pause, server);
+  rig.flush();
+  const sent = pattern(60_000);
+  for (const { client } of pairs) rig.sendNow(client, sent);
+  await until(() => pairs.every(({ client }) => rig.transport.pendingBytes(client) === 0), 'the kernel to take all');
+  for (const { server } of pairs) rig.submit(Op.Resume, server);
+  rig.flush();
+  await until(() => pairs.every(({ server }) => rig.received(server).length === sent.length), 'all bytes');
+  const sums = new Map<number, number>();
+  for (const { batch, bytes } of rig.of(Event.Data)) sums.set(batch, (sums.get(batch) ?? 0) + bytes.length);
+  t.ok([...sums.values()].every((sum) => sum < ENOUGH + SHARE));
+  for (const { server } of pairs) t.ok(rig.received(server).equals(sent));
   rig.close();
 });
 
