@@ -1,26 +1,57 @@
-// Clients that people have, as they come: curl, wrk, fetch.
+// Clients that people have, as they come: curl, wrk, fetch, a browser.
 
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { startUpstream, staticCluster, tempDir } from '../harness/index.js';
+import { findPeer, openPage, startBrowser, startUpstream, staticCluster, tempDir } from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
+import { startRawUpstream } from './raw-upstream.js';
 
 const run = promisify(execFile);
 const BODY = Buffer.alloc(300_000, 'curl sends this. ');
 
+/** A page of several parts, whose script sends a body and talks over a WebSocket. */
+const PAGE: Record<string, [type: string, text: string]> = {
+  '/page': ['text/html', '<link rel="stylesheet" href="page.css"><p>read</p><script src="page.js"></script>'],
+  '/page.css': ['text/css', 'p { color: rgb(1, 2, 3) }'],
+  '/page.js': [
+    'text/javascript',
+    `const sent = 'browsers send this. '.repeat(20000);
+    const socket = new WebSocket('ws://' + location.host + '/socket');
+    socket.onopen = () => socket.send('and this');
+    socket.onmessage = async ({ data }) => {
+      const answer = await fetch('echo', { method: 'POST', body: sent });
+      document.title = data + ', ' + ((await answer.text()) === sent);
+      socket.close();
+    };`,
+  ],
+};
+
 const upstream = await startUpstream(t, (request, answer) => {
   if (request.url === '/hello') return void answer.end('hello');
+  const part = PAGE[request.url!];
+  if (part !== undefined) return void answer.setHeader('content-type', part[0]).end(part[1]);
   answer.setHeader('x-method', request.method!);
   request.pipe(answer);
 });
+const sockets = await startRawUpstream(t, ({ head, socket }) => {
+  const key = /\r\nsec-websocket-key: (.*)/i.exec(head)![1]!;
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  const fields = `upgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n`;
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\n`);
+  socket.on('data', (frame: string) => socket.write(unmasked(Buffer.from(frame, 'latin1'))));
+});
 const proxy = await startProxy(t, {
   listeners: {
-    main: managerOf([routeTo({ prefix: '/' }, 'host')], { http_protocol_options: { accept_http_10: true } }),
+    main: managerOf([routeTo({ path: '/socket' }, 'sockets'), routeTo({ prefix: '/' }, 'host')], {
+      http_protocol_options: { accept_http_10: true },
+      upgrade_configs: [{ upgrade_type: 'websocket' }],
+    }),
   },
-  clusters: [staticCluster('host', upstream.port)],
+  clusters: [staticCluster('host', upstream.port), staticCluster('sockets', sockets.port)],
 });
 const base = `http://127.0.0.1:${proxy.port}`;
 const file = join(tempDir(t), 'body');
@@ -58,3 +89,21 @@ t.test('wrk', async (t) => {
   t.match(stdout, /\d+ requests in/);
   t.notMatch(stdout, /Socket errors|Non-2xx/, 'every request is answered');
 });
+
+const chromium = findPeer('chromium');
+t.test('a browser', chromium.path === undefined ? chromium : {}, async (t) => {
+  const { page, problems } = await openPage(t, await startBrowser(t, chromium.path!), `${base}/page`);
+  await page.waitForFunction(`document.title !== ''`);
+  t.equal(await page.title(), 'and this, true');
+  t.equal(await page.evaluate(`getComputedStyle(document.querySelector('p')).color`), 'rgb(1, 2, 3)');
+  t.same(problems, []);
+});
+
+/** A short WebSocket frame as a server sends it back (RFC 6455 section 5.2). */
+function unmasked(frame: Buffer): Buffer {
+  const mask = frame.subarray(2, 6);
+  return Buffer.concat([
+    Buffer.of(frame[0]!, frame[1]! & 0x7f),
+    frame.subarray(6).map((byte, at) => byte ^ mask[at % 4]!),
+  ]);
+}
