@@ -8,8 +8,13 @@ export function reportMistakes(report: Report, base: string, build: () => unknow
   try {
     build();
   } catch (error) {
-    const { where, remedy } = error instanceof BatonError ? error : { where: undefined, remedy: undefined };
-    const path = [base, where ?? ''].filter((part) => part !== '').join('.');
-    report(path, remedy === undefined ? messageOf(error) : `${messageOf(error)}; ${remedy}`);
+    reportMistake(report, base, error);
   }
+}
+
+/** Reports one thing that was thrown at such a place. */
+export function reportMistake(report: Report, base: string, error: unknown): void {
+  const { where, remedy } = error instanceof BatonError ? error : { where: undefined, remedy: undefined };
+  const path = [base, where ?? ''].filter((part) => part !== '').join('.');
+  report(path, remedy === undefined ? messageOf(error) : `${messageOf(error)}; ${remedy}`);
 }

@@ -41,6 +41,8 @@ export interface RouteTableOptions<C = unknown> {
   readonly onDemandHosts?: OnDemandHosts | undefined;
   /** Absent: values that the configuration gives hold. */
   readonly runtime?: Runtime;
+  /** Takes what makes a route impossible: the others are built to find their mistakes. Absent: the first one is thrown. */
+  readonly onMistake?: (error: unknown) => void;
 }
 
 export interface BuiltVirtualHost<C> {
@@ -101,7 +103,7 @@ class VirtualHostBuilder<C> {
   build(): BuiltVirtualHost<C> {
     const routes = this.#host.routes ?? [];
     return {
-      routes: routes.map((route, index) => this.#entry(route, `${this.#where}.routes[${index}]`)),
+      routes: routes.flatMap((route, index) => this.#entryOrMistake(route, `${this.#where}.routes[${index}]`)),
       requireTls: this.#host.require_tls ?? 'NONE',
       httpsRedirect: new Route<C>({
         ...this.#settings({}, []),
@@ -111,6 +113,17 @@ class VirtualHostBuilder<C> {
         responseMutations: undefined,
       }),
     };
+  }
+
+  #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | [] {
+    const { onMistake } = this.#options;
+    if (onMistake === undefined) return this.#entry(route, where);
+    try {
+      return this.#entry(route, where);
+    } catch (error) {
+      onMistake(error);
+      return [];
+    }
   }
 
   #entry(route: RouteConfig, where: string): RouteEntry<C> {

@@ -15,7 +15,7 @@ export type ClusterProblem = (name: string) => string | undefined;
  */
 export function routeProblems(
   config: RouteConfiguration,
-  filters: Iterable<RouteFilters>,
+  chains: Iterable<RouteFilters>,
   clusterProblem: ClusterProblem,
   validatesClusters: boolean,
 ): string {
@@ -25,11 +25,19 @@ export function routeProblems(
     const problem = checksClusters ? clusterProblem(name) : undefined;
     if (problem !== undefined) problems.add(problem);
   };
-  for (const list of distinctChains(filters)) {
+  const onMistake = (error: unknown): void => {
+    problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
+  };
+  for (const filters of distinctChains(chains)) {
     try {
-      buildRouteTable(config, resolve, { findCluster: () => undefined, readFile: readRegularFile, filters: list });
+      buildRouteTable(config, resolve, {
+        findCluster: () => undefined,
+        readFile: readRegularFile,
+        filters,
+        onMistake,
+      });
     } catch (error) {
-      problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
+      onMistake(error);
     }
   }
   return [...problems].map((problem) => describe(config, problem)).join('; ');

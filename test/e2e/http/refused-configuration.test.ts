@@ -73,8 +73,13 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       /:path/,
     ],
     ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
-    ['an unknown retry condition', route({ route: { cluster: 'host', retry_policy: { retry_on: '6xx' } } }), /6xx/],
-    ['a body from nowhere', route({ direct_response: { status: 200, body: { filename: '/none' } } }), /\/none/],
+    ['an unknown retry condition', managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx'))]), /6xx/],
+    [
+      'mistakes of two routes',
+      managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx')), bodyFrom('/none')]),
+      /routes\[0\].*6xx.*\n.*routes\[1\].*\/none/,
+    ],
+    ['a body from nowhere', managerOf([bodyFrom('/none')]), /\/none/],
     ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
     ['heads that are too large', manager({ max_request_headers_kb: 8193 }), /max_request_headers_kb: .*8192/],
     ['a kept answer that nobody gives', health({ cache_time: '1s' }), /cache_time: .*pass_through_mode/],
@@ -95,8 +100,7 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
   const found = stderr.split('\n');
   cases.forEach(([what, , pattern], index) => {
     const place = new RegExp(`config\\.yaml:\\d+:\\d+: static_resources\\.listeners\\[${index}\\]\\.`);
-    const line = found.find((each) => place.test(each));
-    t.match(line, pattern, what);
+    t.match(found.filter((each) => place.test(each)).join('\n'), pattern, what);
   });
 });
 
@@ -143,6 +147,14 @@ function staticTap(): Config {
   const output_config = { sinks: [{ file_per_tap: { path_prefix: 'a' } }] };
   const common_config = { static_config: { match: { any_match: true }, output_config } };
   return { ...rest, typed_config: { ...(typed_config as Config), common_config } };
+}
+
+function retrying(retry_on: string): Config {
+  return { retry_policy: { retry_on } };
+}
+
+function bodyFrom(filename: string): Config {
+  return { match: { prefix: '/' }, direct_response: { status: 200, body: { filename } } };
 }
 
 function shares(value: number): Config {

@@ -18,7 +18,7 @@ import type {
   PrimaryPart,
   ScopeRequest,
 } from '../../../factories.js';
-import { reportMistakes } from '../../../report-mistakes.js';
+import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
 
@@ -39,7 +39,10 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
     }
     reportMistakes(report, 'route_config', () =>
-      buildRouteTable(routes, () => undefined, { readFile: readRegularFile }),
+      buildRouteTable(routes, () => undefined, {
+        readFile: readRegularFile,
+        onMistake: (error) => reportMistake(report, 'route_config', error),
+      }),
     );
   },
   scopes: (config, listener, extensions) => [
