@@ -1,30 +1,34 @@
 // A request and its answer, whichever of HTTP/1.1 and HTTP/2 carries them: what the two kinds of objects of Node do not share.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { constants, type Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
 export type AdminIncoming = IncomingMessage | Http2ServerRequest;
 export type AdminOutgoing = ServerResponse | Http2ServerResponse;
 
+/** Error codes of HTTP/2 (RFC 9113 §7): node:http2 is loaded for the first client that speaks it. */
+const INTERNAL_ERROR = 2;
+const CANCEL = 8;
+
 /** Whether the client takes no more of the answer. */
 export function isGone(response: AdminOutgoing): boolean {
-  return response instanceof Http2ServerResponse ? response.stream.destroyed : response.destroyed;
+  return isHttp2(response) ? response.stream.destroyed : response.destroyed;
 }
 
 /** Sends the head of the answer now. */
 export function flushHead(response: AdminOutgoing): void {
   // HTTP/2 has sent it already.
-  if (!(response instanceof Http2ServerResponse)) response.flushHeaders();
+  if (!isHttp2(response)) response.flushHeaders();
 }
 
 /** Sends a part of the body; false when the client is to take what waits for it first. */
 export function write(response: AdminOutgoing, part: Uint8Array): boolean {
-  return response instanceof Http2ServerResponse ? response.write(part) : response.write(part);
+  return isHttp2(response) ? response.write(part) : response.write(part);
 }
 
 /** Ends an answer that cannot be completed, so that it does not look complete. */
 export function cut(response: AdminOutgoing): void {
-  if (response instanceof Http2ServerResponse) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  if (isHttp2(response)) response.stream.close(INTERNAL_ERROR);
   else response.destroy();
 }
 
@@ -33,10 +37,10 @@ export function cut(response: AdminOutgoing): void {
  * too: a stream that is silent for a while.
  */
 export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void {
-  if (response instanceof Http2ServerResponse) {
+  if (isHttp2(response)) {
     const { stream } = response;
     response.setTimeout(timeoutMs, () => {
-      if (stream.writableLength > 0) stream.close(constants.NGHTTP2_CANCEL);
+      if (stream.writableLength > 0) stream.close(CANCEL);
     });
   } else {
     response.setTimeout(timeoutMs, () => {
@@ -44,4 +48,8 @@ export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void
       if (socket !== null && socket.writableLength > 0) socket.destroy();
     });
   }
+}
+
+function isHttp2(response: AdminOutgoing): response is Http2ServerResponse {
+  return 'stream' in response;
 }

@@ -1,6 +1,6 @@
 // Datagrams to a UDP address. The socket is connected, so that the kernel tells when nobody listens there.
 
-import { createSocket, type Socket } from 'node:dgram';
+import type { Socket } from 'node:dgram';
 import type { Condition } from '../condition.js';
 import type { DatagramSocket } from './datagram-writer.js';
 
@@ -26,6 +26,8 @@ export class UdpSocket implements DatagramSocket {
   begin(): void {
     this.#condition.begin();
     if (this.#socket !== undefined) return;
+    // Not loaded where no sink sends to UDP.
+    const { createSocket } = process.getBuiltinModule('node:dgram');
     const socket = createSocket(this.#ip.includes(':') ? 'udp6' : 'udp4');
     this.#socket = socket;
     socket.unref();
