@@ -43,7 +43,7 @@ function requestOf(path: string, lines: readonly string[]): (block: HeaderBlock)
   for (const line of lines) {
     const nameEnd = start + line.indexOf(':');
     const end = start + line.length;
-    fields.push([headerIdOf(memory.bytes, start, nameEnd), start, nameEnd, nameEnd + 2, end, end + 2]);
+    fields.push([headerIdOf(memory.bytes, memory.view, start, nameEnd), start, nameEnd, nameEnd + 2, end, end + 2]);
     start = end + 2;
   }
   return (block) => {

@@ -103,26 +103,32 @@ export const enum ConnectionHeader {
 }
 export const LAST_CONNECTION_HEADER = ConnectionHeader.Expect;
 
+/** No known name is longer. */
+export const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
+
 /**
- * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known. The
- * bytes must be valid in a name: among those only letters differ from known names in the bit of the case.
- * Length, first, middle and last byte choose a slot; it holds one candidate at most times, which is compared.
+ * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known. `view` are
+ * the same bytes. Length, first, middle and last byte choose a slot; it holds one candidate at most times, which is compared.
  */
-export function headerIdOf(bytes: Uint8Array, start: number, end: number): number {
+export function headerIdOf(bytes: Uint8Array, view: DataView, start: number, end: number): number {
   const length = end - start;
   if (length === 0 || length > LONGEST_NAME) return OTHER_HEADER;
   let id = SLOTS[slotOf(length, bytes[start]!, bytes[start + (length >> 1)]!, bytes[end - 1]!)]!;
   for (; id !== OTHER_HEADER; id = NEXT_IN_SLOT[id]!) {
-    let known = NAME_START[id]!;
-    if (NAME_START[id + 1]! - known !== length) continue;
-    let at = start;
-    while (at < end && (bytes[at]! | 32) === NAME_BYTES[known]) {
-      at++;
-      known++;
-    }
-    if (at === end) return id;
+    if (NAME_LENGTHS[id] !== length) continue;
+    if (length >= 4 ? isName(view, start, end, id) : equalsFolded(bytes, start, end, SHORT_NAMES[id]!)) return id;
   }
   return OTHER_HEADER;
+}
+
+/** Compares four bytes at a time; the last four overlap the ones before. */
+function isName(view: DataView, start: number, end: number, id: number): boolean {
+  let at = start;
+  for (let word = FIRST_WORD[id]!; at < end; at += 4, word++) {
+    const from = at + 4 <= end ? at : end - 4;
+    if ((view.getInt32(from, true) | CASE_BITS[word]!) !== NAME_WORDS[word]) return false;
+  }
+  return true;
 }
 
 /** Whether bytes[start, end) is `name` (lower case) without regard to case. */
@@ -136,10 +142,15 @@ export function equalsFolded(bytes: Uint8Array, start: number, end: number, name
 /** ASCII letters to lower case, every other byte to itself. */
 export const FOLD = /* @__PURE__ */ makeFold();
 
-/** The known names behind each other; name `id` is [NAME_START[id], NAME_START[id + 1]). */
-const NAME_BYTES = encoder.encode(NAMES.join(''));
-const NAME_START = nameStarts();
-const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
+const NAME_LENGTHS = Uint8Array.from(['', ...NAMES], (name) => name.length);
+/** Those of less than four letters. */
+const SHORT_NAMES: readonly (Uint8Array | undefined)[] = ['', ...NAMES].map((name) =>
+  name.length < 4 ? encoder.encode(name) : undefined,
+);
+
+/** Words of the longer names, those of name `id` from FIRST_WORD[id] on, and in CASE_BITS what makes their letters small ones. */
+const FIRST_WORD = new Uint16Array(NAMES.length + 1);
+const [NAME_WORDS, CASE_BITS] = nameWords();
 
 /** First known name of a slot, and the next one of the same slot; OTHER_HEADER ends the chain. */
 const SLOTS = new Uint8Array(256);
@@ -160,12 +171,23 @@ function fillSlots(): void {
   }
 }
 
-function nameStarts(): Uint16Array {
-  const starts = new Uint16Array(NAMES.length + 2);
+function nameWords(): [Int32Array, Int32Array] {
+  const words: number[] = [];
+  const cases: number[] = [];
   NAMES.forEach((name, index) => {
-    starts[index + 2] = starts[index + 1]! + name.length;
+    FIRST_WORD[index + 1] = words.length;
+    if (name.length < 4) return;
+    const view = new DataView(encoder.encode(name).buffer);
+    for (let at = 0; at < name.length; at += 4) {
+      const from = Math.min(at, name.length - 4);
+      const letters = [...name.slice(from, from + 4)].map((letter, place) =>
+        /[a-z]/.test(letter) ? 0x20 << (place * 8) : 0,
+      );
+      words.push(view.getInt32(from, true));
+      cases.push(letters.reduce((all, bit) => all | bit));
+    }
   });
-  return starts;
+  return [Int32Array.from(words), Int32Array.from(cases)];
 }
 
 function makeFold(): Uint8Array {

@@ -34,6 +34,8 @@ export const NO_BLOCK = 0;
 export class Memory {
   /** All bytes. Offsets everywhere in the data plane are indexes into it. */
   readonly bytes: Uint8Array;
+  /** The same bytes, four at a time at any offset. */
+  readonly view: DataView;
   readonly receiveBytes: number;
   /** Counts turns. What is given back in one turn is used again in a later one at the earliest. */
   turn = 0;
@@ -64,6 +66,7 @@ export class Memory {
     );
     const buffer = new SharedArrayBuffer(this.#arenaStart + BLOCK_SIZES.length * layout.arenaBytesPerSize);
     this.bytes = new Uint8Array(buffer);
+    this.view = new DataView(buffer);
     this.#buffer = Buffer.from(buffer) as Latin1Buffer;
   }
 

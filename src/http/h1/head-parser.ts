@@ -8,12 +8,13 @@ import {
   equalsFolded,
   headerIdOf,
   LAST_CONNECTION_HEADER,
+  LONGEST_NAME,
   OTHER_HEADER,
 } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { isAuthority, Port } from './authority.js';
-import { Char, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
+import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { codingError, parseContentLength } from './framing.js';
 import { methodOf } from './method.js';
@@ -56,6 +57,9 @@ const enum Token {
   Upgrade = 4,
 }
 
+/** A field's number before its name was looked up. */
+const UNREAD = -1;
+
 /** Length of "HTTP/1.1 200". */
 const STATUS_END = 12;
 
@@ -64,7 +68,7 @@ export class HeadParser {
   usedScratch = false;
 
   readonly #bytes: Uint8Array;
-  readonly #words: Int32Array;
+  readonly #view: DataView;
 
   #kind = HeadKind.Request;
   #stage = Stage.Begin;
@@ -82,7 +86,7 @@ export class HeadParser {
 
   constructor(memory: Memory) {
     this.#bytes = memory.bytes;
-    this.#words = new Int32Array(memory.bytes.buffer, 0, memory.bytes.byteLength >> 2);
+    this.#view = memory.view;
   }
 
   /** A head begins at `start`. */
@@ -185,7 +189,7 @@ export class HeadParser {
       this.#scan = at;
       this.#stage = Stage.Reason;
     }
-    const at = textEnd(bytes, this.#words, this.#scan, end);
+    const at = textEnd(bytes, this.#view, this.#scan, end);
     if (at + 1 >= end) {
       if (at < end && bytes[at] !== Char.Cr) return -H1Error.StatusLine;
       return this.#waitAt(at);
@@ -232,13 +236,22 @@ export class HeadParser {
   /** Field lines up to the empty line: returns the offset behind it. */
   #fields(head: HeaderBlock, end: number, maxHeaders: number): number {
     const bytes = this.#bytes;
-    const words = this.#words;
+    const view = this.#view;
     let lineStart = this.#lineStart;
     let at = this.#scan;
     let nameEnd = this.#nameEnd;
     for (;;) {
+      let id = UNREAD;
       if (nameEnd === 0) {
-        at = spanEnd(TOKEN, bytes, at, end);
+        // A known name needs no look at its bytes one by one.
+        if (at === lineStart) {
+          let reach = at + LONGEST_NAME + 4;
+          if (reach > end) reach = end;
+          const colon = colonAt(view, at, reach);
+          if (colon < reach) id = headerIdOf(bytes, view, at, colon);
+          if (id > OTHER_HEADER) at = colon;
+        }
+        if (id <= OTHER_HEADER) at = spanEnd(TOKEN, bytes, at, end);
         if (at >= end) break;
         if (bytes[at] !== Char.Colon || at === lineStart) {
           if (at !== lineStart || bytes[at] !== Char.Cr) {
@@ -249,7 +262,7 @@ export class HeadParser {
         }
         nameEnd = at++;
       }
-      at = textEnd(bytes, words, at, end);
+      at = textEnd(bytes, view, at, end);
       if (at + 1 >= end) {
         if (at < end && bytes[at] !== Char.Cr) return -valueError(bytes[at]!);
         break;
@@ -265,7 +278,7 @@ export class HeadParser {
       while (valueEnd > valueStart && (bytes[valueEnd - 1] === Char.Space || bytes[valueEnd - 1] === Char.Tab)) {
         valueEnd--;
       }
-      const id = headerIdOf(bytes, lineStart, nameEnd);
+      if (id === UNREAD) id = headerIdOf(bytes, view, lineStart, nameEnd);
       head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
       if (id !== OTHER_HEADER && id <= LAST_CONNECTION_HEADER && this.#kind !== HeadKind.Trailers) {
         const error = this.#connectionField(head, id, valueStart, valueEnd);

@@ -67,7 +67,7 @@ function addLines(headers: HeaderBlock, lines: readonly string[]): void {
     const start = headers.writeText(`${line}\r\n`);
     const nameEnd = start + line.indexOf(':');
     const end = start + line.length;
-    const id = headerIdOf(headers.memory.bytes, start, nameEnd);
+    const id = headerIdOf(headers.memory.bytes, headers.memory.view, start, nameEnd);
     headers.addField(id, start, nameEnd, Math.min(nameEnd + 2, end), end, end + 2);
   }
 }
