@@ -33,7 +33,8 @@ export const DEFAULT_CLIENT_OPTIONS: H1ClientOptions = { maxHeadBytes: 60 * 1024
 
 /** When the server ends the connection before a response is complete, the stream is reset; onEnded() follows. */
 export class H1ClientCodec extends H1Connection<ResponseDecoder> implements RequestEncoder {
-  readonly #events: H1ClientEvents;
+  // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
+  private readonly events: H1ClientEvents;
 
   /** Of the request that waits for its response. */
   #isHeadRequest = false;
@@ -49,7 +50,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     options: H1ClientOptions = DEFAULT_CLIENT_OPTIONS,
   ) {
     super(memory, sink, options, HeadKind.Response, Reading.Complete);
-    this.#events = events;
+    this.events = events;
     this.writing = Writing.Complete;
   }
 
@@ -133,7 +134,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
       if (this.writing === Writing.Raw) this.writing = Writing.Complete;
       if (head.close) {
         this.#canReuse = false;
-        this.#events.onCloseNotice?.();
+        this.events.onCloseNotice?.();
       }
       const hasBody = this.#readBody(head);
       decoder.onHeaders(head, !hasBody);
@@ -153,7 +154,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   }
 
   protected override onWriteComplete(): void {
-    if ((this.#isUpgrade || this.#isConnect) && this.reading === Reading.Raw) this.#events.onHalfClose?.();
+    if ((this.#isUpgrade || this.#isConnect) && this.reading === Reading.Raw) this.events.onHalfClose?.();
     this.#settle();
   }
 
@@ -174,7 +175,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.forgetStream();
     decoder?.onReset(ResetReason.ProtocolError, error);
     this.dropHead();
-    if (!this.isDestroyed) this.#events.onProtocolError(error);
+    if (!this.isDestroyed) this.events.onProtocolError(error);
   }
 
   protected override onEnd(): void {
@@ -194,7 +195,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     decoder?.onReset(ResetReason.ConnectionTermination, undefined);
     this.dropInput();
     this.dropHead();
-    if (!this.isDestroyed) this.#events.onEnded();
+    if (!this.isDestroyed) this.events.onEnded();
   }
 
   /** Prepares for the body of the response; tells whether there is one. */
@@ -235,7 +236,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.forgetStream();
     if (!reusable) this.dropInput();
     this.dropHead();
-    if (!this.isDestroyed) this.#events.onStreamComplete(reusable);
+    if (!this.isDestroyed) this.events.onStreamComplete(reusable);
   }
 }
 

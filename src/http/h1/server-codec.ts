@@ -41,7 +41,8 @@ export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
  * Answering the last piece of a response may start the next, pipelined request before the call returns.
  */
 export class H1ServerCodec extends H1Connection<RequestDecoder> implements ResponseEncoder {
-  readonly #events: H1ServerEvents;
+  // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
+  private readonly events: H1ServerEvents;
 
   /** Of the request that is being answered. */
   #isHeadRequest = false;
@@ -59,7 +60,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     options: H1ServerOptions = DEFAULT_SERVER_OPTIONS,
   ) {
     super(memory, sink, options, HeadKind.Request, Reading.Head);
-    this.#events = events;
+    this.events = events;
   }
 
   /** A request has begun and its answer is not complete. */
@@ -184,7 +185,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     else if (head.bodyKind === BodyKind.Length && head.contentLength > 0) this.readLength(head.contentLength);
     else this.reading = Reading.Complete;
     const isComplete = this.reading === Reading.Complete && !this.#isUpgrade && !this.#isConnect;
-    const decoder = this.#events.newStream(this);
+    const decoder = this.events.newStream(this);
     if (this.isClosed) return;
     this.decoder = decoder;
     decoder.onHeaders(head, isComplete);
@@ -206,7 +207,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.reading = Reading.Head;
     this.writing = Writing.Head;
     this.forgetStream();
-    this.#events.onIdle();
+    this.events.onIdle();
     if (this.isClosed) return;
     this.dropHead();
     if (this.held !== undefined) this.goOn();
@@ -221,7 +222,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   protected override onInvalid(error: CodecError): void {
-    if (this.decoder === undefined) this.#events.onInvalid(error);
+    if (this.decoder === undefined) this.events.onInvalid(error);
     else this.#breakOff(ResetReason.ProtocolError, error);
   }
 
@@ -275,6 +276,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.writing = Writing.Complete;
     this.forgetStream();
     this.dropInput();
-    if (!this.isDestroyed) this.#events.onClose(abort);
+    if (!this.isDestroyed) this.events.onClose(abort);
   }
 }
