@@ -191,6 +191,20 @@ napi_value pendingBytes(napi_env env, napi_callback_info info) {
   return makeInt(env, transport == nullptr ? 0 : static_cast<int32_t>(transport->pendingBytes(id)));
 }
 
+napi_value keepAlive(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Keepalive keepalive;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id) ||
+      !readKeepalive(env, arguments[1], keepalive)) {
+    return nullptr;
+  }
+  const int fd = transport->descriptor(id);
+  const int error = fd < 0 ? 0 : setKeepalive(fd, keepalive);
+  return error == 0 || error == EOPNOTSUPP ? nullptr : throwErrno(env, "setsockopt", error);
+}
+
 napi_value counts(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   Instance* instance = Instance::from(env, arguments.self());
@@ -227,7 +241,7 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("letGo", letGo),                   method("flush", flush),
       method("localAddress", localAddress),     method("peerAddress", peerAddress),
       method("pendingBytes", pendingBytes),     method("counts", counts),
-      method("close", close)};
+      method("keepAlive", keepAlive),           method("close", close)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

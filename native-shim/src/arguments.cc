@@ -82,11 +82,15 @@ bool readListenOptions(napi_env env, napi_value value, ListenOptions& to) {
     return false;
   }
   napi_value keepalive = property(env, value, "keepalive");
-  if (isAbsent(env, keepalive)) return true;
-  to.keepalive.enabled = true;
-  return readOptionalInt(env, keepalive, "idle", to.keepalive.idle) &&
-         readOptionalInt(env, keepalive, "interval", to.keepalive.interval) &&
-         readOptionalInt(env, keepalive, "probes", to.keepalive.probes);
+  return isAbsent(env, keepalive) || readKeepalive(env, keepalive, to.keepalive);
+}
+
+bool readKeepalive(napi_env env, napi_value value, Keepalive& to) {
+  napi_valuetype type;
+  if (napi_typeof(env, value, &type) != napi_ok || type != napi_object) return refuse(env, "keepalive", "an object");
+  to.enabled = true;
+  return readOptionalInt(env, value, "idle", to.idle) && readOptionalInt(env, value, "interval", to.interval) &&
+         readOptionalInt(env, value, "probes", to.probes);
 }
 
 bool isAbsent(napi_env env, napi_value value) {

@@ -48,6 +48,7 @@ bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress
 bool readArray(napi_env env, napi_value value, const char* name, napi_typedarray_type type, bool shared, void*& data,
                size_t& length);
 bool readListenOptions(napi_env env, napi_value value, ListenOptions& to);
+bool readKeepalive(napi_env env, napi_value value, Keepalive& to);
 
 bool isAbsent(napi_env env, napi_value value);
 napi_value property(napi_env env, napi_value object, const char* name);

@@ -21,15 +21,6 @@ int setOption(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value) == 0 ? 0 : errno;
 }
 
-int setKeepalive(int fd, const Keepalive& keepalive) {
-  if (!keepalive.enabled) return 0;
-  int error = setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  if (error == 0 && keepalive.idle > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive.idle);
-  if (error == 0 && keepalive.interval > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive.interval);
-  if (error == 0 && keepalive.probes > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, keepalive.probes);
-  return error;
-}
-
 // Options that accepted connections inherit are set here once instead of on each of them.
 int setListenOptions(int fd, int family, const ListenOptions& options) {
   const bool v6 = family == AF_INET6;
@@ -106,6 +97,15 @@ int prepareAdopted(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return errno;
   return 0;
+}
+
+int setKeepalive(int fd, const Keepalive& keepalive) {
+  if (!keepalive.enabled) return 0;
+  int error = setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  if (error == 0 && keepalive.idle > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, keepalive.idle);
+  if (error == 0 && keepalive.interval > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, keepalive.interval);
+  if (error == 0 && keepalive.probes > 0) error = setOption(fd, IPPROTO_TCP, TCP_KEEPCNT, keepalive.probes);
+  return error;
 }
 
 void setNoDelay(int fd) { setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1); }

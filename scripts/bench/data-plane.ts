@@ -128,6 +128,7 @@ class PlayedTransport implements NativeTransport {
   pendingBytes(): number {
     return 0;
   }
+  keepAlive(): void {}
   counts() {
     return { connections: 0, listeners: 0, closing: 0 };
   }

@@ -173,10 +173,22 @@ export interface NativeTransport {
   peerAddress(id: number): Uint8Array;
   /** Bytes accepted from JavaScript that the kernel has not taken yet. */
   pendingBytes(id: number): number;
+  /**
+   * TCP keepalive for a connection; what is absent stays as the kernel has it. Does nothing to a stale id and to a Unix socket.
+   * Throws an Error with `code` for values that the kernel does not take.
+   */
+  keepAlive(id: number, settings: Keepalive): void;
   /** Open connections, listeners, connections in ordered close. */
   counts(): { connections: number; listeners: number; closing: number };
   /** Closes every descriptor without events. Also done when the thread ends. */
   close(): void;
+}
+
+/** Times in whole seconds. */
+export interface Keepalive {
+  readonly idle?: number | undefined;
+  readonly interval?: number | undefined;
+  readonly probes?: number | undefined;
 }
 
 export interface ListenSocketOptions {
@@ -185,8 +197,8 @@ export interface ListenSocketOptions {
   transparent: boolean;
   /** For IPv6 addresses: refuse IPv4-mapped peers. */
   v6Only: boolean;
-  /** TCP keepalive for accepted connections; absent: off. Times in whole seconds. */
-  keepalive?: { idle?: number; interval?: number; probes?: number };
+  /** For accepted connections; absent: off. */
+  keepalive?: Keepalive;
 }
 
 /** Who sent a message, as the kernel vouches for it. A sender of another user namespace shows the overflow uid 65534. */

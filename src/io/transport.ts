@@ -12,6 +12,7 @@ import {
   Event,
   type FrozenConnection,
   ID_SLOT_MASK,
+  type Keepalive,
   type NativeShim,
   type NativeTransport,
   Op,
@@ -40,6 +41,13 @@ export interface ListenerHandler {
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined;
   /** accept() failed (errno). When descriptors are exhausted accepting rests and resumes by itself. */
   onAcceptFailed(errno: number): void;
+}
+
+export interface ConnectingOptions {
+  /** Raw sockaddr to connect from. */
+  readonly sourceAddress: Uint8Array | undefined;
+  /** Undefined: none. */
+  readonly keepalive: Keepalive | undefined;
 }
 
 export interface BufferLimits {
@@ -139,9 +147,10 @@ export class Transport {
     this.#leaving.clear();
   }
 
-  /** Connects to a raw sockaddr, from `local` when given. Returns the id; success and failure come as events. */
-  connect(remote: Uint8Array, local: Uint8Array | undefined, limits: BufferLimits, handler: ConnectionHandler): number {
-    const id = this.#native.connect(remote, local, limits.highWatermark, limits.hardLimit);
+  /** Connects to a raw sockaddr, as `from` says. Returns the id; success and failure come as events. */
+  connect(remote: Uint8Array, from: ConnectingOptions, limits: BufferLimits, handler: ConnectionHandler): number {
+    const id = this.#native.connect(remote, from.sourceAddress, limits.highWatermark, limits.hardLimit);
+    if (from.keepalive !== undefined) this.#native.keepAlive(id, from.keepalive);
     this.#connections[id & ID_SLOT_MASK] = handler;
     return id;
   }

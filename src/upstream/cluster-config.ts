@@ -13,10 +13,12 @@ import type {
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
+  TcpKeepalive,
 } from '../config/generated/api.js';
 import { unpack } from '../config/schema/any.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
 import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
+import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './health-flags.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { DEFAULT_THRESHOLDS, type Thresholds } from './limits.js';
@@ -39,6 +41,8 @@ export interface ClusterSpec {
   readonly maxConnectionDurationMs: number;
   /** Raw sockaddr that connections come from. */
   readonly sourceAddress: Uint8Array | undefined;
+  /** TCP keepalive of its connections; undefined: none. */
+  readonly keepalive: Keepalive | undefined;
   readonly http1: H1ClientOptions;
   /** Limits of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
@@ -102,6 +106,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
     maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
+    keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
     http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [
@@ -163,6 +168,11 @@ export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undef
 
 function milliseconds(duration: string | undefined, otherwise: number): number {
   return duration === undefined ? otherwise : durationMs(duration);
+}
+
+function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
+  if (config === undefined) return undefined;
+  return { idle: config.keepalive_time, interval: config.keepalive_interval, probes: config.keepalive_probes };
 }
 
 function http1Options(common: HttpProtocolOptions, http1: Http1ProtocolOptions): H1ClientOptions {

@@ -78,7 +78,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     cluster.stats.increment(ClusterStats.at.upstream_cx_active);
     pool.host.stats.increment(HostStats.at.cx_total);
     pool.host.stats.increment(HostStats.at.cx_active);
-    this.#id = thread.transport.connect(pool.host.sockaddr, cluster.spec.sourceAddress, cluster.bufferLimits, this);
+    this.#id = thread.transport.connect(pool.host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 

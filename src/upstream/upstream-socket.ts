@@ -85,7 +85,7 @@ export class UpstreamSocket implements ConnectionHandler {
     }
     cluster.stats.increment(ClusterStats.at.upstream_cx_total);
     host.stats.increment(HostStats.at.cx_total);
-    this.#id = thread.transport.connect(host.sockaddr, cluster.spec.sourceAddress, cluster.bufferLimits, this);
+    this.#id = thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 

@@ -348,6 +348,11 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     `${CLUSTER}.upstream_bind_config.source_address.address: malformed IP address: host`,
   ],
   [
+    'keepalive probes that the kernel does not take',
+    'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, upstream_connection_options: { tcp_keepalive: { keepalive_probes: 0 } } } ]\n',
+    `${CLUSTER}.upstream_connection_options.tcp_keepalive.keepalive_probes: it must be between 1 and 127, found 0`,
+  ],
+  [
     'intervals in the wrong order',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, dns_failure_refresh_rate: { base_interval: 5s, max_interval: 1s } } ]\n',
     'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',

@@ -73,6 +73,11 @@ t.test('keepalive and an IPv6 socket for both families', async (t) => {
   const { bytes } = await rig.next(Event.Accept);
   t.equal(bytes.subarray(8, 24).toString('hex'), '00000000000000000000ffff7f000001', 'a mapped peer');
   peer.destroy();
+  const client = rig.connect(rig.listen(loopback).address);
+  rig.transport.keepAlive(client, { idle: 30, interval: 5, probes: 3 });
+  t.throws(() => rig.transport.keepAlive(client, { probes: 128 }), { code: 'EINVAL' });
+  rig.transport.keepAlive(rig.connect(rig.listen(unix(socketPath())).address), { idle: 30 });
+  rig.transport.keepAlive(-1 >>> 1, {});
   rig.close();
 });
 

@@ -14,6 +14,7 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
     idleTimeoutMs: 3_600_000,
     maxConnectionDurationMs: 0,
     sourceAddress: undefined,
+    keepalive: undefined,
     thresholds: [
       { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
       { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },

@@ -1,7 +1,7 @@
 // Clusters: unique names, and endpoints that fit the way they are discovered.
 
 import { durationMs } from '../../common/duration.js';
-import type { Cluster, ClusterLoadAssignment, Endpoint } from '../generated/api.js';
+import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkPipe, checkStream, isPlainIp } from './addresses.js';
@@ -72,12 +72,25 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
   if (source !== undefined && !isPlainIp(source)) {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
+  checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
     problems.error(
       [...path, 'dns_failure_refresh_rate', 'max_interval'],
       'max_interval must be greater than or equal to base_interval',
     );
+  }
+}
+
+/** What Linux takes. */
+const KEEPALIVE_LIMITS = { keepalive_probes: 127, keepalive_time: 32_767, keepalive_interval: 32_767 } as const;
+
+function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problems: Problems): void {
+  for (const field of ['keepalive_probes', 'keepalive_time', 'keepalive_interval'] as const) {
+    const value = keepalive?.[field];
+    if (value === undefined || (value >= 1 && value <= KEEPALIVE_LIMITS[field])) continue;
+    const message = `it must be between 1 and ${KEEPALIVE_LIMITS[field]}, found ${value}`;
+    problems.error([...path, 'upstream_connection_options', 'tcp_keepalive', field], message);
   }
 }
 

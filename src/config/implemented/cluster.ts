@@ -21,6 +21,7 @@ export const CLUSTER: ImplementedTable = {
     dns_lookup_family: true,
     wait_for_warm_on_init: true,
     upstream_bind_config: true,
+    upstream_connection_options: true,
     least_request_lb_config: true,
     round_robin_lb_config: accepted('its fields are of slow start, which is not implemented'),
     common_lb_config: true,
@@ -49,6 +50,8 @@ export const CLUSTER: ImplementedTable = {
     track_remaining: true,
   },
   'envoy.config.core.v3.BindConfig': { source_address: true },
+  'envoy.config.cluster.v3.UpstreamConnectionOptions': { tcp_keepalive: true },
+  'envoy.config.core.v3.TcpKeepalive': ALL,
   'envoy.config.endpoint.v3.ClusterLoadAssignment': {
     cluster_name: accepted(
       'the cluster that holds it has a name of its own; from EDS it is the name that was asked for',

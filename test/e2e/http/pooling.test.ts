@@ -1,5 +1,6 @@
 // Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
 
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { connectRaw, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { KeepAliveClient, tally } from './keep-alive.js';
@@ -44,7 +45,11 @@ const proxy = await startProxy(t, {
     ]),
   },
   clusters: [
-    staticCluster('kept', kept.port),
+    staticCluster('kept', kept.port, {
+      upstream_connection_options: {
+        tcp_keepalive: { keepalive_time: 300, keepalive_interval: 5, keepalive_probes: 3 },
+      },
+    }),
     staticCluster('worn', worn.port, options({ common_http_protocol_options: { max_requests_per_connection: 3 } })),
     staticCluster('idle', idle.port, options({ common_http_protocol_options: { idle_timeout: '0.2s' } })),
     staticCluster(
@@ -133,3 +138,25 @@ t.test('least request and random use all hosts', async (t) => {
       t.ok((counts[name] ?? 0) > 50, `${policy}: ${counts[name]} for ${name}`);
   }
 });
+
+t.test('TCP keepalive watches the connections of clusters that ask for it', async (t) => {
+  t.equal((await proxy.get('/kept')).status, 200);
+  t.equal((await proxy.get('/hosts')).status, 200);
+  // Only once the kernel has nothing to acknowledge is its one timer that of keepalive.
+  const seconds = await waitFor(() => keepaliveSeconds(kept.port)[0], { what: 'the timer of keepalive' });
+  t.ok(seconds > 0 && seconds <= 300, `${seconds} s, where the kernel alone takes 7200`);
+  t.same(
+    hosts.flatMap(({ port }) => keepaliveSeconds(port)),
+    [],
+  );
+});
+
+/** When the kernel will probe the connections to a port: see proc_net_tcp in its documentation. */
+function keepaliveSeconds(port: number): number[] {
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const fields = readFileSync('/proc/net/tcp', 'latin1')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const timers = fields.filter(([, , to, state]) => to === remote && state === '01').map((line) => line[5]!.split(':'));
+  return timers.filter(([kind]) => kind === '02').map(([, when]) => Number.parseInt(when!, 16) / 100);
+}
