@@ -18,6 +18,12 @@ import { HostWord } from './shared-words.js';
 import type { ConnectingCluster } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
+/** By priority; each is made when it is first used. */
+type HttpPools = (HttpPool | undefined)[];
+
+/** A host with its connections. */
+export type ClusterHost = Host<HttpPools>;
+
 export class Cluster implements ConnectingCluster {
   readonly thread: UpstreamThread;
   readonly name: string;
@@ -30,9 +36,10 @@ export class Cluster implements ConnectingCluster {
   readonly bufferLimits: BufferLimits;
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly countsActiveRequests: boolean;
-  readonly #pools = new Map<Host, (HttpPool | undefined)[]>();
+  /** Hosts that have pools. */
+  readonly #pooled = new Set<ClusterHost>();
   #snapshot: ClusterSnapshot;
-  #hosts: HostSet<Host>;
+  #hosts: HostSet<ClusterHost>;
   #balancer: ClusterLoadBalancer;
 
   constructor(thread: UpstreamThread, snapshot: ClusterSnapshot) {
@@ -48,7 +55,7 @@ export class Cluster implements ConnectingCluster {
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.#snapshot = snapshot;
-    this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot));
+    this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#balancer = this.#makeBalancer(snapshot);
   }
 
@@ -74,7 +81,7 @@ export class Cluster implements ConnectingCluster {
   }
 
   /** The host for a new request, or undefined when none may be used; that is counted. */
-  pickHost(): Host | undefined {
+  pickHost(): ClusterHost | undefined {
     const index = this.#balancer.pick(this.thread.random);
     if (index < 0) {
       this.stats.increment(ClusterStats.at.upstream_cx_none_healthy);
@@ -85,7 +92,7 @@ export class Cluster implements ConnectingCluster {
   }
 
   /** The host with this address, as `127.0.0.1:80`, healthy or not: all of them are looked at. */
-  hostAt(address: string): Host | undefined {
+  hostAt(address: string): ClusterHost | undefined {
     for (let index = 0; index < this.#hosts.count; index++) {
       const raw = this.#hosts.sockaddr(index);
       if (addressText(decodeSockaddr(raw, 0, raw.length)) === address) return this.#hosts.host(index);
@@ -94,11 +101,11 @@ export class Cluster implements ConnectingCluster {
   }
 
   /** The HTTP connections of this worker to a host of this cluster. */
-  pool(host: Host, priority: Priority): HttpPool {
-    let pools = this.#pools.get(host);
+  pool(host: ClusterHost, priority: Priority): HttpPool {
+    let { pools } = host;
     if (pools === undefined) {
-      pools = [undefined, undefined];
-      this.#pools.set(host, pools);
+      pools = host.pools = [undefined, undefined];
+      this.#pooled.add(host);
     }
     return (pools[priority] ??= new HttpPool(this, host, priority));
   }
@@ -107,7 +114,7 @@ export class Cluster implements ConnectingCluster {
   updateHosts(snapshot: ClusterSnapshot): void {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
-    this.#hosts = new HostSet<Host>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
+    this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = this.#makeBalancer(snapshot);
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
@@ -115,16 +122,17 @@ export class Cluster implements ConnectingCluster {
 
   /** Another version is in use, or none, or hosts are others: idle connections end now, busy ones with their request. */
   drain(): void {
-    for (const host of [...this.#pools.keys()]) this.#drain(host);
+    for (const host of [...this.#pooled]) this.#drain(host);
   }
 
   get snapshot(): ClusterSnapshot {
     return this.#snapshot;
   }
 
-  #drain(host: Host): void {
-    const pools = this.#pools.get(host);
-    this.#pools.delete(host);
+  #drain(host: ClusterHost): void {
+    const { pools } = host;
+    host.pools = undefined;
+    this.#pooled.delete(host);
     for (const pool of pools ?? []) pool?.drain();
   }
 
@@ -138,9 +146,14 @@ export class Cluster implements ConnectingCluster {
 }
 
 function makeHost(cluster: Cluster, { hostScope, hosts }: ClusterSnapshot) {
-  return (set: HostSet<Host>, index: number): Host => {
+  return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
     const scope = { ...hostScope, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
     const stats = cluster.thread.stats.scope(scope);
-    return new Host(hosts.blocks[index]!, hosts.names[hosts.hostnameIndexes[index]!]!, set.sockaddr(index), stats);
+    return new Host<HttpPools>(
+      hosts.blocks[index]!,
+      hosts.names[hosts.hostnameIndexes[index]!]!,
+      set.sockaddr(index),
+      stats,
+    );
   };
 }

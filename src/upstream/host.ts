@@ -26,12 +26,14 @@ export interface ResolvedEndpoint {
 }
 
 /** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */
-export class Host {
+export class Host<Pools = unknown> {
   /** First of its HostWord words; the host's identity. */
   readonly block: number;
   readonly hostname: string;
   /** This thread's counts of the host. */
   readonly stats: Scope;
+  /** Its cluster's: here they are found without a look-up. */
+  pools: Pools | undefined = undefined;
   #sockaddr: Uint8Array;
   #address: string | undefined;
 

@@ -6,7 +6,7 @@ import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
-import type { BufferLimits, ConnectionHandler } from '../io/transport.js';
+import type { BufferLimits, ConnectionHandler, Transport } from '../io/transport.js';
 import { getLogger } from '../log/logger.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
@@ -56,6 +56,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   readonly pool: ConnectionPool;
   /** Where it stands in the pool's list of idle connections; meaningless while it is not idle. */
   idleIndex = -1;
+  readonly #transport: Transport;
+  readonly #stats: Scope;
   readonly #codec: H1ClientCodec;
   readonly #timer: Timer<UpstreamConnection>;
   #id = -1;
@@ -70,6 +72,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   constructor(pool: ConnectionPool) {
     const { thread, cluster } = pool;
     this.pool = pool;
+    this.#transport = thread.transport;
+    this.#stats = cluster.stats;
     this.#codec = new H1ClientCodec(thread.memory, this, this, cluster.spec.http1);
     this.#timer = new Timer<UpstreamConnection>(this, onTimer);
     this.#startMs = thread.clock.monotonicMs;
@@ -89,7 +93,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   /** This end as text with port. Asked of the kernel the first time. */
   get localText(): string {
     if (this.#localText === '') {
-      const raw = this.pool.thread.transport.localAddress(this.#id);
+      const raw = this.#transport.localAddress(this.#id);
       this.#localText = addressText(decodeSockaddr(raw, 0, raw.length));
     }
     return this.#localText;
@@ -108,21 +112,21 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     if (logger.isDebug) this.#log('closing');
     this.#countLocalClose();
     this.#closed();
-    this.pool.thread.transport.close(this.#id, FLUSH_MS, 0);
+    this.#transport.close(this.#id, FLUSH_MS, 0);
     this.pool.connectionClosed(this);
   }
 
   // ── ByteSink ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
-    this.pool.cluster.stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
-    this.pool.thread.transport.send(this.#id, offset, length);
+    this.#stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
+    this.#transport.send(this.#id, offset, length);
   }
   pause(): void {
-    this.pool.thread.transport.pause(this.#id);
+    this.#transport.pause(this.#id);
   }
   resume(): void {
-    this.pool.thread.transport.resume(this.#id);
+    this.#transport.resume(this.#id);
   }
 
   addBuffered(sums: BufferedBytes): void {
@@ -176,7 +180,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   }
 
   onData(offset: number, length: number): void {
-    this.pool.cluster.stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+    this.#stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
     this.#codec.receive(offset, length);
   }
 
@@ -203,7 +207,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   }
 
   onHalfClose(): void {
-    this.pool.thread.transport.shutdown(this.#id);
+    this.#transport.shutdown(this.#id);
   }
 
   /** The connect has taken too long, or the connection may have been idle for too long. */

@@ -32,6 +32,7 @@ export class RetryState {
   #policy: RetryPolicy = NO_RETRIES;
   #conditions = 0;
   #remaining = 0;
+  /** Before the next try; 0: the policy's first. */
   #intervalMs = 0;
   #extraStatusCodes: number[] = NO_CODES;
   #extraHeaders: readonly string[] = NO_NAMES;
@@ -45,7 +46,7 @@ export class RetryState {
     this.#policy = effective;
     this.#conditions = effective.conditions;
     this.#remaining = effective.maxRetries;
-    this.#intervalMs = effective.baseIntervalMs;
+    this.#intervalMs = 0;
     this.#extraStatusCodes = NO_CODES;
     this.#extraHeaders = NO_NAMES;
     if (hasRetryHeaders(headers)) this.#readRequest(headers);
@@ -82,8 +83,8 @@ export class RetryState {
    * @param random [0, 1)
    */
   backoffMs(random: number): number {
-    const interval = this.#intervalMs;
-    const { maxIntervalMs } = this.#policy;
+    const { baseIntervalMs, maxIntervalMs } = this.#policy;
+    const interval = this.#intervalMs || baseIntervalMs;
     this.#intervalMs = Math.min(interval * 2, maxIntervalMs);
     return Math.floor(random * interval);
   }

@@ -8,8 +8,8 @@ import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/timing-wheel.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
-import type { Cluster } from '../cluster.js';
-import type { Host } from '../host.js';
+import type { Cluster, ClusterHost } from '../cluster.js';
+
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
 import { Priority } from '../limits.js';
 import { HostWord } from '../shared-words.js';
@@ -55,7 +55,7 @@ export class HttpCall implements PoolRequest {
   pendingNext: PoolRequest | undefined = undefined;
   readonly #begin: () => UpstreamThread;
   readonly #cluster: Cluster;
-  readonly #host: Host;
+  readonly #host: ClusterHost;
   readonly #pool: HttpPool;
   readonly #request: HttpCallRequest;
   readonly #events: HttpCallEvents;
@@ -103,7 +103,7 @@ export class HttpCall implements PoolRequest {
   private constructor(
     begin: () => UpstreamThread,
     cluster: Cluster,
-    host: Host,
+    host: ClusterHost,
     request: HttpCallRequest,
     events: HttpCallEvents,
   ) {
