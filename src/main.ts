@@ -1,11 +1,9 @@
 #!/usr/bin/env node
 // Baton's entry. Signals are listened for before anything else is loaded.
 
-import { inlineMore } from './common/optimizer.js';
 import { Signals } from './common/signals.js';
 
 const signals = new Signals();
-inlineMore();
 const { run } = await import('./cli/run.js');
 signals.closeDebugger();
 process.exitCode = await run(process.argv.slice(2), signals);

@@ -3,6 +3,7 @@
 //   clusters (names resolved) → listeners (sockets bound) → workers (snapshot built) → LIVE … shutdown
 
 import { inTurns } from '../common/next-turn.js';
+import { inlineMore } from '../common/optimizer.js';
 import { type HealthFailure, ServerHealth } from '../common/server-health.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
@@ -196,6 +197,8 @@ export class Server {
       throw error;
     }
     if (this.#isEnding) return;
+    // Code that runs once is compiled sooner without it: starting takes a sixth less time.
+    inlineMore();
     this.#settling = setTimeout(() => {
       collectStartGarbage(this.#shim);
       // What loading the configuration has used stays in the C library's heap otherwise.
