@@ -1,5 +1,6 @@
 // Updates leave nothing behind: what they free is used again, whatever changes and however often.
 
+import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import { startUpstream, tempDir, waitFor } from '../harness/index.js';
@@ -8,8 +9,8 @@ import { descriptorsOf, type Held, heldBy, reportingHeld } from './held.js';
 import { StreamSource } from './sources.js';
 
 /** Of five updates each. After the first ones everything has the size that it needs; multiples of six lead to the same state. */
-const WARM_UP_ROUNDS = 60;
-const ROUNDS = 120;
+const WARM_UP_ROUNDS = 36;
+const ROUNDS = 72;
 
 const DEADLINE_MS = 60_000;
 
@@ -28,9 +29,16 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints', async
   await proxy.rounds(WARM_UP_ROUNDS);
   // What the last updates have replaced goes when nobody uses it any more.
   const before = await heldWhen((held) => held.words === words && held.scopes === scopes, 'as at the start');
-  const countsBefore = JSON.stringify(countsOf(before));
+  const { descriptors: descriptorsBefore, ...countsWithout } = countsOf(before);
   await proxy.rounds(ROUNDS);
-  const after = await heldWhen((held) => JSON.stringify(countsOf(held)) === countsBefore, countsBefore);
+  // Connections to the origins may have been closed since, and none may have come.
+  const after = await heldWhen(
+    (held) => {
+      const { descriptors, ...counts } = countsOf(held);
+      return isDeepStrictEqual(counts, countsWithout) && descriptors <= descriptorsBefore;
+    },
+    JSON.stringify({ ...countsWithout, descriptors: descriptorsBefore }),
+  );
   t.ok(after.highestWord - before.highestWord < 100, 'shared words are used again');
   for (const [thread, bytes] of after.heapBytes.entries()) {
     t.ok(bytes - (before.heapBytes[thread] ?? bytes) < MOST_GROWTH_BYTES, `heap of thread ${thread}`);

@@ -69,7 +69,10 @@ t.test('a reload with a broken configuration changes nothing, and one with a goo
   writeFileSync(configPath, JSON.stringify(config(port, 202)));
   wrapper.kill('SIGHUP');
   await manager.hears('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
-  t.equal((await httpRequest(port, '/')).status, 202);
+  // What had reached the former process by then is answered there.
+  await waitFor(async () => (await httpRequest(port, '/')).status === 202, {
+    what: 'an answer of the new configuration',
+  });
   t.equal(await wrapper.end(), 0);
 });
 
