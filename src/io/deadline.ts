@@ -5,6 +5,9 @@ import { Timer, type TimingWheel } from './timing-wheel.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
+/** A timer holds whoever waits for it: one that has gone since is let go after this long. */
+const LONGEST_SLEEP_MS = 250;
+
 export class Deadline {
   readonly #wheel: TimingWheel;
   readonly #timer: Timer<Deadline>;
@@ -41,8 +44,9 @@ export class Deadline {
     this.#onReached();
   }
 
-  #sleep(forMs: number): void {
-    this.#wakesAtMs = this.#atMs;
+  #sleep(leftMs: number): void {
+    const forMs = leftMs < LONGEST_SLEEP_MS ? leftMs : LONGEST_SLEEP_MS;
+    this.#wakesAtMs = this.#wheel.nowMs + forMs;
     this.#wheel.reschedule(this.#timer, forMs);
   }
 }

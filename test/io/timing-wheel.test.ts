@@ -201,5 +201,12 @@ t.test(
     deadline.set(20);
     t.equal(advance(2021), 2, 'an earlier one counts as well');
     t.equal(advance(3000), 2);
+    deadline.set(1000);
+    t.equal(advance(3999), 2, 'a long one is slept through in parts');
+    t.equal(advance(4001), 3);
+    deadline.set(3_600_000);
+    deadline.lift();
+    advance(4300);
+    t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'who has lifted a long one is soon let go');
   },
 );
