@@ -103,8 +103,8 @@ class Transport {
   static constexpr double kTurnMs = 5;
   static constexpr int kEpollEvents = 512;
   // What one connection may receive in one round: 64 KiB cost bulk 15 %. One that fills its share again and again, and whose
-  // reader is not stopped by a slow peer, gets the large one: JavaScript runs with cold caches after such a copy, and then
-  // does so for four times as many bytes. What a slow peer does not take has to be held, so for it the share stays small.
+  // reader is not stopped by a slow peer, gets the large one: what JavaScript costs after such a copy (presumably
+  // with cold caches) is then spent on four times as many bytes. What a slow peer does not take has to be held, so for it the share stays small.
   static constexpr uint32_t kShareBytes = 128 * 1024;
   static constexpr uint32_t kLargeShareBytes = 512 * 1024;
   static constexpr uint8_t kFullShares = 8;

@@ -75,7 +75,7 @@ export function textEnd(bytes: Uint8Array, view: DataView, at: number, end: numb
   return end;
 }
 
-/** Offset of the first colon in [at, end), looked for four bytes at a time; at most three bytes from `end` on it may be missed: `end`. */
+/** Offset of the first colon in [at, end), or `end`. It looks at whole words only: a colon among the last three bytes may be missed. */
 export function colonAt(view: DataView, at: number, end: number): number {
   for (; at + 4 <= end; at += 4) {
     const word = view.getInt32(at, true) ^ 0x3a3a3a3a;

@@ -9,7 +9,6 @@ import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/timing-wheel.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
-
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
 import { Priority } from '../limits.js';
 import { HostWord } from '../shared-words.js';
