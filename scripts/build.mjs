@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Builds Baton into dist/: generated sources, the program with its tests and scripts, the JSON Schema
-// of its configuration, the pages of the admin interface.
+// Builds Baton into dist/: generated sources, the program as modules (dist/src) with its tests and scripts and put together (dist/baton),
+// the JSON Schema of its configuration, the pages of the admin interface.
 //
 // Usage: npm run build [-- --define=admin_html=disabled]. With that the program has no pages for browsers, and says so
 // where they would be; the next build without it has them again.
@@ -13,12 +13,13 @@ import { fileURLToPath } from 'node:url';
 const USAGE = 'usage: npm run build [-- --define=admin_html=enabled|disabled]';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const source = join(root, 'src/admin/web');
-const target = join(root, 'dist/src/admin/web');
+const target = join(root, 'dist/web');
 
 const hasHtml = readArguments(process.argv.slice(2));
 run(process.execPath, 'scripts/build-info.mjs', `--admin-html=${hasHtml}`);
 run(process.execPath, 'scripts/build-schema.mjs');
 run('node_modules/.bin/tsc', '-p', '.');
+run(process.execPath, 'scripts/bundle.mjs');
 run(process.execPath, 'dist/scripts/json-schema.js');
 // A page of an earlier build must not be served on.
 rmSync(target, { recursive: true, force: true });

@@ -10,7 +10,7 @@ const UPSTREAM_PORT = 8081;
 
 const given = process.argv.slice(2);
 const upstream = given.length === 0 ? await startUpstream() : undefined;
-const main = new URL('../src/main.js', import.meta.url).pathname;
+const main = new URL('../baton/main.js', import.meta.url).pathname;
 // The quick start may run beside others, which have the usual base ID.
 const quickStart = ['-c', packagePath(QUICKSTART), '--use-dynamic-base-id'];
 const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : quickStart)], {

@@ -124,7 +124,7 @@ async function start(directory: string, clusters: number): Promise<RunningBaton>
   writeFileSync(config, JSON.stringify(bootstrap(clusters)));
   const args = ['-c', config, '--disable-hot-restart', '--concurrency', '2', '--admin-address-path', addressPath];
   const begun = performance.now();
-  const child = spawn(process.execPath, [packagePath('dist/src/main.js'), ...args, '-l', 'warning'], {
+  const child = spawn(process.execPath, [packagePath('dist/baton/main.js'), ...args, '-l', 'warning'], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   process.once('exit', () => child.kill('SIGKILL'));

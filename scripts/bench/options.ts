@@ -28,7 +28,7 @@ export const USAGE = `npm run bench -- [options]
   --seconds=N           length of one measurement (default 4)
   --memory=off          leave out memory and start-up time
   --idle=N              idle connections for the memory figures (default 10000)
-  --baton="command"     what starts Baton (default: node dist/src/main.js)
+  --baton="command"     what starts Baton (default: node dist/baton/main.js)
   --json=FILE           also write the figures as JSON
   --list                print the workloads and end
 `;
@@ -41,7 +41,7 @@ export function parseOptions(argv: string[]): BenchOptions {
   const args = minimist(argv, {
     boolean: ['quick'],
     string: ['workloads', 'log', 'peers', 'rounds', 'seconds', 'memory', 'idle', 'baton', 'json'],
-    default: { log: 'both', memory: 'on', idle: '10000', baton: `${process.execPath} dist/src/main.js` },
+    default: { log: 'both', memory: 'on', idle: '10000', baton: `${process.execPath} dist/baton/main.js` },
     unknown: (name) => {
       throw new Error(`unknown argument ${name}`);
     },

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { messageOf } from '../common/errors.js';
 import { fileIdentity } from '../common/file-watch.js';
+import { programFile } from '../common/package-root.js';
 import type { SignalName, Signals } from '../common/signals.js';
 import { fullVersionString, versionString } from '../common/version.js';
 import type { LoadResult } from '../config/load/load.js';
@@ -26,7 +27,7 @@ import { parseArguments } from './parse.js';
 import { commandLineOptions } from './server-info.js';
 import { versionText } from './version.js';
 
-const CONFIG_THREAD = new URL('../server/configuration/config-thread.js', import.meta.url);
+const CONFIG_THREAD = programFile('server/configuration/config-thread.js');
 
 /** The process that started this one may end before it can be said that this one is to end with it. */
 const STARTED_BY = process.ppid;

@@ -4,6 +4,7 @@
 // getLogger(), otherwise to the component.
 
 import { BatonError, messageOf } from '../common/errors.js';
+import { sourceStack } from '../common/source-places.js';
 import { COMPONENTS, type Component, isComponent } from './components.js';
 import { type ComponentLevel, type LevelRules, levelFor } from './level-rules.js';
 import { Level, parseLevel } from './levels.js';
@@ -85,7 +86,7 @@ export class Logger {
   /** An error or a critical message with the stack of what was thrown, one entry a frame or one in all. */
   exception(level: Level.Error | Level.Critical, message: string, thrown: unknown): void {
     if (this.level > level) return;
-    const stack = thrown instanceof Error ? (thrown.stack ?? `${thrown}`) : String(thrown);
+    const stack = thrown instanceof Error ? sourceStack(thrown.stack ?? `${thrown}`) : String(thrown);
     const text = `${message}: ${stack}`;
     const entries = thread.singleEntryStacks ? [text] : text.split('\n');
     for (const entry of entries) this.#write(level, entry, this.exception);

@@ -1,6 +1,6 @@
 // Where in the program a message was written: asked only for lines that are really printed and whose layout shows it.
 
-import { fileURLToPath } from 'node:url';
+import { sourceName, sourcePlace } from '../common/source-places.js';
 import type { SourceLocation } from './log-format.js';
 
 export const UNKNOWN_SOURCE: Readonly<SourceLocation> = { file: '', line: 0, function: '' };
@@ -16,19 +16,11 @@ export function callerOf(callee: (...args: never[]) => unknown): SourceLocation 
     const site = holder.stack as NodeJS.CallSite | undefined;
     if (site === undefined) return UNKNOWN_SOURCE;
     return {
-      file: relativeFile(site.getFileName() ?? ''),
-      line: site.getLineNumber() ?? 0,
-      function: site.getFunctionName() ?? '',
+      ...sourcePlace(site.getFileName() ?? '', site.getLineNumber() ?? 0),
+      function: sourceName(site.getFunctionName() ?? ''),
     };
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
     Error.prepareStackTrace = prepareStackTrace;
   }
-}
-
-/** The file's path from its last src, test or scripts directory on, whatever directory the program was compiled to. */
-function relativeFile(name: string): string {
-  const path = name.startsWith('file:') ? fileURLToPath(name) : name;
-  const root = Math.max(path.lastIndexOf('/src/'), path.lastIndexOf('/test/'), path.lastIndexOf('/scripts/'));
-  return root < 0 ? path : path.slice(root + 1);
 }

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { ADMIN_HTML } from '../../common/generated/build.js';
+import { packagePath } from '../../common/package-root.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { listenerRows } from './listener-rows.js';
 
@@ -48,7 +49,7 @@ function asset(name: string): AdminHandler {
     help: '',
     parameters: [],
     async handle() {
-      content ??= await readFile(new URL(`../web/${name}`, import.meta.url));
+      content ??= await readFile(packagePath('dist/web', name));
       return { contentType: TYPES[name.slice(name.lastIndexOf('.') + 1)]!, body: content };
     },
   };

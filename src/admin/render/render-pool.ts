@@ -3,6 +3,7 @@
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
+import { programFile } from '../../common/package-root.js';
 import { getLogger } from '../../log/logger.js';
 import { RenderStream } from './render-stream.js';
 import type { RenderTask } from './render-thread.js';
@@ -73,7 +74,7 @@ export class RenderPool {
 
 function newPool({ entry, idleMs = IDLE_MS }: RenderPoolOptions): Piscina {
   const pool = new Piscina({
-    filename: (entry ?? new URL('render-thread.js', import.meta.url)).href,
+    filename: (entry ?? programFile('admin/render/render-thread.js')).href,
     name: 'default',
     minThreads: 0,
     maxThreads: THREADS,

@@ -1,12 +1,9 @@
 // Turns what V8's profilers give into the profile of a thread. No I/O.
 
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
-import { fileURLToPath } from 'node:url';
+import { sourceName, sourcePlace } from '../source-places.js';
 import type { ThreadMemory } from '../thread-memory.js';
 import { CPU_PERIOD_NS, type ProfiledCall, type ProfiledSample, type ThreadProfile } from './profile.js';
-
-/** The package's directory: this file is dist/src/common/profiling/v8-profiles.js. */
-const PACKAGE = fileURLToPath(new URL('../../../../', import.meta.url));
 
 /** HeapProfiler.SamplingHeapProfile with the samples, which Node's types leave out. */
 export interface SampledHeap {
@@ -34,7 +31,7 @@ export function cpuProfile(thread: string, profile: Profiler.Profile, cpuNs: num
     let rest = hitCount;
     samples += hitCount;
     for (const { line, ticks } of positionTicks) {
-      builder.sample(call, ticks, ticks * CPU_PERIOD_NS, line);
+      builder.sample(call, ticks, ticks * CPU_PERIOD_NS, sourcePlace(callFrame.url, line).line);
       rest -= ticks;
     }
     builder.sample(call, rest, rest * CPU_PERIOD_NS);
@@ -113,8 +110,8 @@ class ProfileBuilder {
     caller: number,
     { functionName, url, lineNumber }: Omit<Runtime.CallFrame, 'scriptId' | 'columnNumber'>,
   ): number {
-    const name = functionName === '' ? '(anonymous)' : functionName;
-    this.#calls.push({ caller, function: { name, file: fileOf(url), line: lineNumber + 1 } });
+    const name = functionName === '' ? '(anonymous)' : sourceName(functionName);
+    this.#calls.push({ caller, function: { name, ...sourcePlace(url, lineNumber + 1) } });
     return this.#calls.length - 1;
   }
 
@@ -127,10 +124,4 @@ class ProfileBuilder {
   sum(name: string, value: number, caller = this.root): void {
     if (value > 0) this.sample(this.call(caller, { functionName: name, url: '', lineNumber: -1 }), 0, value);
   }
-}
-
-function fileOf(url: string): string {
-  if (!url.startsWith('file:')) return url.startsWith(PACKAGE) ? url.slice(PACKAGE.length) : url;
-  const path = fileURLToPath(url);
-  return path.startsWith(PACKAGE) ? path.slice(PACKAGE.length) : path;
 }

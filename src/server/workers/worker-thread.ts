@@ -3,6 +3,7 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
+import { programFile } from '../../common/package-root.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
@@ -44,7 +45,7 @@ export class WorkerThread {
     this.index = index;
     this.#events = events;
     this.#pool = new Piscina({
-      filename: new URL('../../worker/worker.js', import.meta.url).href,
+      filename: programFile('worker/worker.js').href,
       name: 'default',
       minThreads: 1,
       maxThreads: 1,

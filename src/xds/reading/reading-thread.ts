@@ -3,6 +3,7 @@
 
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
+import { programFile } from '../../common/package-root.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { formatProblem, type Problem } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
@@ -96,7 +97,7 @@ export function isTooLarge(error: unknown): boolean {
 function newPool(options: ReadingThreadOptions, failed: (error: Error) => void): Piscina {
   const { settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB } = options;
   const pool = new Piscina({
-    filename: new URL('./thread.js', import.meta.url).href,
+    filename: programFile('xds/reading/thread.js').href,
     workerData: settings,
     minThreads: 0,
     maxThreads: 1,

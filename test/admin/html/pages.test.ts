@@ -22,7 +22,7 @@ t.test('pages forbid everything that does not come from the server, and carry no
 });
 
 t.test('every file of the pages is served, allow_paths willing, and listed nowhere', async (t) => {
-  const files = readdirSync(new URL('../../../src/admin/web/', import.meta.url));
+  const files = readdirSync(new URL('../../../web/', import.meta.url));
   t.ok(files.length > 10);
   const { port } = await startAdmin(t);
   for (const file of files) {

@@ -88,7 +88,7 @@ t.test('a server under load', async (t) => {
         );
         // One round may miss what runs for a moment only.
         return (
-          hasFrame(profile, /^worker_/, /^\S+ dist\/src\/http\/.*\.js:[1-9]/) &&
+          hasFrame(profile, /^worker_/, /^\S+ src\/http\/.*\.ts:[1-9]/) &&
           hasFrame(profile, /^worker_/, /^\(transport and kernel\)/) &&
           hasFrame(profile, /^primary$/, /dist\/src\/|node:internal/)
         );

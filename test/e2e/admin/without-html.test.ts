@@ -27,11 +27,11 @@ t.test('npm run build -- --define=admin_html=disabled', async (t) => {
     });
   await build('--', '--define=admin_html=disabled');
 
-  t.notOk(existsSync(join(copy, 'dist/src/admin/web')));
+  t.notOk(existsSync(join(copy, 'dist/web')));
   const baton = await startBaton(t, {
     config: bootstrap({ listeners: [], clusters: [] }),
     args: ['-l', 'critical'],
-    program: join(copy, 'dist/src/main.js'),
+    program: join(copy, 'dist/baton/main.js'),
   });
   t.match(await baton.admin('/'), {
     status: 200,

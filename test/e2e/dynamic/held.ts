@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import type { BatonOptions } from '../harness/baton.js';
+import { type BatonOptions, UNBUNDLED } from '../harness/baton.js';
 import { withDeadline } from '../harness/wait-for.js';
 
 export interface Held {
@@ -25,7 +25,12 @@ export interface Held {
 export function reportingHeld(directory: string): BatonOptions & { readonly socketPath: string } {
   const socketPath = join(directory, 'held');
   const module = new URL('./report-held.js', import.meta.url).href;
-  return { nodeArgs: ['--expose-gc', '--import', module], env: { BATON_TEST_HELD: socketPath }, socketPath };
+  return {
+    program: UNBUNDLED,
+    nodeArgs: ['--expose-gc', '--import', module],
+    env: { BATON_TEST_HELD: socketPath },
+    socketPath,
+  };
 }
 
 export function heldBy(socketPath: string): Promise<Held> {

@@ -12,7 +12,7 @@ import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 export interface BatonOptions {
   /** An object is written as it is; a string is the text of the file, for what an object cannot say. */
   config?: Config | string;
-  /** The program's entry file; the one that was compiled together with this file when left out. */
+  /** The program's entry file; the one that was built together with this file when left out. */
   program?: string;
   /** Name of the configuration file; its extension decides how it is read. */
   configName?: string;
@@ -178,8 +178,11 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
 const ADMIN_ADDRESS_FILE = 'admin-address';
 const HOT_RESTART_OPTIONS = ['--base-id', '--use-dynamic-base-id', '--restart-epoch', '--disable-hot-restart'];
 
-/** The program that was compiled together with this file. */
-const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+/** The same as single modules, which a module that a test has it load (--import) shares with it. */
+export const UNBUNDLED = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+
+/** The program that was built together with this file. */
+const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 
 async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadlineMs: number): Promise<void> {
   await waitFor(

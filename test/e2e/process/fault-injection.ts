@@ -2,7 +2,15 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BatonOptions, type BatonProcess, startBaton, type Teardown, tempDir, waitFor } from '../harness/index.js';
+import {
+  type BatonOptions,
+  type BatonProcess,
+  startBaton,
+  type Teardown,
+  tempDir,
+  UNBUNDLED,
+  waitFor,
+} from '../harness/index.js';
 import type { Death } from './faults.js';
 
 export interface BreakableBaton {
@@ -15,6 +23,7 @@ export async function startBreakableBaton(t: Teardown, options: BatonOptions): P
   const directory = tempDir(t);
   const baton = await startBaton(t, {
     ...options,
+    program: UNBUNDLED,
     nodeArgs: ['--import', new URL('./faults.js', import.meta.url).href, ...(options.nodeArgs ?? [])],
     env: { ...options.env, BATON_TEST_FAULTS: directory },
   });

@@ -1,8 +1,10 @@
 // The process log: where it goes, from which level on, and in which form.
 
-import { appendFileSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { packagePath } from '../../../src/common/package-root.js';
 import { COMPONENTS } from '../../../src/log/components.js';
 import {
   type BatonProcess,
@@ -43,13 +45,17 @@ const config = bootstrap({
 });
 
 /** `[date time][thread][level][component] [file:line] text` */
-const LINE = /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\]\[\d+\]\[(\w+)\]\[(\w+)\] \[\S+:\d+\] .+$/;
+const LINE = /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\]\[\d+\]\[(\w+)\]\[(\w+)\] \[(\S+):(\d+)\] .+$/;
 
 t.test('lines go to stderr from level info on, and tell the milestones of a start and an end', async (t) => {
   const baton = await serve(t, []);
   await baton.stop();
   const lines = baton.stderr.trimEnd().split('\n');
-  for (const line of lines) t.match(line, LINE);
+  for (const line of lines) {
+    t.match(line, LINE);
+    const [, , , file, number] = LINE.exec(line)!;
+    t.match(sourceLine(file!, number!), /logger\.(info|warning)\(/, `${file}:${number} writes a line`);
+  }
   for (const text of [
     'initializing epoch 0 (base id=0, hot restart version=',
     'statically linked extensions:',
@@ -204,7 +210,7 @@ t.test('level debug follows a request from the connection to the host and back',
   const host = `127.0.0.1:${upstream.port}`;
   let rest = baton.stderr;
   for (const text of [
-    '[debug][connection] [src/listener/downstream-connection.js:',
+    '[debug][connection] [src/listener/downstream-connection.ts:',
     '] new connection from 127.0.0.1:',
     '] request GET /found?a\n',
     `] cluster 'up', try 1 on ${host}\n`,
@@ -229,7 +235,7 @@ t.test('with --enable-fine-grain-logging a logger is a file', async (t) => {
   await baton.stop();
   for (const line of baton.stderr.trimEnd().split('\n')) {
     const [name, file] = line.split('|');
-    t.match(name, /^src\/(?:[\w-]+\/)+[\w-]+\.js$/);
+    t.match(name, /^src\/(?:[\w-]+\/)+[\w-]+\.ts$/);
     t.equal(name, file);
   }
 });
@@ -254,6 +260,36 @@ t.test('a stack trace is an entry for each frame, or one with --log-stacktrace-s
   const [whole, ...more] = await entries(['--log-stacktrace-single-entry']);
   t.match(whole, /injected exception\n +at .*\n +at /);
   t.same(more, []);
+});
+
+t.test('a stack trace names places in the source', async (t) => {
+  const directory = tempDir(t);
+  const hook = join(directory, 'hook.mjs');
+  const isBroken = join(directory, 'is-broken');
+  writeFileSync(
+    hook,
+    `import { existsSync } from 'node:fs';
+    import { isMainThread } from 'node:worker_threads';
+    const { getInt32 } = DataView.prototype;
+    if (!isMainThread) DataView.prototype.getInt32 = function (...at) {
+      if (existsSync('${isBroken}')) throw new Error('injected exception');
+      return getInt32.apply(this, at);
+    };`,
+  );
+  const baton = await startBaton(t, { config, nodeArgs: ['--import', pathToFileURL(hook).href] });
+  writeFileSync(isBroken, '');
+  await t.rejects(httpRequest(await baton.listenerPort('web'), '/'));
+  rmSync(isBroken);
+  const frames = await waitFor(
+    () => {
+      const all = [...baton.stderr.matchAll(/ at \S+ \((src\/[\w/-]+\.ts):(\d+)\)$/gm)];
+      return all.length > 2 && all;
+    },
+    { what: 'the stack' },
+  );
+  for (const [place, file, line] of frames) t.match(sourceLine(file!, line!), /\(|=/, place);
+  t.notMatch(baton.stderr, 'dist/baton');
+  await baton.stop();
 });
 
 t.test('--log-path appends to a file, and leaves stderr empty', async (t) => {
@@ -299,6 +335,11 @@ t.test('a reader of the access log that stands still holds up neither requests n
   t.equal(await withDeadline(exited, 'the end'), 0);
   baton.child.stdout!.resume();
 });
+
+/** What the source says there. */
+function sourceLine(file: string, line: string): string {
+  return readFileSync(packagePath(file), 'utf8').split('\n')[Number(line) - 1]!;
+}
 
 function serve(t: Teardown, args: string[]): Promise<BatonProcess> {
   return startBaton(t, { config, args });

@@ -17,7 +17,7 @@ import {
 } from '../harness/index.js';
 import { Manager, startWrapper, type Wrapper } from './wrapper.js';
 
-const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 
 interface Wrapped {
   readonly wrapper: Wrapper;

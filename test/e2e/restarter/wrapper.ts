@@ -10,7 +10,7 @@ import { AddressKind, encodeAddress } from '../../../src/io/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 import { type Exit, type Teardown, tempDir, waitFor, withDeadline } from '../harness/index.js';
 
-const MAIN = fileURLToPath(new URL('../../../src/restarter/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../baton/restarter/main.js', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('./program.js', import.meta.url));
 
 /** What a child tells first. */
