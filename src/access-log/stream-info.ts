@@ -20,6 +20,12 @@ export const PROTOCOL_NAMES = ['', 'HTTP/1.0', 'HTTP/1.1', 'HTTP/2', 'HTTP/3'] a
 /** A time that has not come. */
 export const UNSET = -1;
 
+/** The two ends of a client's connection as text with port; made when somebody asks. */
+export interface DownstreamEnds {
+  readonly remoteText: string;
+  readonly localText: string;
+}
+
 /** Texts are empty, times UNSET and heads undefined until they are known. Times are milliseconds. */
 export class StreamInfo {
   /** When the first byte of the head arrived, or the connection was accepted: wall clock and monotonic clock. */
@@ -59,11 +65,9 @@ export class StreamInfo {
   /** How often the request was tried upstream. */
   attemptCount = 0;
 
-  /** As inferred from x-forwarded-for or the proxy protocol. */
-  downstreamRemoteAddress = '';
-  /** Of the peer itself. */
-  downstreamDirectRemoteAddress = '';
-  downstreamLocalAddress = '';
+  downstream: DownstreamEnds | undefined = undefined;
+  /** As inferred from x-forwarded-for or the proxy protocol; empty: the peer's own. */
+  inferredRemoteAddress = '';
   connectionId = 0;
   connectionTerminationDetails = '';
   requestedServerName = '';
@@ -77,6 +81,20 @@ export class StreamInfo {
   lastUpstreamTxMs = UNSET;
   firstUpstreamRxMs = UNSET;
   lastUpstreamRxMs = UNSET;
+
+  /** Of the client, as inferred. */
+  get downstreamRemoteAddress(): string {
+    return this.inferredRemoteAddress !== '' ? this.inferredRemoteAddress : this.downstreamDirectRemoteAddress;
+  }
+
+  /** Of the peer itself. */
+  get downstreamDirectRemoteAddress(): string {
+    return this.downstream?.remoteText ?? '';
+  }
+
+  get downstreamLocalAddress(): string {
+    return this.downstream?.localText ?? '';
+  }
 
   /** Makes the object ready for the next stream that begins now. */
   reset(startRealtimeMs: number, startMonotonicMs: number): void {
@@ -102,9 +120,8 @@ export class StreamInfo {
     this.upstreamLocalAddress = '';
     this.upstreamTransportFailureReason = '';
     this.attemptCount = 0;
-    this.downstreamRemoteAddress = '';
-    this.downstreamDirectRemoteAddress = '';
-    this.downstreamLocalAddress = '';
+    this.downstream = undefined;
+    this.inferredRemoteAddress = '';
     this.connectionId = 0;
     this.connectionTerminationDetails = '';
     this.requestedServerName = '';

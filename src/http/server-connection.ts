@@ -91,8 +91,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   describe(info: StreamInfo): void {
     info.connectionId = this.socket.serial;
     info.scheme = this.scheme;
-    info.downstreamDirectRemoteAddress = info.downstreamRemoteAddress = this.socket.remoteText;
-    info.downstreamLocalAddress = this.socket.localText;
+    info.downstream = this.socket;
   }
 
   get activeRequests(): number {
@@ -131,7 +130,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   // ── EdgeConnection: what the forwarding rules ask ────────────────────────────────────────────────────────────────
 
   get remoteIp(): string {
-    return this.socket.remote.ip;
+    return this.socket.remoteIp;
   }
   get scheme(): 'http' | 'https' {
     return 'http';

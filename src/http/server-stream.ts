@@ -154,7 +154,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
-    if (client !== this.connection.remoteIp) info.downstreamRemoteAddress = `${client}:0`;
+    if (client !== this.connection.remoteIp) info.inferredRemoteAddress = `${client}:0`;
     this.isInternal = headers.findId(INTERNAL) >= 0;
     this.#findRoute(routes, headers);
     if (headers.upgrade && !this.#acceptUpgrade(headers)) return;

@@ -200,15 +200,16 @@ const AT_SIGN = 64;
 const DOT = 46;
 const ZERO = 48;
 
-/** Decimal text of each byte: joining four of these is the fastest way to an IPv4 address. */
+/** Decimal text of each byte, alone and with a dot: joining four of these is the fastest way to an IPv4 address. */
 const DECIMAL: readonly string[] = Array.from({ length: 256 }, (_, byte) => String(byte));
+const DOTTED: readonly string[] = DECIMAL.map((decimal) => `${decimal}.`);
 
 function portAt(bytes: Uint8Array, offset: number): number {
   return (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
 }
 
 function formatIp4(bytes: Uint8Array, at: number): string {
-  return `${DECIMAL[bytes[at]!]}.${DECIMAL[bytes[at + 1]!]}.${DECIMAL[bytes[at + 2]!]}.${DECIMAL[bytes[at + 3]!]}`;
+  return DOTTED[bytes[at]!]! + DOTTED[bytes[at + 1]!]! + DOTTED[bytes[at + 2]!]! + DECIMAL[bytes[at + 3]!]!;
 }
 
 function decodeIp6(bytes: Uint8Array, offset: number, length: number): Address {

@@ -1,6 +1,6 @@
 // The socket of one accepted connection: its addresses, its accounting, and the one place where it ends.
 
-import { type Address, addressText, decodeSockaddr } from '../io/address.js';
+import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/address.js';
 import type { ConnectionHandler, Transport } from '../io/transport.js';
 import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
@@ -56,7 +56,8 @@ export class DownstreamConnection {
   readonly listener: ConnectionOwner;
   /** Unique in the process, as in %CONNECTION_ID%. */
   readonly serial: number;
-  readonly remote: Address;
+  /** The peer's address without port; '' when it has none (Unix sockets). */
+  readonly remoteIp: string;
   readonly startMonotonicMs: number;
   /** What has taken it over; undefined when that has closed it at once. */
   handler: DownstreamHandler | undefined;
@@ -64,6 +65,9 @@ export class DownstreamConnection {
   readonly chain: ConnectionChain;
   /** Another process has refused to go on with it. */
   mustStay = false;
+  readonly #remoteKind: AddressKind;
+  readonly #remotePort: number;
+  /** Text with port or path, as soon as somebody has asked. */
   #remoteText = '';
   #localText = '';
   #isClosed = false;
@@ -84,14 +88,18 @@ export class DownstreamConnection {
     this.serial = serial;
     listener.stats.increment(ListenerStats.at.downstream_cx_active);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_active);
-    if ('remote' in origin) {
-      this.remote = origin.remote;
+    const isTakenOver = 'remote' in origin;
+    const remote = isTakenOver ? origin.remote : decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
+    this.remoteIp = remote.ip;
+    this.#remoteKind = remote.kind;
+    this.#remotePort = remote.port;
+    if (remote.kind === AddressKind.Unix) this.#remoteText = remote.path;
+    if (isTakenOver) {
       this.#localText = origin.local;
       this.startMonotonicMs = origin.startMonotonicMs;
       if (logger.isDebug) logger.debug(`[C${serial}] taken over from another process, of ${this.remoteText}`);
       return;
     }
-    this.remote = decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
     this.startMonotonicMs = transport.clock.monotonicMs;
     listener.stats.increment(ListenerStats.at.downstream_cx_total);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_total);
@@ -105,6 +113,17 @@ export class DownstreamConnection {
 
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** The peer. An idle connection does not hold it as an object. */
+  get remote(): Address {
+    const kind = this.#remoteKind;
+    return {
+      kind,
+      ip: this.remoteIp,
+      port: this.#remotePort,
+      path: kind === AddressKind.Unix ? this.#remoteText : '',
+    };
   }
 
   /** The peer as text with port. */
@@ -150,6 +169,7 @@ export class DownstreamConnection {
    */
   close(lingerMs: number): void {
     if (this.#isClosed) return;
+    this.#keepEnds();
     this.transport.close(this.id, FLUSH_MS, lingerMs);
     if (logger.isDebug) logger.debug(`[C${this.serial}] closing`);
     this.#ended();
@@ -158,6 +178,7 @@ export class DownstreamConnection {
   /** Aborts: the peer sees a reset. */
   reset(): void {
     if (this.#isClosed) return;
+    this.#keepEnds();
     this.transport.reset(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] resetting`);
     this.#ended();
@@ -168,6 +189,13 @@ export class DownstreamConnection {
     this.transport.letGo(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
     this.#gone();
+  }
+
+  /** The log of a request that it ends amid may ask for them. */
+  #keepEnds(): void {
+    if (this.#localText === '' && this.handler !== undefined && this.handler.activeRequests > 0) {
+      this.#localText = this.localText;
+    }
   }
 
   #ended(): void {

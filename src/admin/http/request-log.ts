@@ -53,9 +53,7 @@ export class RequestLog {
     info.bytesSent = request.bytesSent;
     info.requestHeaders = new TextHeaders(request.method, request.target, 0, request.requestHeaders);
     info.responseHeaders = new TextHeaders('', '', request.status, request.responseHeaders);
-    info.downstreamRemoteAddress = request.peer;
-    info.downstreamDirectRemoteAddress = request.peer;
-    info.downstreamLocalAddress = request.localAddress;
+    info.downstream = { remoteText: request.peer, localText: request.localAddress };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
     for (const logger of this.#loggers) logger.log(info);

@@ -36,7 +36,10 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   else if (!path.startsWith('/hang')) socket.write(response(200, 'hello', { 'x-host': 'from host' }));
 });
 
-const flagged = [withFormat('flags', text('%REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n'))];
+const flagged = [
+  withFormat('flags', text('%REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')),
+  withFormat('ends', text('%DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS%\n')),
+];
 const retry = {
   retry_policy: { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } },
 };
@@ -184,6 +187,13 @@ t.test('flags and details tell what happened', async (t) => {
     t.equal(all.length, count, 'one line');
     t.ok(all.at(-1)!.startsWith(`${path} ${expected}`), `${path} ${expected}: ${all.at(-1)}`);
   }
+  const ends = await waitFor(() => (lines('ends').length === count ? lines('ends') : undefined));
+  const expected = new RegExp(`^127\\.0\\.0\\.1:${port} 127\\.0\\.0\\.1:\\d+$`);
+  t.same(
+    ends.filter((line) => !expected.test(line)),
+    [],
+    'both ends are known, however the connection has ended',
+  );
 });
 
 t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t) => {

@@ -11,7 +11,7 @@ function apply(toAdd: readonly HeaderValueOption[], toRemove: readonly string[],
   const head = requestHead('GET /', ...lines);
   const info = new StreamInfo();
   info.requestHeaders = head;
-  info.downstreamRemoteAddress = '203.0.113.7:4711';
+  info.inferredRemoteAddress = '203.0.113.7:4711';
   compileHeaderMutations([{ toAdd, toRemove, where: 'request_headers' }])!.apply(head, info);
   return linesOf(head);
 }

@@ -45,8 +45,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#timer = new Timer<ProxiedConnection>(this, onTimer);
     this.info.reset(clock.realtimeMs, clock.monotonicMs);
     this.info.connectionId = downstream.serial;
-    this.info.downstreamRemoteAddress = this.info.downstreamDirectRemoteAddress = downstream.remoteText;
-    if (proxy.options.accessLogs.length > 0) this.info.downstreamLocalAddress = downstream.localText;
+    this.info.downstream = downstream;
   }
 
   /** Chooses a host and connects to it; bytes of the client wait in the kernel until that is done. */
