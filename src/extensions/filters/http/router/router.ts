@@ -37,6 +37,7 @@ import {
   setServiceTime,
   takeRequestedTimeouts,
 } from './router-headers.js';
+import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
 const logger = getLogger('router');
 
@@ -81,9 +82,9 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
-  readonly #tryTimer: Timer<Router>;
-  /** Of per_try_idle_timeout; made by the first request that has one. */
-  #idleTimer: Timer<Router> | undefined;
+  #tryTimeouts: TryTimeouts | undefined;
+  /** Until the next try; made by the first request that has one. */
+  #backOffTimer: Timer<Router> | undefined;
   /** Body that has not been sent, or that another try would need. */
   readonly #body: BodyBuffer;
 
@@ -107,10 +108,6 @@ export class Router implements TerminalFilter, PoolRequest {
   /** When the request was complete, from which response times count. */
   #requestEndMs = 0;
   #tryStartMs = 0;
-  /** Longest pause in a response; 0: any. */
-  #tryIdleMs = 0;
-  /** When the current try last made progress; kept only with #tryIdleMs. */
-  #progressMs = 0;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
     this.#stream = stream;
@@ -118,7 +115,6 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#options = options;
     this.#body = new BodyBuffer(thread.memory);
     this.#deadline = new Deadline(thread.wheel, () => this.#routeTimeout());
-    this.#tryTimer = new Timer<Router>(this, onTryTimer);
   }
 
   // ── The request ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +194,6 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     this.#isActive = false;
     this.#deadline.lift();
-    this.#thread.wheel.cancel(this.#tryTimer);
     this.#abortTry();
     this.#releaseRetry();
     this.#body.clear();
@@ -223,7 +218,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
     if (this.#cluster.countsActiveRequests) this.#thread.words.acquire(host.block + HostWord.ActiveRequests);
-    if (this.#isRequestComplete) this.#startTryTimeouts();
+    if (this.#isRequestComplete) this.#tryTimeouts?.start(false);
     if (this.#isClientBlocked) this.#pauseResponse();
     this.#sendRequest(encoder);
   }
@@ -241,7 +236,7 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onInformational(headers: HeaderBlock): void {
-    this.#progressed();
+    this.#tryTimeouts?.progressed();
     // 100 was answered at the edge, unless that was left to the host.
     if (headers.status !== 100 || this.#stream.passes100Continue) this.#stream.encodeInformational(headers);
   }
@@ -253,8 +248,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (info.firstUpstreamRxMs < 0) info.firstUpstreamRxMs = now;
     const isServerError = status >= 500;
     this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
-    this.#thread.wheel.cancel(this.#tryTimer);
-    this.#progressed();
+    this.#tryTimeouts?.responseBegan();
     const decision = this.#retry.hasConditions ? this.#decide(status, headers) : RetryDecision.No;
     if (decision === RetryDecision.Retry && this.#mayRetryNow()) {
       this.#cluster.responses.countRetried(status);
@@ -284,7 +278,7 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
-    this.#progressed();
+    this.#tryTimeouts?.progressed();
     if (endStream) this.#responseCompletedNow();
     this.#stream.encodeData(offset, length, endStream);
   }
@@ -327,22 +321,23 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#answerTimeout('response_timeout');
   }
 
-  /** A try has taken too long, or it is time for the next one. */
-  tryTimer(): void {
-    if (this.#try === Try.Backoff) {
-      this.#try = Try.None;
-      return this.#startAgain();
+  /** The host is not waited for any longer: another try, or 504. */
+  #tryTimedOut({ counter, details }: TryTimeout): void {
+    this.#cluster.stats.increment(counter);
+    this.#host!.stats.increment(HostStats.at.rq_timeout);
+    this.#abortTry();
+    if (!this.#hasResponse) {
+      const decision = this.#retry.onReset(RetryReset.Local, true);
+      if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
+      if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
     }
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_timeout);
-    this.#tryTimedOut('upstream_per_try_timeout');
+    this.#answerTimeout(details);
   }
 
-  /** Nothing may have come of the response for too long. */
-  idleTimer(): void {
-    const leftMs = this.#progressMs + this.#tryIdleMs - this.#thread.clock.monotonicMs;
-    if (leftMs > 0) return this.#thread.wheel.reschedule(this.#idleTimer!, leftMs);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_per_try_idle_timeout);
-    this.#tryTimedOut('upstream_per_try_idle_timeout');
+  /** It is time for the next try. */
+  backOffTimer(): void {
+    this.#try = Try.None;
+    this.#startAgain();
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -364,7 +359,7 @@ export class Router implements TerminalFilter, PoolRequest {
     takeRequestedTimeouts(headers, timeouts);
     // The time of the whole request ends such a try.
     if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
-    this.#tryIdleMs = route.retryPolicy?.perTryIdleTimeoutMs ?? 0;
+    this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
     if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
@@ -442,7 +437,7 @@ export class Router implements TerminalFilter, PoolRequest {
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#startTimeout();
-    if (this.#try === Try.Running) this.#startTryTimeouts();
+    if (this.#try === Try.Running) this.#tryTimeouts?.start(this.#hasResponse);
     if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
   }
 
@@ -454,30 +449,11 @@ export class Router implements TerminalFilter, PoolRequest {
     if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
-  /** They begin when there are both: the whole request and a connection. A slow sender is no slow host. */
-  #startTryTimeouts(): void {
-    const { wheel } = this.#thread;
-    if (this.#timeouts.perTryMs > 0 && !this.#hasResponse) wheel.reschedule(this.#tryTimer, this.#timeouts.perTryMs);
-    if (this.#tryIdleMs === 0) return;
-    this.#idleTimer ??= new Timer<Router>(this, onIdleTimer);
-    this.#progressed();
-    wheel.reschedule(this.#idleTimer, this.#tryIdleMs);
-  }
-
-  #progressed(): void {
-    if (this.#tryIdleMs > 0) this.#progressMs = this.#thread.clock.monotonicMs;
-  }
-
-  /** The host is not waited for any longer: another try, or 504. */
-  #tryTimedOut(details: string): void {
-    this.#host!.stats.increment(HostStats.at.rq_timeout);
-    this.#abortTry();
-    if (!this.#hasResponse) {
-      const decision = this.#retry.onReset(RetryReset.Local, true);
-      if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
-      if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+  #setTryTimeouts(responseMs: number, idleMs: number): void {
+    if (responseMs > 0 || idleMs > 0) {
+      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#tryTimedOut(timeout));
     }
-    this.#answerTimeout(details);
+    this.#tryTimeouts?.set(responseMs, idleMs);
   }
 
   get #retryBufferLimit(): number {
@@ -543,7 +519,8 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
     const delayMs = this.#retry.backoffMs(this.#thread.random.fraction());
     if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
-    this.#thread.wheel.reschedule(this.#tryTimer, delayMs);
+    this.#backOffTimer ??= new Timer<Router>(this, onBackOffTimer);
+    this.#thread.wheel.reschedule(this.#backOffTimer, delayMs);
   }
 
   /** A try ended without a response head. */
@@ -637,7 +614,7 @@ export class Router implements TerminalFilter, PoolRequest {
     else this.#abortTry();
   }
 
-  /** Gives up what the current try has: its place in the line, or its stream. */
+  /** Gives up what the current try has, its place in the line or its stream, or the next try. */
   #abortTry(): void {
     const state = this.#try;
     if (state === Try.Pending) {
@@ -648,8 +625,9 @@ export class Router implements TerminalFilter, PoolRequest {
       this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
       this.#tryOver();
       encoder.reset(ResetReason.LocalReset);
-    } else {
+    } else if (state === Try.Backoff) {
       this.#try = Try.None;
+      this.#thread.wheel.cancel(this.#backOffTimer!);
     }
   }
 
@@ -664,7 +642,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#try = Try.None;
     this.#encoder = undefined;
     this.#pool = undefined;
-    if (this.#tryIdleMs > 0 && this.#idleTimer !== undefined) this.#thread.wheel.cancel(this.#idleTimer);
+    this.#tryTimeouts?.stop();
     host.stats.decrement(HostStats.at.rq_active);
     this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
     if (this.#cluster.countsActiveRequests) this.#thread.words.release(host.block + HostWord.ActiveRequests);
@@ -676,10 +654,6 @@ function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts): number {
   return perTryMs > 0 ? perTryMs : timeoutMs;
 }
 
-function onTryTimer(router: Router): void {
-  router.tryTimer();
-}
-
-function onIdleTimer(router: Router): void {
-  router.idleTimer();
+function onBackOffTimer(router: Router): void {
+  router.backOffTimer();
 }

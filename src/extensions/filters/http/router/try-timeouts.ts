@@ -1,0 +1,67 @@
+// How long a host is waited for in one try: per_try_timeout ends a try whose response does not begin, per_try_idle_timeout one
+// that makes no progress. Made by the first request that has such a time, and used again by those after it.
+
+import { Deadline } from '../../../../io/deadline.js';
+import type { TimingWheel } from '../../../../io/timing-wheel.js';
+import type { CounterSlot } from '../../../../stats/layout.js';
+import { ClusterStats } from '../../../../stats/layouts/cluster.js';
+
+/** One way in which a try takes too long. */
+export interface TryTimeout {
+  /** In the stats of its cluster. */
+  readonly counter: CounterSlot;
+  /** %RESPONSE_CODE_DETAILS% if there is no other try. */
+  readonly details: string;
+}
+
+const NO_RESPONSE: TryTimeout = {
+  counter: ClusterStats.at.upstream_rq_per_try_timeout,
+  details: 'upstream_per_try_timeout',
+};
+const NO_PROGRESS: TryTimeout = {
+  counter: ClusterStats.at.upstream_rq_per_try_idle_timeout,
+  details: 'upstream_per_try_idle_timeout',
+};
+
+export class TryTimeouts {
+  readonly #response: Deadline;
+  readonly #progress: Deadline;
+  #responseMs = 0;
+  #idleMs = 0;
+  #isRunning = false;
+
+  constructor(wheel: TimingWheel, onTimeout: (timeout: TryTimeout) => void) {
+    this.#response = new Deadline(wheel, () => onTimeout(NO_RESPONSE));
+    this.#progress = new Deadline(wheel, () => onTimeout(NO_PROGRESS));
+  }
+
+  /** For each try of the request that begins; 0: none. */
+  set(responseMs: number, idleMs: number): void {
+    this.#responseMs = responseMs;
+    this.#idleMs = idleMs;
+  }
+
+  /** The try has both: the whole request and a connection. A slow sender is no slow host. */
+  start(hasResponse: boolean): void {
+    this.#isRunning = true;
+    if (this.#responseMs > 0 && !hasResponse) this.#response.set(this.#responseMs);
+    this.progressed();
+  }
+
+  responseBegan(): void {
+    this.#response.lift();
+    this.progressed();
+  }
+
+  /** Something has come of the response. */
+  progressed(): void {
+    if (this.#isRunning && this.#idleMs > 0) this.#progress.set(this.#idleMs);
+  }
+
+  /** The try is over. */
+  stop(): void {
+    this.#isRunning = false;
+    this.#response.lift();
+    this.#progress.lift();
+  }
+}
