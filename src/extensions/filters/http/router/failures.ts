@@ -1,4 +1,4 @@
-// How requests fail upstream: the words, flags and codes by which clients, logs and counters know each way.
+// How tries fail: the words, flags and codes by which clients, logs and retries know each way.
 
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { errorName } from '../../../../common/errno.js';
@@ -48,19 +48,6 @@ export function resetFailure(reason: ResetReason): Failure {
     case ResetReason.LocalReset:
       return failed('local reset', '', ResponseFlag.LocalReset, RetryReset.Local);
   }
-}
-
-/** The body of the answer to the client. */
-export function failureBody(failure: Failure, wasRetried: boolean): string {
-  const how = wasRetried ? 'retried and the latest reset reason' : 'reset reason';
-  const transport = failure.transport === '' ? '' : `, transport failure reason: ${failure.transport}`;
-  return `upstream connect error or disconnect/reset before headers. ${how}: ${failure.reason}${transport}`;
-}
-
-/** %RESPONSE_CODE_DETAILS% of that answer. */
-export function failureDetails(failure: Failure): string {
-  const transport = failure.transport === '' ? '' : `|${failure.transport}`;
-  return `upstream_reset_before_response_started{${failure.reason}${transport}}`.replaceAll(' ', '_');
 }
 
 function failed(reason: string, transport: string, flag: ResponseFlag, retry: RetryReset): Failure {

@@ -8,7 +8,7 @@ import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { Protocol } from '../../../../access-log/stream-info.js';
 import { BodyBuffer } from '../../../../http/body-buffer.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec.js';
-import type { ResponseStream, TerminalFilter } from '../../../../http/filter.js';
+import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import { RetryDecision, RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
@@ -26,8 +26,9 @@ import { LimitKind } from '../../../../upstream/limits.js';
 import { HostWord } from '../../../../upstream/shared-words.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROOM, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
-import { type Failure, failureBody, failureDetails, poolFailure, resetFailure } from './failures.js';
+import { type Failure, poolFailure, resetFailure } from './failures.js';
 import {
   type RequestTimeouts,
   saysOverloaded,
@@ -126,8 +127,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const route = stream.route as Route<ClusterReference> | undefined;
     if (route === undefined) {
       stream.httpStats.increment(HttpStats.at.no_route);
-      const flags = ResponseFlag.NoRouteFound;
-      return stream.sendLocalReply({ status: 404, body: '', details: 'route_not_found', flags });
+      return stream.sendLocalReply(NO_ROUTE);
     }
     this.#route = route;
     this.#headers = headers;
@@ -136,13 +136,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const cluster = route.cluster?.current;
     if (cluster === undefined) {
       stream.httpStats.increment(HttpStats.at.no_cluster);
-      const flags = ResponseFlag.NoClusterFound;
-      return stream.sendLocalReply({
-        status: route.clusterNotFoundStatus,
-        body: '',
-        details: 'cluster_not_found',
-        flags,
-      });
+      return stream.sendLocalReply(noCluster(route.clusterNotFoundStatus));
     }
     this.#cluster = cluster;
     if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
@@ -157,7 +151,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!isSending || (mayRetry && this.#retry.isEnabled)) {
       if (!this.#body.append(offset, length)) {
         // A request that is on its way can do without another try.
-        if (!isSending) return this.#noRoom();
+        if (!isSending) return this.#stream.sendLocalReply(NO_ROOM);
         this.#giveUpRetries();
       }
     }
@@ -170,7 +164,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || this.#retry.isEnabled) {
-      if (!trailers.hold()) return this.#noRoom();
+      if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
       this.#trailers = trailers;
     }
     this.#requestCompleted();
@@ -365,7 +359,7 @@ export class Router implements TerminalFilter, PoolRequest {
     // Behind the route's changes: they may ask for retries too.
     this.#retry.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
     // Another try needs the head in a later turn.
-    if (this.#retry.isEnabled && !headers.retain()) return this.#noRoom();
+    if (this.#retry.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (endStream) this.#startTimeout();
     this.#start();
   }
@@ -375,7 +369,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const route = this.#route;
     const cluster = this.#cluster;
     const host = cluster.pickHost();
-    if (host === undefined) return this.#noHealthyHost();
+    if (host === undefined) return this.#answer(NO_HEALTHY_HOST);
     this.#host = host;
     this.#attempts++;
     this.#stream.info.attemptCount = this.#attempts;
@@ -396,14 +390,14 @@ export class Router implements TerminalFilter, PoolRequest {
   /** Its cluster may be another version by now, with other hosts, or gone. */
   #startAgain(): void {
     const cluster = this.#route.cluster!.current;
-    if (cluster === undefined) return this.#noHealthyHost();
+    if (cluster === undefined) return this.#answer(NO_HEALTHY_HOST);
     this.#cluster = cluster;
     this.#start();
   }
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
   #waitForConnection(): void {
-    if (!this.#headers.retain()) return this.#noRoom();
+    if (!this.#headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
   }
 
@@ -458,16 +452,6 @@ export class Router implements TerminalFilter, PoolRequest {
 
   get #retryBufferLimit(): number {
     return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
-  }
-
-  /** The thread has no memory left to hold requests in. */
-  #noRoom(): void {
-    this.#stream.sendLocalReply({
-      status: 503,
-      body: 'no room to hold the request',
-      details: 'request_buffer_exhausted',
-      flags: ResponseFlag.OverloadManager,
-    });
   }
 
   /** The body has become too large to be kept: the request gets the one try that it has. */
@@ -529,26 +513,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const decision = this.#retry.onReset(failure.retry, this.#isSent);
     if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
-    this.#stream.sendLocalReply({
-      status: failure.status,
-      body: failureBody(failure, this.#attempts > 1),
-      details: failureDetails(failure),
-      flags: failure.flag,
-      editHeaders: (headers) => {
-        if (failure.retry === RetryReset.Overflow && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        this.#countLocalResponse(headers);
-      },
-    });
-  }
-
-  #noHealthyHost(): void {
-    this.#stream.sendLocalReply({
-      status: 503,
-      body: 'no healthy upstream',
-      details: 'no_healthy_upstream',
-      flags: ResponseFlag.NoHealthyUpstream,
-      editHeaders: (headers) => this.#countLocalResponse(headers),
-    });
+    this.#answer(noResponse(failure, this.#attempts > 1), failure.retry === RetryReset.Overflow);
   }
 
   /** upstream.maintenance_mode.<cluster> of runtime. Nothing of the request has been touched. */
@@ -559,16 +524,7 @@ export class Router implements TerminalFilter, PoolRequest {
     info.upstreamCluster = cluster.observabilityName;
     info.virtualHostName = this.#route.virtualHostName;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
-    this.#stream.sendLocalReply({
-      status: 503,
-      body: 'maintenance mode',
-      details: 'maintenance_mode',
-      flags: ResponseFlag.UpstreamOverflow,
-      editHeaders: (headers) => {
-        if (!this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        this.#countLocalResponse(headers);
-      },
-    });
+    this.#answer(MAINTENANCE, true);
   }
 
   #answerTimeout(details: string): void {
@@ -578,21 +534,24 @@ export class Router implements TerminalFilter, PoolRequest {
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
       return this.#stream.resetResponse(details);
     }
-    this.#stream.sendLocalReply({
-      status: 504,
-      body: 'upstream request timeout',
-      details,
-      flags: ResponseFlag.UpstreamRequestTimeout,
-      editHeaders: (headers) => this.#countLocalResponse(headers),
-    });
+    this.#answer(timedOut(details));
   }
 
-  /** Answers in a host's stead count as responses of its cluster. */
-  #countLocalResponse(headers: HeaderBlock): void {
-    const { info, isInternal } = this.#stream;
-    if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
-    if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
-    this.#route.finalizeResponse(headers, info);
+  /** Answers in a host's stead, which counts as a response of the cluster. */
+  #answer({ status, body, details, flags }: LocalReply, isOverload = false): void {
+    this.#stream.sendLocalReply({
+      status,
+      body,
+      details,
+      flags,
+      editHeaders: (headers) => {
+        const { info, isInternal } = this.#stream;
+        if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
+        if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
+        if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
+        this.#route.finalizeResponse(headers, info);
+      },
+    });
   }
 
   #responseCompletedNow(): void {

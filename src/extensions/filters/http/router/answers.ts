@@ -1,0 +1,61 @@
+// The answers that the router gives when no host does: what clients and logs are told of each way in which that comes about.
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import type { LocalReply } from '../../../../http/filter.js';
+import type { Failure } from './failures.js';
+
+type Answer = Readonly<LocalReply>;
+
+export const NO_ROUTE: Answer = {
+  status: 404,
+  body: '',
+  details: 'route_not_found',
+  flags: ResponseFlag.NoRouteFound,
+};
+
+/** `status`: as the route has it. */
+export function noCluster(status: number): Answer {
+  return { status, body: '', details: 'cluster_not_found', flags: ResponseFlag.NoClusterFound };
+}
+
+/** upstream.maintenance_mode.<cluster> of runtime. */
+export const MAINTENANCE: Answer = {
+  status: 503,
+  body: 'maintenance mode',
+  details: 'maintenance_mode',
+  flags: ResponseFlag.UpstreamOverflow,
+};
+
+export const NO_HEALTHY_HOST: Answer = {
+  status: 503,
+  body: 'no healthy upstream',
+  details: 'no_healthy_upstream',
+  flags: ResponseFlag.NoHealthyUpstream,
+};
+
+/** The thread has no memory left to hold requests in. */
+export const NO_ROOM: Answer = {
+  status: 503,
+  body: 'no room to hold the request',
+  details: 'request_buffer_exhausted',
+  flags: ResponseFlag.OverloadManager,
+};
+
+/** `details` tell which timeout it was. */
+export function timedOut(details: string): Answer {
+  return { status: 504, body: 'upstream request timeout', details, flags: ResponseFlag.UpstreamRequestTimeout };
+}
+
+/** The last try ended without a response. */
+export function noResponse(failure: Failure, wasRetried: boolean): Answer {
+  const { reason, transport, status, flag } = failure;
+  const how = wasRetried ? 'retried and the latest reset reason' : 'reset reason';
+  const because = transport === '' ? '' : `, transport failure reason: ${transport}`;
+  const detail = transport === '' ? '' : `|${transport}`;
+  return {
+    status,
+    body: `upstream connect error or disconnect/reset before headers. ${how}: ${reason}${because}`,
+    details: `upstream_reset_before_response_started{${reason}${detail}}`.replaceAll(' ', '_'),
+    flags: flag,
+  };
+}
