@@ -1,8 +1,8 @@
 // The router: takes a request to a host of its route's cluster, tries again where the route allows it, and gives the
 // response back to the stream. One object a stream object, used again for each of its requests.
 //
-//   decodeHeaders → #forward → #try → pool → onPoolReady → codec … → onHeaders → onData … → #complete
-//                              ↑______ backoff ← #tryAgain ← failure, timeout, retriable response
+//   decodeHeaders → #forward → #start → pool → onPoolReady → #sendRequest … → onHeaders → onData … → #responseCompleted
+//                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { Protocol } from '../../../../access-log/stream-info.js';
@@ -11,7 +11,7 @@ import { type CodecError, type RequestEncoder, ResetReason } from '../../../../h
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
-import { RetryDecision, RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
+import { RetryReset } from '../../../../http/routing/retry-state.js';
 import { type Route, RouteKind } from '../../../../http/routing/route.js';
 import { Deadline } from '../../../../io/deadline.js';
 import { Timer } from '../../../../io/timing-wheel.js';
@@ -22,16 +22,15 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
-import { LimitKind } from '../../../../upstream/limits.js';
 import { HostWord } from '../../../../upstream/shared-words.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROOM, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
+import { Retries } from './retries.js';
 import {
   type RequestTimeouts,
-  saysOverloaded,
   setAttemptCount,
   setExpectedTimeout,
   setOverloaded,
@@ -79,7 +78,7 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #stream: ResponseStream;
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
-  readonly #retry = new RetryState();
+  readonly #retries: Retries;
   readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
@@ -102,7 +101,6 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The head of the current try has been sent. */
   #isSent = false;
   #hasResponse = false;
-  #holdsRetry = false;
   #isActive = false;
   /** The client has not taken enough of former responses. */
   #isClientBlocked = false;
@@ -114,6 +112,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#stream = stream;
     this.#thread = thread;
     this.#options = options;
+    this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#body = new BodyBuffer(thread.memory);
     this.#deadline = new Deadline(thread.wheel, () => this.#routeTimeout());
   }
@@ -145,10 +144,10 @@ export class Router implements TerminalFilter, PoolRequest {
 
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
-    const mayRetry = this.#retry.isEnabled && !this.#hasResponse;
+    const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
     if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
     const isSending = this.#try === Try.Running && this.#isSent;
-    if (!isSending || (mayRetry && this.#retry.isEnabled)) {
+    if (!isSending || (mayRetry && this.#retries.isEnabled)) {
       if (!this.#body.append(offset, length)) {
         // A request that is on its way can do without another try.
         if (!isSending) return this.#stream.sendLocalReply(NO_ROOM);
@@ -163,7 +162,7 @@ export class Router implements TerminalFilter, PoolRequest {
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
     const isSending = this.#try === Try.Running && this.#isSent;
-    if (!isSending || this.#retry.isEnabled) {
+    if (!isSending || this.#retries.isEnabled) {
       if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
       this.#trailers = trailers;
     }
@@ -189,7 +188,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#isActive = false;
     this.#deadline.lift();
     this.#abortTry();
-    this.#releaseRetry();
+    this.#retries.end(this.#cluster);
     this.#body.clear();
     this.#trailers?.drop();
     this.#trailers = undefined;
@@ -243,17 +242,12 @@ export class Router implements TerminalFilter, PoolRequest {
     const isServerError = status >= 500;
     this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
     this.#tryTimeouts?.responseBegan();
-    const decision = this.#retry.hasConditions ? this.#decide(status, headers) : RetryDecision.No;
-    if (decision === RetryDecision.Retry && this.#mayRetryNow()) {
+    if (this.#retries.grantForResponse(headers, this.#cluster, this.#isRequestComplete)) {
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
-    else if (this.#attempts > 1 && decision === RetryDecision.No)
-      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
     this.#hasResponse = true;
-    this.#releaseRetry();
     if (this.#isRequestComplete) this.#body.clear();
     info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
@@ -320,11 +314,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster.stats.increment(counter);
     this.#host!.stats.increment(HostStats.at.rq_timeout);
     this.#abortTry();
-    if (!this.#hasResponse) {
-      const decision = this.#retry.onReset(RetryReset.Local, true);
-      if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
-      if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
-    }
+    if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     this.#answerTimeout(details);
   }
 
@@ -357,9 +347,9 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
-    this.#retry.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
+    this.#retries.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
     // Another try needs the head in a later turn.
-    if (this.#retry.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
+    if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (endStream) this.#startTimeout();
     this.#start();
   }
@@ -416,7 +406,7 @@ export class Router implements TerminalFilter, PoolRequest {
         left -= length;
         if (this.#encoder === encoder) encoder.data(offset, length, isComplete && left === 0 && !hasTrailers);
       });
-      if (!this.#retry.isEnabled) body.clear();
+      if (!this.#retries.isEnabled) body.clear();
     }
     if (this.#encoder !== encoder) return;
     if (hasTrailers) encoder.trailers(this.#trailers!);
@@ -457,51 +447,18 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The body has become too large to be kept: the request gets the one try that it has. */
   #giveUpRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
-    this.#retry.disable();
+    this.#retries.disable();
     if (this.#isSent) this.#body.clear();
   }
 
-  #decide(status: number, headers: HeaderBlock): RetryDecision {
-    if (saysOverloaded(headers)) return RetryDecision.No;
-    return this.#retry.onHeaders(status, headers);
-  }
-
-  /** Whether the circuit breaker for retries allows one more; it is held until the response comes. */
-  #mayRetryNow(): boolean {
-    const { limits, stats } = this.#cluster;
-    if (this.#isSent && !this.#isRequestComplete && this.#stream.isUpgrade) {
-      this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
-      return false;
-    }
-    if (!this.#holdsRetry && !limits.tryAcquire(LimitKind.Retries, this.#route.priority)) {
-      stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
-      return false;
-    }
-    this.#holdsRetry = true;
-    if (!this.#options.useRetry.isHit(this.#thread.random)) {
-      this.#releaseRetry();
-      return false;
-    }
-    stats.increment(ClusterStats.at.upstream_rq_retry);
-    stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);
-    return true;
-  }
-
-  #releaseRetry(): void {
-    if (!this.#holdsRetry) return;
-    this.#holdsRetry = false;
-    this.#cluster.limits.release(LimitKind.Retries, this.#route.priority);
-  }
-
-  #countLimitExceeded(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_retry_limit_exceeded);
-    this.#stream.info.responseFlags |= ResponseFlag.UpstreamRetryLimitExceeded;
+  #isRetried(kind: RetryReset): boolean {
+    return this.#retries.grantForFailure(kind, this.#cluster, this.#isSent, this.#isRequestComplete);
   }
 
   #backOff(): void {
     this.#try = Try.Backoff;
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
-    const delayMs = this.#retry.backoffMs(this.#thread.random.fraction());
+    const delayMs = this.#retries.backoffMs(this.#thread.random.fraction());
     if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
     this.#backOffTimer ??= new Timer<Router>(this, onBackOffTimer);
     this.#thread.wheel.reschedule(this.#backOffTimer, delayMs);
@@ -510,9 +467,7 @@ export class Router implements TerminalFilter, PoolRequest {
   /** A try ended without a response head. */
   #failed(failure: Failure): void {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
-    const decision = this.#retry.onReset(failure.retry, this.#isSent);
-    if (decision === RetryDecision.Retry && this.#mayRetryNow()) return this.#backOff();
-    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded();
+    if (this.#isRetried(failure.retry)) return this.#backOff();
     this.#answer(noResponse(failure, this.#attempts > 1), failure.retry === RetryReset.Overflow);
   }
 

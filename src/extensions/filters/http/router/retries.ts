@@ -1,0 +1,85 @@
+// The retries of one request as they take place: those that its policy wants, as far as the circuit breaker for retries and the
+// runtime grant them, and what they count.
+
+import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import type { Random } from '../../../../common/random.js';
+import type { ResponseStream } from '../../../../http/filter.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
+import type { RuntimeFraction } from '../../../../runtime/runtime.js';
+import { ClusterStats } from '../../../../stats/layouts/cluster.js';
+import { HttpStats } from '../../../../stats/layouts/http.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
+import { LimitKind } from '../../../../upstream/limits.js';
+import { saysOverloaded } from './router-headers.js';
+
+export class Retries extends RetryState {
+  readonly #stream: ResponseStream;
+  readonly #random: Random;
+  readonly #useRetry: RuntimeFraction;
+  /** In the circuit breaker, from the first retry until a response is taken or there is none. */
+  #holdsPlace = false;
+
+  /** `useRetry`: the share of retries that take place. */
+  constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
+    super();
+    this.#stream = stream;
+    this.#random = random;
+    this.#useRetry = useRetry;
+  }
+
+  /** The head of a response of `cluster` has come: whether there is another try in its place. */
+  grantForResponse(headers: HeaderBlock, cluster: Cluster, isRequestComplete: boolean): boolean {
+    const isLookedAt = this.hasConditions && !saysOverloaded(headers);
+    const decision = isLookedAt ? this.onHeaders(headers.status, headers) : RetryDecision.No;
+    if (decision !== RetryDecision.No) return this.#grant(decision, cluster, isRequestComplete);
+    if (this.#holdsPlace) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
+    this.end(cluster);
+    return false;
+  }
+
+  /** A try ended without a response head, with the request's head sent or not: whether there is another one. */
+  grantForFailure(kind: RetryReset, cluster: Cluster, isSent: boolean, isRequestComplete: boolean): boolean {
+    return this.#grant(this.onReset(kind, isSent), cluster, isRequestComplete || !isSent);
+  }
+
+  /** There is no further try. */
+  end(cluster: Cluster): void {
+    if (!this.#holdsPlace) return;
+    this.#holdsPlace = false;
+    cluster.limits.release(LimitKind.Retries, this.#priority);
+  }
+
+  #grant(decision: RetryDecision, cluster: Cluster, canRepeat: boolean): boolean {
+    if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded(cluster);
+    if (decision === RetryDecision.Retry && this.#takePlace(cluster, canRepeat)) return true;
+    this.end(cluster);
+    return false;
+  }
+
+  #takePlace(cluster: Cluster, canRepeat: boolean): boolean {
+    const { limits, stats } = cluster;
+    if (!canRepeat && this.#stream.isUpgrade) {
+      this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
+      return false;
+    }
+    if (!this.#holdsPlace && !limits.tryAcquire(LimitKind.Retries, this.#priority)) {
+      stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
+      return false;
+    }
+    this.#holdsPlace = true;
+    if (!this.#useRetry.isHit(this.#random)) return false;
+    stats.increment(ClusterStats.at.upstream_rq_retry);
+    stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);
+    return true;
+  }
+
+  #countLimitExceeded(cluster: Cluster): void {
+    cluster.stats.increment(ClusterStats.at.upstream_rq_retry_limit_exceeded);
+    this.#stream.info.responseFlags |= ResponseFlag.UpstreamRetryLimitExceeded;
+  }
+
+  get #priority() {
+    return this.#stream.route!.priority;
+  }
+}
