@@ -3,7 +3,7 @@
 import { addressText, decodeSockaddr } from '../io/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
-import { ClusterStats } from '../stats/layouts/cluster.js';
+import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
@@ -35,7 +35,7 @@ export class Cluster implements ConnectingCluster {
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
-  readonly countsActiveRequests: boolean;
+  readonly #countsActiveRequests: boolean;
   /** Hosts that have pools. */
   readonly #pooled = new Set<ClusterHost>();
   #snapshot: ClusterSnapshot;
@@ -53,7 +53,7 @@ export class Cluster implements ConnectingCluster {
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
-    this.countsActiveRequests = spec.loadBalancer.policy === 'least_request';
+    this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#balancer = this.#makeBalancer(snapshot);
@@ -108,6 +108,22 @@ export class Cluster implements ConnectingCluster {
       this.#pooled.add(host);
     }
     return (pools[priority] ??= new HttpPool(this, host, priority));
+  }
+
+  /** A request has got a connection to `host`. */
+  requestBegan(host: ClusterHost): void {
+    host.stats.increment(HostStats.at.rq_total);
+    host.stats.increment(HostStats.at.rq_active);
+    this.stats.increment(ClusterStats.at.upstream_rq_total);
+    this.stats.increment(ClusterStats.at.upstream_rq_active);
+    if (this.#countsActiveRequests) this.thread.words.acquire(host.block + HostWord.ActiveRequests);
+  }
+
+  /** That request has nothing more to do with its host. */
+  requestEnded(host: ClusterHost): void {
+    host.stats.decrement(HostStats.at.rq_active);
+    this.stats.decrement(ClusterStats.at.upstream_rq_active);
+    if (this.#countsActiveRequests) this.thread.words.release(host.block + HostWord.ActiveRequests);
   }
 
   /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */

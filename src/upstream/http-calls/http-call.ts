@@ -11,7 +11,6 @@ import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
 import { Priority } from '../limits.js';
-import { HostWord } from '../shared-words.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */
@@ -133,16 +132,9 @@ export class HttpCall implements PoolRequest {
   // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   onPoolReady(encoder: RequestEncoder): void {
-    const { stats } = this.#host;
     this.#state = State.Running;
     this.#encoder = encoder;
-    stats.increment(HostStats.at.rq_total);
-    stats.increment(HostStats.at.rq_active);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
-    if (this.#cluster.countsActiveRequests) {
-      this.#cluster.thread.words.acquire(this.#host.block + HostWord.ActiveRequests);
-    }
+    this.#cluster.requestBegan(this.#host);
     this.#sendHead(encoder);
     this.#sendBody();
   }
@@ -274,14 +266,10 @@ export class HttpCall implements PoolRequest {
 
   #over(): void {
     const state = this.#state;
-    const { words, wheel } = this.#cluster.thread;
     this.#state = State.Over;
     this.#encoder = undefined;
-    wheel.cancel(this.#timer);
-    if (state !== State.Running) return;
-    this.#host.stats.decrement(HostStats.at.rq_active);
-    this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
-    if (this.#cluster.countsActiveRequests) words.release(this.#host.block + HostWord.ActiveRequests);
+    this.#cluster.thread.wheel.cancel(this.#timer);
+    if (state === State.Running) this.#cluster.requestEnded(this.#host);
   }
 }
 

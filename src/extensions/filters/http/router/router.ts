@@ -22,7 +22,6 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
-import { HostWord } from '../../../../upstream/shared-words.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROOM, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -206,11 +205,7 @@ export class Router implements TerminalFilter, PoolRequest {
     info.upstreamHost = host.address;
     if (info.firstUpstreamTxMs < 0) info.firstUpstreamTxMs = this.#tryStartMs;
     info.upstreamLocalAddress = connection.localText;
-    host.stats.increment(HostStats.at.rq_total);
-    host.stats.increment(HostStats.at.rq_active);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_total);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_active);
-    if (this.#cluster.countsActiveRequests) this.#thread.words.acquire(host.block + HostWord.ActiveRequests);
+    this.#cluster.requestBegan(host);
     if (this.#isRequestComplete) this.#tryTimeouts?.start(false);
     if (this.#isClientBlocked) this.#pauseResponse();
     this.#sendRequest(encoder);
@@ -552,14 +547,11 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The current try has nothing more to do with its host. */
   #tryOver(): void {
     if (this.#try !== Try.Running) return;
-    const host = this.#host!;
     this.#try = Try.None;
     this.#encoder = undefined;
     this.#pool = undefined;
     this.#tryTimeouts?.stop();
-    host.stats.decrement(HostStats.at.rq_active);
-    this.#cluster.stats.decrement(ClusterStats.at.upstream_rq_active);
-    if (this.#cluster.countsActiveRequests) this.#thread.words.release(host.block + HostWord.ActiveRequests);
+    this.#cluster.requestEnded(this.#host!);
     this.#stream.resumeRequest(Pause.Blocked);
   }
 }
