@@ -7,7 +7,7 @@ import { response, startRawUpstream } from './raw-upstream.js';
 
 let failures = 1;
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
-  if (path === '/hang') return;
+  if (path === '/hang' || path === '/wait') return;
   if (path === '/end') socket.end();
   else if (path === '/close') socket.end(response(200, 'body', { connection: 'close' }));
   else if (path === '/retry' && failures-- > 0) socket.write(response(503));
@@ -22,6 +22,7 @@ const proxy = await startProxy(t, {
       answering({ path: '/direct' }, 'direct'),
       { match: { path: '/redirect' }, redirect: { path_redirect: '/' } },
       routeTo({ path: '/hang' }, 'host', { timeout: '0.1s' }),
+      routeTo({ path: '/wait' }, 'host'),
       routeTo({ path: '/retry' }, 'host', retry),
       routeTo({ path: '/closed' }, 'closed'),
       ...['/200', '/201', '/404', '/503', '/end', '/close'].map((path) => routeTo({ path }, 'host')),
@@ -120,7 +121,7 @@ t.test('connections of mobile clients are counted once more, by what their first
     await client.readUntil('direct');
     client.write(request('curl', '/hang'));
     await client.readUntil('504');
-    client.write(request('curl', '/hang'));
+    client.write(request('curl', '/wait'));
     await baton.waitForStat('http.main.downstream_rq_active', 1);
     client.reset();
     await baton.waitForStat('http.main.downstream_rq_active', 0);
