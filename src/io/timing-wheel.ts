@@ -12,8 +12,8 @@ export type OnTimer<T> = { call(owner: T): void }['call'];
 
 /** A timer that its owner keeps and schedules again and again; it belongs to at most one wheel at a time. */
 export class Timer<T = unknown> {
-  /** When it fires, in ticks of its wheel; Infinity while it is not scheduled. Read by the wheel alone. */
-  deadline = Number.POSITIVE_INFINITY;
+  /** When it fires, in ticks of its wheel, as long as it is scheduled. A small integer needs no object of its own. */
+  deadline = 0;
   prev: Timer | null = null;
   next: Timer | null = null;
 
@@ -105,7 +105,6 @@ export class TimingWheel implements Timers {
   cancel(timer: Timer): void {
     if (timer.next === null) return;
     unlink(timer);
-    timer.deadline = Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -226,7 +225,6 @@ export class TimingWheel implements Timers {
     const head = this.#slots[slot]!;
     for (let timer = head.next!; timer !== head; timer = head.next!) {
       unlink(timer);
-      timer.deadline = Number.POSITIVE_INFINITY;
       try {
         timer.onTimer(timer.owner);
       } catch (error) {
