@@ -39,6 +39,8 @@ export interface ConnectionHandler {
 export interface ListenerHandler {
   /** A new connection; the peer's sockaddr is memory[offset, offset + length). Returns who handles it, or undefined when it was closed. */
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined;
+  /** A batch has brought all the connections that it has for this listener. */
+  onAccepted(): void;
   /** accept() failed (errno). When descriptors are exhausted accepting rests and resumes by itself. */
   onAcceptFailed(errno: number): void;
 }
@@ -84,6 +86,8 @@ export class Transport {
   readonly #listeners = new Map<number, ListenerHandler>();
   /** Those among them that were removed, and may still accept the rest of their queue. */
   readonly #leaving = new Set<number>();
+  /** The one that has been given connections of this batch last. */
+  #accepting: ListenerHandler | undefined;
   readonly #reportFault: (error: unknown) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
@@ -316,6 +320,7 @@ export class Transport {
         cursor++;
       }
     }
+    this.#endAccepting();
     this.onTurnEnd?.();
     this.#inBatch = false;
     this.#queued = 0;
@@ -370,6 +375,10 @@ export class Transport {
       this.reset(id);
       return;
     }
+    if (handler !== this.#accepting) {
+      this.#endAccepting();
+      this.#accepting = handler;
+    }
     // Until the handler is known a failure has nobody to end the connection.
     try {
       this.#connections[id & ID_SLOT_MASK] = handler.onAccept(id, offset, length);
@@ -377,6 +386,12 @@ export class Transport {
       this.#reportFault(error);
       this.reset(id);
     }
+  }
+
+  #endAccepting(): void {
+    const handler = this.#accepting;
+    this.#accepting = undefined;
+    handler?.onAccepted();
   }
 
   #fault(id: number, error: unknown): void {

@@ -48,7 +48,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly #formerChains = new Map<number, FilterChain>();
   #departures: Departures | undefined;
   readonly #ids: number[] = [];
-  #acceptedInTurn = 0;
+  #acceptedInBatch = 0;
 
   constructor(options: ActiveListenerOptions, chains: readonly FilterChain[], finder: FilterChainFinder) {
     this.id = options.id;
@@ -200,7 +200,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
       length,
     });
     this.#connections.add(connection);
-    if (this.#acceptedInTurn++ === 0) queueMicrotask(this.#endTurn);
+    this.#acceptedInBatch++;
     try {
       connection.handler = chain.terminal.accept(connection);
       return connection.handler;
@@ -222,11 +222,12 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     );
   }
 
-  /** How many connections one turn has brought: a turn accepts what is waiting at a listener. */
-  readonly #endTurn = (): void => {
-    this.stats.record(ListenerStats.at.connections_accepted_per_socket_event, this.#acceptedInTurn);
-    this.#acceptedInTurn = 0;
-  };
+  /** A batch brings what is waiting at a listener. */
+  onAccepted(): void {
+    if (this.#acceptedInBatch === 0) return;
+    this.stats.record(ListenerStats.at.connections_accepted_per_socket_event, this.#acceptedInBatch);
+    this.#acceptedInBatch = 0;
+  }
 
   /** Called by the connection when it has ended. */
   connectionEnded(connection: DownstreamConnection): void {
