@@ -121,7 +121,8 @@ for (const [name, text] of [
 ] as const) {
   const sink = new Sink();
   const relay = new Relay();
-  const server = new H1ServerCodec(memory, sink, relay);
+  const server = new H1ServerCodec(memory);
+  server.serve(sink, relay);
   relay.client = new H1ClientCodec(memory, sink, relay);
   const requestLength = write(0, text);
   const responseLength = write(1000, RESPONSE);

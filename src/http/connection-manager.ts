@@ -4,13 +4,14 @@ import type { Any } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
+import { H1ServerCodec } from './h1/server-codec.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
   HttpThread,
   ManagerContext,
 } from './manager-context.js';
-import { FormerRequests, ServerConnection } from './server-connection.js';
+import { FormerRequests, ServerConnection, type ServerPools } from './server-connection.js';
 import { ServerStream } from './server-stream.js';
 import { TurnPool } from './turn-pool.js';
 
@@ -19,8 +20,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   readonly options: ConnectionManagerOptions;
   readonly stats: ConnectionManagerStats;
   readonly shortestTimeoutMs: number;
-  /** Streams are used again: there are about as many as requests that were ever busy at the same time. */
-  readonly #streams: TurnPool<ServerStream>;
+  /** There are about as many as requests that were ever busy at the same time. */
+  readonly #pools: ServerPools;
 
   constructor(thread: HttpThread, options: ConnectionManagerOptions, stats: ConnectionManagerStats) {
     this.thread = thread;
@@ -29,11 +30,15 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     const { streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs } = options;
     const timeouts = [streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs].filter((ms) => ms > 0);
     this.shortestTimeoutMs = timeouts.length === 0 ? 0 : Math.min(...timeouts);
-    this.#streams = new TurnPool(thread.memory, () => new ServerStream(this));
+    const { memory } = thread;
+    this.#pools = {
+      streams: new TurnPool(memory, () => new ServerStream(this)),
+      codecs: new TurnPool(memory, () => new H1ServerCodec(memory, options.codec)),
+    };
   }
 
   accept(connection: DownstreamConnection): DownstreamHandler {
-    return new ServerConnection(this, this.#streams, connection);
+    return new ServerConnection(this, this.#pools, connection);
   }
 
   prepareRoutes(config: Any): () => void {
@@ -49,7 +54,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     return {
       pausesClient: false,
       begin: (connection) => {
-        handler = new ServerConnection(this, this.#streams, connection, former);
+        handler = new ServerConnection(this, this.#pools, connection, former);
         return handler;
       },
       begun: () => handler?.goOn(input),

@@ -8,7 +8,7 @@ import type { DownstreamConnection, DownstreamHandler } from '../listener/downst
 import type { Departure, FilterProgress } from '../listener/travel.js';
 import { HttpStats } from '../stats/layouts/http.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
-import { H1ServerCodec, type H1ServerEvents } from './h1/server-codec.js';
+import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import type { ServerStream, StreamConnection } from './server-stream.js';
@@ -40,11 +40,18 @@ export class FormerRequests {
   }
 }
 
+/** What connections need only while something happens; used again from turn to turn. */
+export interface ServerPools {
+  readonly streams: TurnPool<ServerStream>;
+  readonly codecs: TurnPool<H1ServerCodec>;
+}
+
 export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection {
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
-  readonly #streams: TurnPool<ServerStream>;
-  readonly #codec: H1ServerCodec;
+  readonly #pools: ServerPools;
+  /** Undefined while it has nothing to remember: most of the connections of a server are idle. */
+  #codec: H1ServerCodec | undefined;
   readonly #timer: Timer<ServerConnection>;
   /** The request that is being served. */
   #stream: ServerStream | undefined;
@@ -61,18 +68,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #endedByPeer = false;
 
   /** `former`: of a connection that another process has had. */
-  constructor(
-    manager: ManagerContext,
-    streams: TurnPool<ServerStream>,
-    socket: DownstreamConnection,
-    former?: FormerRequests,
-  ) {
+  constructor(manager: ManagerContext, pools: ServerPools, socket: DownstreamConnection, former?: FormerRequests) {
     const { http } = manager.stats;
     this.manager = manager;
-    this.#streams = streams;
+    this.#pools = pools;
     this.socket = socket;
     this.#activeMs = socket.startMonotonicMs;
-    this.#codec = new H1ServerCodec(manager.thread.memory, this, this, manager.options.codec);
     this.#timer = new Timer<ServerConnection>(this, onTimer);
     if (former === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
@@ -81,7 +82,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       this.#requests = former.requests;
       this.#activeMs = former.activeMs;
       this.#requestStartMs = former.requestStartMs;
-      if (former.isBlocked) this.#codec.blocked();
+      if (former.isBlocked) this.onBlocked();
     }
     http.increment(HttpStats.at.downstream_cx_active);
     http.increment(HttpStats.at.downstream_cx_http1_active);
@@ -122,7 +123,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   streamFinished(stream: ServerStream): void {
     this.#stream = undefined;
-    this.#streams.giveBack(stream);
+    this.#pools.streams.giveBack(stream);
     this.#activeMs = this.manager.thread.clock.monotonicMs;
     this.#requestStartMs = UNSET;
   }
@@ -156,7 +157,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#requests++;
     // A pipelined request may have been received with the one before it.
     if (this.#requestStartMs === UNSET) this.#requestStartMs = this.manager.thread.clock.monotonicMs;
-    const stream = this.#streams.take();
+    const stream = this.#pools.streams.take();
     this.#stream = stream;
     stream.start(this, encoder);
     return stream;
@@ -169,11 +170,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   onIdle(): void {
     this.#requestStartMs = UNSET;
-    if (!this.#mayLeave) return;
-    const departures = this.socket.drain.departures!;
-    if (!departures.hasRoom) return departures.add(this.socket);
-    this.#codec.holdRequests();
-    departures.ready(this.socket);
+    if (this.#mayLeave) this.#stopToLeave();
+    this.#restCodec();
   }
 
   onClose(abort: boolean): void {
@@ -186,7 +184,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   addBuffered(sums: BufferedBytes): void {
     const { at } = HttpStats;
     const { http } = this.manager.stats;
-    const received = this.#codec.bufferedBytes;
+    const received = this.#codec?.bufferedBytes ?? 0;
     sums.add(
       http,
       at.downstream_cx_rx_bytes_buffered,
@@ -205,12 +203,13 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#activeMs = now;
     if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
     this.manager.stats.http.add(HttpStats.at.downstream_cx_rx_bytes_total, length);
-    this.#codec.receive(offset, length);
+    this.#receive(offset, length);
   }
 
   onEnd(): void {
     this.#endedByPeer = true;
-    this.#codec.end();
+    if (this.#codec === undefined) this.onClose(false);
+    else this.#codec.end();
   }
 
   onReset(): void {
@@ -222,12 +221,13 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   onBlocked(): void {
-    this.#codec.blocked();
+    this.#awakeCodec().blocked();
   }
 
   onDrained(): void {
     this.#activeMs = this.manager.thread.clock.monotonicMs;
-    this.#codec.drained();
+    this.#codec?.drained();
+    this.#restCodec();
   }
 
   onFault(): void {
@@ -252,21 +252,44 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.socket.reset();
   }
 
+  // ── The codec ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #receive(offset: number, length: number): void {
+    this.#awakeCodec().receive(offset, length);
+    this.#restCodec();
+  }
+
+  #awakeCodec(): H1ServerCodec {
+    if (this.#codec !== undefined) return this.#codec;
+    const codec = this.#pools.codecs.take();
+    this.#codec = codec;
+    codec.serve(this, this);
+    return codec;
+  }
+
+  /** Lets go of it, if it has nothing to remember. */
+  #restCodec(): void {
+    const codec = this.#codec;
+    if (codec === undefined || !codec.isAtRest) return;
+    this.#codec = undefined;
+    this.#pools.codecs.giveBack(codec);
+  }
+
   // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────
 
   /** Between two requests, with what has come of the next. */
   depart(): Departure | undefined {
     const codec = this.#codec;
-    const canLeave = this.#mayLeave && this.#stream === undefined && codec.isBetweenRequests;
+    const canLeave = this.#mayLeave && this.#stream === undefined && codec?.isBetweenRequests !== false;
     if (!canLeave || !this.socket.transport.freeze(this.socket.id)) {
-      codec.startRequests();
+      codec?.startRequests();
       return undefined;
     }
     this.manager.thread.wheel.cancel(this.#timer);
     return {
       ids: [this.socket.id],
       progress: { requests: this.#requests, activeMs: this.#activeMs, requestStartMs: this.#requestStartMs },
-      input: codec.copyBuffered(),
+      input: codec?.copyBuffered() ?? NOTHING,
       stay: () => this.#stay(),
       leave: () => this.#leave(),
     };
@@ -280,7 +303,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       const part = input.subarray(at, at + MOST_INPUT);
       const offset = memory.scratch(part.length);
       memory.bytes.set(part, offset);
-      this.#codec.receive(offset, part.length);
+      this.#receive(offset, part.length);
     }
   }
 
@@ -294,16 +317,23 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     );
   }
 
+  #stopToLeave(): void {
+    const departures = this.socket.drain.departures!;
+    if (!departures.hasRoom) return departures.add(this.socket);
+    this.#awakeCodec().holdRequests();
+    departures.ready(this.socket);
+  }
+
   #stay(): void {
     const { thread } = this.manager;
     this.socket.transport.thaw(this.socket.id);
     if (this.manager.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.manager.shortestTimeoutMs);
-    this.#codec.startRequests();
+    this.#codec?.startRequests();
   }
 
   #leave(): void {
     const { http } = this.manager.stats;
-    this.#codec.destroy();
+    this.#codec?.destroy();
     http.decrement(HttpStats.at.downstream_cx_active);
     http.decrement(HttpStats.at.downstream_cx_http1_active);
     this.socket.leave();
@@ -353,7 +383,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #checkBetweenRequests(now: number): number {
     const { options, stats } = this.manager;
     // As may the beginning of its head.
-    if (this.#requestStartMs === UNSET && this.#codec.bufferedBytes > 0) this.#requestStartMs = this.#activeMs;
+    if (this.#requestStartMs === UNSET && this.#codec !== undefined && this.#codec.bufferedBytes > 0)
+      this.#requestStartMs = this.#activeMs;
     if (this.#requestStartMs !== UNSET) {
       const limit = options.requestHeadersMs > 0 ? options.requestHeadersMs : options.requestMs;
       if (limit > 0) {
@@ -374,10 +405,11 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   /** Answers and closes where no request could be read. It counts and is logged as one. */
   #refuse(error: CodecError): void {
-    const stream = this.#streams.take();
-    stream.start(this, this.#codec);
+    const codec = this.#awakeCodec();
+    const stream = this.#pools.streams.take();
+    stream.start(this, codec);
     stream.refuse(error);
-    this.#codec.answerInvalid(error);
+    codec.answerInvalid(error);
     this.onClose(false);
   }
 
@@ -412,7 +444,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #end(): void {
     const { stats, thread } = this.manager;
     thread.wheel.cancel(this.#timer);
-    this.#codec.destroy();
+    this.#codec?.destroy();
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     stats.http.decrement(HttpStats.at.downstream_cx_http1_active);
@@ -423,6 +455,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 }
 
 const UNSET = -1;
+
+const NOTHING = new Uint8Array(0);
 
 /** Of a turn's scratch. */
 const MOST_INPUT = 64 * 1024;

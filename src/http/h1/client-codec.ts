@@ -49,7 +49,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     events: H1ClientEvents,
     options: H1ClientOptions = DEFAULT_CLIENT_OPTIONS,
   ) {
-    super(memory, sink, options, HeadKind.Response, Reading.Complete);
+    super(memory, options, HeadKind.Response, Reading.Complete);
+    this.sink = sink;
     this.events = events;
     this.writing = Writing.Complete;
   }

@@ -48,7 +48,8 @@ export const enum Writing {
 export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> {
   protected readonly memory: Memory;
   protected readonly shared: H1Shared;
-  protected readonly sink: ByteSink;
+  /** Set before anything is received. */
+  protected sink!: ByteSink;
   protected readonly limits: HeadLimits;
   readonly #kind: HeadKind;
 
@@ -75,10 +76,9 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #isSinkPaused = false;
 
   /** `kind`: what is received, requests or responses. */
-  constructor(memory: Memory, sink: ByteSink, limits: HeadLimits, kind: HeadKind, reading: Reading) {
+  constructor(memory: Memory, limits: HeadLimits, kind: HeadKind, reading: Reading) {
     this.memory = memory;
     this.shared = h1Shared(memory);
-    this.sink = sink;
     this.limits = limits;
     this.#kind = kind;
     this.reading = reading;
@@ -273,6 +273,20 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** Inside receive() or goOn(): what callbacks change is seen when they return. */
   protected get isRunning(): boolean {
     return this.#isRunning;
+  }
+
+  /** Nothing distinguishes it from one that is new: no exchange, nothing kept, nothing stopped. */
+  protected get isPristine(): boolean {
+    return (
+      this.reading === Reading.Head &&
+      this.decoder === undefined &&
+      this.held === undefined &&
+      this.#reader === undefined &&
+      !this.ended &&
+      !this.isBlocked &&
+      !this.#isRunning &&
+      !this.#isSinkPaused
+    );
   }
 
   /** The stream of this exchange is over: the next one starts unpaused. */

@@ -42,7 +42,7 @@ export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
  */
 export class H1ServerCodec extends H1Connection<RequestDecoder> implements ResponseEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
-  private readonly events: H1ServerEvents;
+  private events!: H1ServerEvents;
 
   /** Of the request that is being answered. */
   #isHeadRequest = false;
@@ -53,13 +53,14 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   #isLast = false;
   #holdsRequests = false;
 
-  constructor(
-    memory: Memory,
-    sink: ByteSink,
-    events: H1ServerEvents,
-    options: H1ServerOptions = DEFAULT_SERVER_OPTIONS,
-  ) {
-    super(memory, sink, options, HeadKind.Request, Reading.Head);
+  /** The next thing it is told is whom it serves. */
+  constructor(memory: Memory, options: H1ServerOptions = DEFAULT_SERVER_OPTIONS) {
+    super(memory, options, HeadKind.Request, Reading.Head);
+  }
+
+  /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier turn. */
+  serve(sink: ByteSink, events: H1ServerEvents): void {
+    this.sink = sink;
     this.events = events;
   }
 
@@ -71,6 +72,11 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   /** Between two requests, neither of which the client has given up: whatever is buffered belongs to the next. */
   get isBetweenRequests(): boolean {
     return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
+  }
+
+  /** Nothing of what it has served is left: it can serve another connection, in a later turn because callers may still be inside. */
+  get isAtRest(): boolean {
+    return this.isPristine && !this.#holdsRequests;
   }
 
   /** No request begins until startRequests(). */

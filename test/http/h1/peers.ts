@@ -90,7 +90,9 @@ function block(wire: Wire, { start, fields }: Message): HeaderBlock {
 
 export class ServerPeer implements H1ServerEvents, RequestDecoder {
   readonly wire: Wire;
-  readonly codec: H1ServerCodec;
+  codec: H1ServerCodec;
+  /** Codecs take turns as in a server: one that rests leaves the connection to another that has served before. */
+  #spare: H1ServerCodec;
   readonly journal: Journal;
   /** Called when a request is complete. */
   onRequest: ((peer: ServerPeer) => void) | undefined;
@@ -99,15 +101,26 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
   constructor(options: Partial<H1ServerOptions> = {}, wire = new Wire()) {
     this.wire = wire;
     this.journal = new Journal(wire);
-    this.codec = new H1ServerCodec(wire.memory, wire, this, { ...DEFAULT_SERVER_OPTIONS, ...options });
+    this.codec = new H1ServerCodec(wire.memory, { ...DEFAULT_SERVER_OPTIONS, ...options });
+    this.codec.serve(wire, this);
+    this.#spare = new H1ServerCodec(wire.memory, { ...DEFAULT_SERVER_OPTIONS, ...options });
   }
 
   receive(text: string): void {
     this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
+    this.#rest();
   }
   /** A turn in which something else happens. */
   turn(act: () => void): void {
     this.wire.turn('', act);
+    this.#rest();
+  }
+  #rest(): void {
+    const { codec } = this;
+    if (!codec.isAtRest) return;
+    this.codec = this.#spare;
+    this.codec.serve(this.wire, this);
+    this.#spare = codec;
   }
 
   answer(message: Message, body: string | undefined): void {

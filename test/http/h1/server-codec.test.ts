@@ -1,6 +1,7 @@
 // Whole conversations of a client with the server codec.
 
 import t from 'tap';
+import { ServerPeer } from './peers.js';
 import { playServer } from './playbook.js';
 
 playServer(
@@ -620,3 +621,37 @@ playServer(
   .. end
   `,
 );
+
+t.test('a codec rests while nothing of its connection is left in it', async (t) => {
+  const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+  const answer = (peer: ServerPeer) => peer.answer({ start: '204', fields: [] }, undefined);
+  const peer = new ServerPeer();
+  const first = peer.codec;
+  t.ok(first.isAtRest, 'before the first byte');
+  const staysAfter = (what: string, act: (peer: ServerPeer) => void) => {
+    const { codec } = peer;
+    act(peer);
+    t.notOk(codec.isAtRest, what);
+    t.equal(peer.codec, codec);
+  };
+  staysAfter('amid a head', () => peer.receive(get.slice(0, 10)));
+  staysAfter('amid an exchange', () => peer.receive(get.slice(10)));
+  staysAfter('with a request that waits', () => peer.receive(get));
+  staysAfter('amid the next exchange', () => peer.turn(() => answer(peer)));
+  staysAfter('while the client does not take the answer', () => {
+    peer.turn(() => {
+      peer.codec.blocked();
+      answer(peer);
+    });
+  });
+  peer.turn(() => peer.codec.drained());
+  t.ok(first.isAtRest, 'when all is answered and taken');
+  t.not(peer.codec, first);
+  const second = peer.codec;
+  peer.receive(get);
+  peer.turn(() => answer(peer));
+  t.ok(second.isAtRest, 'after an exchange');
+  t.equal(peer.codec, first);
+  staysAfter('while no request may begin', () => peer.turn(() => peer.codec.holdRequests()));
+  staysAfter('when the client has ended its side', () => peer.codec.end());
+});
