@@ -8,15 +8,6 @@ import { BodyBuffer } from './body-buffer.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
 import type { HeaderBlock } from './headers/header-block.js';
 
-/** Where a message goes behind the last filter, and who is told of a body that is too large to hold. */
-export interface MessageSink {
-  headers(headers: HeaderBlock, endStream: boolean): void;
-  data(offset: number, length: number, endStream: boolean): void;
-  trailers(trailers: HeaderBlock): void;
-  /** A filter holds back more than its limit. */
-  tooLarge(): void;
-}
-
 /** What one filter holds back. */
 interface Hold {
   headers: boolean;
@@ -28,7 +19,6 @@ interface Hold {
 
 export abstract class FilterPass {
   readonly #filters: readonly HttpFilter[];
-  readonly #sink: MessageSink;
   readonly #memory: Memory;
   readonly #holds: (Hold | undefined)[] = [];
   #headers: HeaderBlock | undefined;
@@ -40,9 +30,8 @@ export abstract class FilterPass {
   /** Most bytes that one filter may hold back. */
   limit: number;
 
-  constructor(filters: readonly HttpFilter[], sink: MessageSink, memory: Memory, limit: number) {
+  constructor(filters: readonly HttpFilter[], memory: Memory, limit: number) {
     this.#filters = filters;
-    this.#sink = sink;
     this.#memory = memory;
     this.limit = limit;
   }
@@ -57,6 +46,13 @@ export abstract class FilterPass {
     absent: DataStatus,
   ): DataStatus;
   protected abstract callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus;
+
+  /** Where the message goes behind the last filter. */
+  protected abstract passHeaders(headers: HeaderBlock, endStream: boolean): void;
+  protected abstract passData(offset: number, length: number, endStream: boolean): void;
+  protected abstract passTrailers(trailers: HeaderBlock): void;
+  /** A filter holds back more than its limit. */
+  protected abstract tooLarge(): void;
 
   /** Bytes that `filter` holds back. */
   heldBytes(filter: HttpFilter): number {
@@ -104,12 +100,12 @@ export abstract class FilterPass {
         hold.headers = true;
         hold.endStream = endStream;
         // The head must live until the filter continues, in a later turn perhaps.
-        if (!this.#holdsHeaders && !headers.hold()) this.#sink.tooLarge();
+        if (!this.#holdsHeaders && !headers.hold()) this.tooLarge();
         else this.#holdsHeaders = true;
         return;
       }
     }
-    this.#sink.headers(headers, endStream);
+    this.passHeaders(headers, endStream);
   }
 
   #dataFrom(first: number, offset: number, length: number, endStream: boolean): void {
@@ -125,7 +121,7 @@ export abstract class FilterPass {
       if (status === DataStatus.Continue) this.#release(index);
       return;
     }
-    this.#sink.data(offset, length, endStream);
+    this.passData(offset, length, endStream);
   }
 
   #trailersFrom(first: number): void {
@@ -136,11 +132,11 @@ export abstract class FilterPass {
       if (status === HeadersStatus.Continue && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
       if (status === HeadersStatus.Continue) this.#release(index);
-      else if (!this.#holdsTrailers && !trailers.hold()) this.#sink.tooLarge();
+      else if (!this.#holdsTrailers && !trailers.hold()) this.tooLarge();
       else this.#holdsTrailers = true;
       return;
     }
-    this.#sink.trailers(trailers);
+    this.passTrailers(trailers);
   }
 
   #hold(index: number): Hold {
@@ -154,7 +150,7 @@ export abstract class FilterPass {
 
   #keep(body: BodyBuffer, offset: number, length: number): boolean {
     if (body.bytes + length <= this.limit && body.append(offset, length)) return true;
-    this.#sink.tooLarge();
+    this.tooLarge();
     return false;
   }
 
@@ -177,31 +173,5 @@ export abstract class FilterPass {
       this.#dataFrom(next, 0, 0, true);
     }
     if (hold.trailers && !this.#isOver) this.#trailersFrom(next);
-  }
-}
-
-/** A request on its way in. */
-export class DecodePass extends FilterPass {
-  protected callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus {
-    return filter.decodeHeaders?.(headers, endStream) ?? HeadersStatus.Continue;
-  }
-  protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
-    return filter.decodeData?.(offset, length, endStream) ?? absent;
-  }
-  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
-    return filter.decodeTrailers?.(trailers) ?? HeadersStatus.Continue;
-  }
-}
-
-/** A response on its way out; the filters are given in the order of that way. */
-export class EncodePass extends FilterPass {
-  protected callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus {
-    return filter.encodeHeaders?.(headers, endStream) ?? HeadersStatus.Continue;
-  }
-  protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
-    return filter.encodeData?.(offset, length, endStream) ?? absent;
-  }
-  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
-    return filter.encodeTrailers?.(trailers) ?? HeadersStatus.Continue;
   }
 }

@@ -12,8 +12,7 @@ import { getLogger } from '../log/logger.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
-import type { HttpFilter, HttpFilterFactory, LocalReply, ResponseStream, TerminalFilter } from './filter.js';
-import { DecodePass, EncodePass, type MessageSink } from './filter-pass.js';
+import type { HttpFilter, HttpFilterFactory, LocalReply, TerminalFilter } from './filter.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
@@ -22,6 +21,7 @@ import type { ManagerContext } from './manager-context.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
 import type { RouteTable } from './routing/route-table.js';
+import { type FilteredStream, StreamFilters } from './stream-filters.js';
 
 const logger = getLogger('http');
 
@@ -51,7 +51,7 @@ export interface StreamConnection extends EdgeConnection {
   onFault(error: unknown): void;
 }
 
-export class ServerStream implements RequestDecoder, ResponseStream {
+export class ServerStream implements RequestDecoder, FilteredStream {
   readonly manager: ManagerContext;
   readonly info = new StreamInfo();
   connection!: StreamConnection;
@@ -64,10 +64,9 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   isInternal = false;
 
   readonly #terminal: TerminalFilter;
+  /** Undefined: its chain has no filters but the terminal one. */
+  readonly #filters: StreamFilters | undefined;
   #encoder!: ResponseEncoder;
-  #filters: HttpFilter[] = [];
-  #decodePass: DecodePass | undefined;
-  #encodePass: EncodePass | undefined;
   #isOpen = false;
   #isRequestComplete = false;
   #hasResponseHead = false;
@@ -78,6 +77,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   constructor(manager: ManagerContext) {
     this.manager = manager;
     this.#terminal = manager.options.terminal.create(this);
+    if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal);
   }
 
   /** Begins a request on `connection`, answered through `encoder`. */
@@ -160,9 +160,10 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (headers.upgrade && !this.#acceptUpgrade(headers)) return;
     removeHopByHop(headers, this.isUpgrade);
     if (options.keepsRequestHeaders && !headers.retain()) return this.#outOfMemory();
-    if (options.filters.length > 0) this.#buildFilters();
-    if (this.#decodePass === undefined) this.#terminal.decodeHeaders(headers, endStream);
-    else this.#decodePass.headers(headers, endStream);
+    this.#filters?.begin();
+    const decode = this.#filters?.decode;
+    if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
+    else decode.headers(headers, endStream);
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
@@ -170,16 +171,18 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     this.info.bytesReceived += length;
     if (endStream) this.#requestCompleted();
     if (this.#isReplyingLocally) return;
-    if (this.#decodePass === undefined) this.#terminal.decodeData(offset, length, endStream);
-    else this.#decodePass.data(offset, length, endStream);
+    const decode = this.#filters?.decode;
+    if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
+    else decode.data(offset, length, endStream);
   }
 
   onTrailers(trailers: HeaderBlock): void {
     if (!this.#isOpen) return;
     this.#requestCompleted();
     if (this.#isReplyingLocally) return;
-    if (this.#decodePass === undefined) this.#terminal.decodeTrailers(trailers);
-    else this.#decodePass.trailers(trailers);
+    const decode = this.#filters?.decode;
+    if (decode === undefined) this.#terminal.decodeTrailers(trailers);
+    else decode.trailers(trailers);
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
@@ -224,20 +227,23 @@ export class ServerStream implements RequestDecoder, ResponseStream {
 
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void {
     if (!this.#isOpen) return;
-    if (this.#encodePass === undefined) this.#sendHeaders(headers, endStream);
-    else this.#encodePass.headers(headers, endStream);
+    const encode = this.#filters?.encode;
+    if (encode === undefined) this.passHeaders(headers, endStream);
+    else encode.headers(headers, endStream);
   }
 
   encodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isOpen) return;
-    if (this.#encodePass === undefined) this.#sendData(offset, length, endStream);
-    else this.#encodePass.data(offset, length, endStream);
+    const encode = this.#filters?.encode;
+    if (encode === undefined) this.passData(offset, length, endStream);
+    else encode.data(offset, length, endStream);
   }
 
   encodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isOpen) return;
-    if (this.#encodePass === undefined) this.#sendTrailers(trailers);
-    else this.#encodePass.trailers(trailers);
+    const encode = this.#filters?.encode;
+    if (encode === undefined) this.passTrailers(trailers);
+    else encode.trailers(trailers);
   }
 
   /** Gives the stream up: what the client has of the response is not a whole one, and it must notice. */
@@ -270,11 +276,11 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   // ── StreamControl ────────────────────────────────────────────────────────────────────────────────────────────────
 
   continueDecoding(filter: HttpFilter): void {
-    if (this.#isOpen && !this.#isReplyingLocally) this.#decodePass?.continue(filter);
+    if (this.#isOpen && !this.#isReplyingLocally) this.#filters?.decode?.continue(filter);
   }
 
   continueEncoding(filter: HttpFilter): void {
-    if (this.#isOpen) this.#encodePass?.continue(filter);
+    if (this.#isOpen) this.#filters?.encode?.continue(filter);
   }
 
   missingHost(): MissingHost | undefined {
@@ -286,10 +292,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     try {
       this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
       if (this.isUpgrade && !this.#allowsUpgrade(this.requestHeaders)) return this.#refuseUpgrade();
-      const next = this.#filters.indexOf(filter) + 1;
-      for (const stale of this.#filters.splice(next)) stale.onDestroy?.();
-      this.#createFilters(this.manager.options.filters.findIndex((each) => each.factory === factory) + 1);
-      this.#encodePass = this.#newEncodePass();
+      this.#filters?.replaceBehind(filter, factory);
       this.continueDecoding(filter);
     } catch (error) {
       this.connection.onFault(error);
@@ -297,15 +300,16 @@ export class ServerStream implements RequestDecoder, ResponseStream {
   }
 
   heldRequestBytes(filter: HttpFilter): number {
-    return this.#decodePass?.heldBytes(filter) ?? 0;
+    return this.#filters?.decode?.heldBytes(filter) ?? 0;
   }
 
   heldResponseBytes(filter: HttpFilter): number {
-    return this.#encodePass?.heldBytes(filter) ?? 0;
+    return this.#filters?.encode?.heldBytes(filter) ?? 0;
   }
 
   setRequestBufferLimit(bytes: number): void {
-    if (this.#decodePass !== undefined) this.#decodePass.limit = bytes;
+    const decode = this.#filters?.decode;
+    if (decode !== undefined) decode.limit = bytes;
   }
 
   sendLocalReply(reply: LocalReply): void {
@@ -316,7 +320,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     info.responseCodeDetails = reply.details;
     // The request goes no further: filters and the router see nothing more of it.
     this.#isReplyingLocally = true;
-    this.#decodePass?.end();
+    this.#filters?.decode?.end();
     const headers = this.manager.thread.headerBlocks.take();
     headers.setStatus(reply.status);
     const { body } = reply;
@@ -346,8 +350,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
 
   /** The response cannot be had for a reason that is Baton's own: the client gets a 500 if it still can. */
   fail(details: string): void {
-    this.#encodePass?.end();
-    this.#encodePass = undefined;
+    this.#filters?.giveUpResponse();
     this.sendLocalReply({ status: 500, body: 'Internal Server Error', details, flags: 0 });
   }
 
@@ -380,7 +383,7 @@ export class ServerStream implements RequestDecoder, ResponseStream {
 
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────
 
-  #sendHeaders(headers: HeaderBlock, endStream: boolean): void {
+  passHeaders(headers: HeaderBlock, endStream: boolean): void {
     const { options, stats, thread } = this.manager;
     const { info } = this;
     const { status } = headers;
@@ -416,13 +419,13 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     }
   }
 
-  #sendData(offset: number, length: number, endStream: boolean): void {
+  passData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
     if (endStream) this.#endWithData(offset, length);
     else this.#encoder.data(offset, length, false);
   }
 
-  #sendTrailers(trailers: HeaderBlock): void {
+  passTrailers(trailers: HeaderBlock): void {
     this.info.responseTrailers = trailers;
     this.#endWithTrailers(trailers);
   }
@@ -543,43 +546,6 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
   }
 
-  #buildFilters(): void {
-    this.#createFilters(0);
-    if (this.#filters.length === 0) return;
-    const { options, thread } = this.manager;
-    const sink = new RequestSink(this, this.#terminal);
-    this.#decodePass = new DecodePass(this.#filters, sink, thread.memory, options.bufferLimit);
-    this.#encodePass = this.#newEncodePass();
-  }
-
-  /** Those of the chain from the place `first` on, behind the ones that there are. */
-  #createFilters(first: number): void {
-    const { filters } = this.manager.options;
-    for (let index = first; index < filters.length; index++) {
-      const { factory, isDisabled } = filters[index]!;
-      const routeConfig = this.route?.filterConfigs[index];
-      if (isDisabled && routeConfig === undefined) continue;
-      const filter = factory.create(this, routeConfig);
-      if (filter !== undefined) this.#filters.push(filter);
-    }
-  }
-
-  #newEncodePass(): EncodePass {
-    const { options, thread } = this.manager;
-    return new EncodePass([...this.#filters].reverse(), new ResponseSink(this), thread.memory, options.bufferLimit);
-  }
-
-  /** For ResponseSink: what comes out of the last filter. */
-  passHeaders(headers: HeaderBlock, endStream: boolean): void {
-    this.#sendHeaders(headers, endStream);
-  }
-  passData(offset: number, length: number, endStream: boolean): void {
-    this.#sendData(offset, length, endStream);
-  }
-  passTrailers(trailers: HeaderBlock): void {
-    this.#sendTrailers(trailers);
-  }
-
   #outOfMemory(): void {
     this.sendLocalReply({
       status: 503,
@@ -598,71 +564,12 @@ export class ServerStream implements RequestDecoder, ResponseStream {
     info.lastDownstreamTxMs = now;
     info.durationMs = now - info.startMonotonicMs;
     this.#terminal.onDestroy();
-    if (this.#filters.length > 0) this.#endFilters();
+    this.#filters?.end();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
     stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.connection.streamFinished(this);
-  }
-
-  #endFilters(): void {
-    this.#decodePass?.end();
-    this.#encodePass?.end();
-    this.#decodePass = this.#encodePass = undefined;
-    for (const filter of this.#filters) filter.onDestroy?.();
-    this.#filters = [];
-  }
-}
-
-/** Behind the last decode filter stands the router. */
-class RequestSink implements MessageSink {
-  readonly #stream: ServerStream;
-  readonly #terminal: TerminalFilter;
-
-  constructor(stream: ServerStream, terminal: TerminalFilter) {
-    this.#stream = stream;
-    this.#terminal = terminal;
-  }
-  headers(headers: HeaderBlock, endStream: boolean): void {
-    this.#terminal.decodeHeaders(headers, endStream);
-  }
-  data(offset: number, length: number, endStream: boolean): void {
-    this.#terminal.decodeData(offset, length, endStream);
-  }
-  trailers(trailers: HeaderBlock): void {
-    this.#terminal.decodeTrailers(trailers);
-  }
-  tooLarge(): void {
-    this.#stream.manager.stats.http.increment(HttpStats.at.downstream_rq_too_large);
-    this.#stream.sendLocalReply({
-      status: 413,
-      body: 'Payload Too Large',
-      details: 'request_payload_too_large',
-      flags: 0,
-    });
-  }
-}
-
-/** Behind the last encode filter stands the codec. */
-class ResponseSink implements MessageSink {
-  readonly #stream: ServerStream;
-
-  constructor(stream: ServerStream) {
-    this.#stream = stream;
-  }
-  headers(headers: HeaderBlock, endStream: boolean): void {
-    this.#stream.passHeaders(headers, endStream);
-  }
-  data(offset: number, length: number, endStream: boolean): void {
-    this.#stream.passData(offset, length, endStream);
-  }
-  trailers(trailers: HeaderBlock): void {
-    this.#stream.passTrailers(trailers);
-  }
-  tooLarge(): void {
-    this.#stream.manager.stats.http.increment(HttpStats.at.rs_too_large);
-    this.#stream.fail('response_payload_too_large');
   }
 }
