@@ -9,13 +9,13 @@ import { ResponseFlag } from '../access-log/response-flags.js';
 import { Protocol, StreamInfo } from '../access-log/stream-info.js';
 import { headerKey, knownHeader } from '../common/header-names.js';
 import { getLogger } from '../log/logger.js';
-import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
+import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { HttpFilter, HttpFilterFactory, LocalReply, TerminalFilter } from './filter.js';
+import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
-import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import type { ManagerContext } from './manager-context.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
@@ -26,8 +26,6 @@ import { type FilteredStream, StreamFilters } from './stream-filters.js';
 const logger = getLogger('http');
 
 const EXPECT = knownHeader('expect');
-const SLASH = 47;
-const HOST = knownHeader('host');
 const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
@@ -139,18 +137,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       headers.removeId(EXPECT);
       this.#encoder.sendContinue();
     }
-    if (headers.minorVersion === 0 && headers.findId(HOST) < 0) {
-      if (options.defaultHost === undefined) return this.#missingHost();
-      options.defaultHost.addTo(headers);
-    }
-    if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers) && !this.#acceptUnderscores(headers)) return;
-    if (headers.memory.bytes[headers.pathStart] !== SLASH && headers.method !== Method.Connect) {
-      this.manager.stats.http.increment(HttpStats.at.downstream_rq_non_relative_path);
-    }
-    if (options.paths !== undefined) {
-      const problem = options.paths.apply(headers);
-      if (problem !== undefined) return this.#refusePath(problem);
-    }
+    const answer = checkHead(headers, this.manager);
+    if (answer !== undefined) return this.sendLocalReply(answer);
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
@@ -477,32 +465,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #logRequest(headers: HeaderBlock, endStream: boolean): void {
     const body = endStream ? '' : ', with a body';
     logger.debug(`[C${this.info.connectionId}] request ${headers.methodText()} ${headers.pathText()}${body}`);
-  }
-
-  /** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
-  #missingHost(): void {
-    this.sendLocalReply({ status: 400, body: '', details: 'missing_host_header', flags: 0 });
-  }
-
-  /** 400, or a redirect to the normalized path. */
-  #refusePath(answer: LocalReply): void {
-    const { at } = HttpStats;
-    const isRedirect = answer.status < 400;
-    this.manager.stats.http.increment(
-      isRedirect ? at.downstream_rq_redirected_with_normalized_path : at.downstream_rq_failed_path_normalization,
-    );
-    this.sendLocalReply(answer);
-  }
-
-  #acceptUnderscores(headers: HeaderBlock): boolean {
-    const { options, stats } = this.manager;
-    if (options.underscores === 'DROP_HEADER') {
-      stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));
-      return true;
-    }
-    stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
-    this.sendLocalReply({ status: 400, body: '', details: 'http1.unexpected_underscore', flags: 0 });
-    return false;
   }
 
   #returnRequestId(headers: HeaderBlock): void {

@@ -1,0 +1,44 @@
+// What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
+
+import { knownHeader } from '../common/header-names.js';
+import { Http1CodecStats, HttpStats } from '../stats/layouts/http.js';
+import type { LocalReply } from './filter.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
+import type { ConnectionManagerStats, ManagerContext } from './manager-context.js';
+
+const HOST = knownHeader('host');
+const SLASH = 47;
+
+/** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
+const MISSING_HOST: LocalReply = { status: 400, body: '', details: 'missing_host_header', flags: 0 };
+const UNDERSCORE: LocalReply = { status: 400, body: '', details: 'http1.unexpected_underscore', flags: 0 };
+
+/** The answer that the request gets instead of being served, if any. */
+export function checkHead(headers: HeaderBlock, { options, stats }: ManagerContext): LocalReply | undefined {
+  if (headers.minorVersion === 0 && headers.findId(HOST) < 0) {
+    if (options.defaultHost === undefined) return MISSING_HOST;
+    options.defaultHost.addTo(headers);
+  }
+  if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers)) {
+    if (options.underscores === 'REJECT_REQUEST') {
+      stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
+      return UNDERSCORE;
+    }
+    stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));
+  }
+  if (headers.memory.bytes[headers.pathStart] !== SLASH && headers.method !== Method.Connect) {
+    stats.http.increment(HttpStats.at.downstream_rq_non_relative_path);
+  }
+  const answer = options.paths?.apply(headers);
+  if (answer !== undefined) countPath(answer, stats);
+  return answer;
+}
+
+/** 400, or a redirect to the normalized path. */
+function countPath({ status }: LocalReply, { http }: ConnectionManagerStats): void {
+  const { at } = HttpStats;
+  http.increment(
+    status < 400 ? at.downstream_rq_redirected_with_normalized_path : at.downstream_rq_failed_path_normalization,
+  );
+}
