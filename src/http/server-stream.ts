@@ -207,6 +207,54 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#isOpen) this.#terminal.onResponseDrained();
   }
 
+  #requestCompleted(): void {
+    this.#isRequestComplete = true;
+    this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+  }
+
+  #logRequest(headers: HeaderBlock, endStream: boolean): void {
+    const body = endStream ? '' : ', with a body';
+    logger.debug(`[C${this.info.connectionId}] request ${headers.methodText()} ${headers.pathText()}${body}`);
+  }
+
+  // ── Its route ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The table that new requests match against. */
+  #routes(headers: HeaderBlock): RouteTable<unknown> {
+    const { scopes, routes } = this.manager.options;
+    return scopes === undefined ? routes.current : scopes.tableFor(headers);
+  }
+
+  #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
+    const route = routes.match(headers, this.manager.thread.random.nextUint32());
+    this.route = route;
+    if (route === undefined) return;
+    this.info.routeName = route.name;
+    if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
+  }
+
+  #acceptUpgrade(headers: HeaderBlock): boolean {
+    if (this.#allowsUpgrade(headers)) {
+      this.isUpgrade = true;
+      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
+      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
+      return true;
+    }
+    this.#refuseUpgrade();
+    return false;
+  }
+
+  #allowsUpgrade(headers: HeaderBlock): boolean {
+    const index = headers.findId(UPGRADE);
+    const type = index < 0 ? '' : headers.value(index).toLowerCase();
+    return this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type);
+  }
+
+  #refuseUpgrade(): void {
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
+    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
+  }
+
   // ── The response, from the terminal filter ───────────────────────────────────────────────────────────────────────
 
   encodeInformational(headers: HeaderBlock): void {
@@ -300,6 +348,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (decode !== undefined) decode.limit = bytes;
   }
 
+  // ── Answers of its own ───────────────────────────────────────────────────────────────────────────────────────────
+
   sendLocalReply(reply: LocalReply): void {
     if (!this.#isOpen) return;
     const { info } = this;
@@ -342,11 +392,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.sendLocalReply({ status: 500, body: 'Internal Server Error', details, flags: 0 });
   }
 
-  /** The connection is given up in the middle of the request: nothing more can be answered. */
-  abandon(): void {
-    if (this.#isOpen) this.#finish();
-  }
-
   /** Nothing has moved for too long. */
   idleTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_idle_timeout);
@@ -367,6 +412,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
     if (this.#hasResponseHead) return this.resetResponse('request_overall_timeout');
     this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
+  }
+
+  #outOfMemory(): void {
+    this.sendLocalReply({
+      status: 503,
+      body: 'out of memory for requests',
+      details: 'overload',
+      flags: ResponseFlag.OverloadManager,
+    });
   }
 
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────
@@ -394,6 +448,22 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#encoder.headers(headers, false);
   }
 
+  passData(offset: number, length: number, endStream: boolean): void {
+    this.info.bytesSent += length;
+    if (endStream) this.#endWithData(offset, length);
+    else this.#encoder.data(offset, length, false);
+  }
+
+  passTrailers(trailers: HeaderBlock): void {
+    this.info.responseTrailers = trailers;
+    this.#endWithTrailers(trailers);
+  }
+
+  #returnRequestId(headers: HeaderBlock): void {
+    const id = this.requestHeaders.get(REQUEST_ID);
+    if (id !== undefined) headers.set(REQUEST_ID, id);
+  }
+
   #countAnswer(status: number): void {
     const { stats } = this.manager;
     this.info.responseCode = status;
@@ -407,16 +477,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  passData(offset: number, length: number, endStream: boolean): void {
-    this.info.bytesSent += length;
-    if (endStream) this.#endWithData(offset, length);
-    else this.#encoder.data(offset, length, false);
-  }
-
-  passTrailers(trailers: HeaderBlock): void {
-    this.info.responseTrailers = trailers;
-    this.#endWithTrailers(trailers);
-  }
+  // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   // Finished first: when the last byte is out, the codec may begin the next request in the same call. An exception then
   // finds no stream that the upstream connection, which these calls come from, could end: the client's connection ends.
@@ -457,64 +518,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  #requestCompleted(): void {
-    this.#isRequestComplete = true;
-    this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
-  }
-
-  #logRequest(headers: HeaderBlock, endStream: boolean): void {
-    const body = endStream ? '' : ', with a body';
-    logger.debug(`[C${this.info.connectionId}] request ${headers.methodText()} ${headers.pathText()}${body}`);
-  }
-
-  #returnRequestId(headers: HeaderBlock): void {
-    const id = this.requestHeaders.get(REQUEST_ID);
-    if (id !== undefined) headers.set(REQUEST_ID, id);
-  }
-
-  #acceptUpgrade(headers: HeaderBlock): boolean {
-    if (this.#allowsUpgrade(headers)) {
-      this.isUpgrade = true;
-      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
-      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
-      return true;
-    }
-    this.#refuseUpgrade();
-    return false;
-  }
-
-  #allowsUpgrade(headers: HeaderBlock): boolean {
-    const index = headers.findId(UPGRADE);
-    const type = index < 0 ? '' : headers.value(index).toLowerCase();
-    return this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type);
-  }
-
-  #refuseUpgrade(): void {
-    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
-    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
-  }
-
-  /** The table that new requests match against. */
-  #routes(headers: HeaderBlock): RouteTable<unknown> {
-    const { scopes, routes } = this.manager.options;
-    return scopes === undefined ? routes.current : scopes.tableFor(headers);
-  }
-
-  #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
-    const route = routes.match(headers, this.manager.thread.random.nextUint32());
-    this.route = route;
-    if (route === undefined) return;
-    this.info.routeName = route.name;
-    if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
-  }
-
-  #outOfMemory(): void {
-    this.sendLocalReply({
-      status: 503,
-      body: 'out of memory for requests',
-      details: 'overload',
-      flags: ResponseFlag.OverloadManager,
-    });
+  /** The connection is given up in the middle of the request: nothing more can be answered. */
+  abandon(): void {
+    if (this.#isOpen) this.#finish();
   }
 
   /** The stream is over, in whatever way: counters, log line, and everything that was held is released. */

@@ -169,6 +169,24 @@ export class Router implements TerminalFilter, PoolRequest {
     if (isSending) this.#encoder!.trailers(trailers);
   }
 
+  get #retryBufferLimit(): number {
+    return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
+  }
+
+  /** The body has become too large to be kept: the request gets the one try that it has. */
+  #giveUpRetries(): void {
+    this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
+    this.#retries.disable();
+    if (this.#isSent) this.#body.clear();
+  }
+
+  #requestCompleted(): void {
+    this.#isRequestComplete = true;
+    this.#startTimeout();
+    if (this.#try === Try.Running) this.#tryTimeouts?.start(this.#hasResponse);
+    if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
+  }
+
   onResponseBlocked(): void {
     this.#isClientBlocked = true;
     if (this.#try === Try.Running) this.#pauseResponse();
@@ -294,7 +312,40 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
   }
 
+  #pauseResponse(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.#encoder!.pauseReading();
+  }
+
+  #responseCompletedNow(): void {
+    const now = this.#thread.clock.monotonicMs;
+    this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
+  }
+
+  /** The last byte of the response is here; the stream ends with the call that passes it on. */
+  #responseCompleted(durationMs: number, isInternal: boolean): void {
+    const { info } = this.#stream;
+    info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
+    if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
+    if (this.#isRequestComplete) this.#tryOver();
+  }
+
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The route's timeout runs from the end of the request. */
+  #startTimeout(): void {
+    this.#requestEndMs = this.#thread.clock.monotonicMs;
+    // Where one side of a tunnel has ended, the other may go on.
+    const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
+    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#deadline.set(this.#timeouts.timeoutMs);
+  }
+
+  #setTryTimeouts(responseMs: number, idleMs: number): void {
+    if (responseMs > 0 || idleMs > 0) {
+      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#tryTimedOut(timeout));
+    }
+    this.#tryTimeouts?.set(responseMs, idleMs);
+  }
 
   /** The whole request has taken too long. */
   #routeTimeout(): void {
@@ -313,13 +364,17 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#answerTimeout(details);
   }
 
-  /** It is time for the next try. */
-  backOffTimer(): void {
-    this.#try = Try.None;
-    this.#startAgain();
+  #answerTimeout(details: string): void {
+    if (logger.isDebug) this.#log(details);
+    this.#abortTry();
+    if (this.#hasResponse) {
+      this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
+      return this.#stream.resetResponse(details);
+    }
+    this.#answer(timedOut(details));
   }
 
-  // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Tries ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #forward(headers: HeaderBlock, endStream: boolean): void {
     const route = this.#route;
@@ -372,14 +427,6 @@ export class Router implements TerminalFilter, PoolRequest {
     if (this.#try === Try.Pending) this.#waitForConnection();
   }
 
-  /** Its cluster may be another version by now, with other hosts, or gone. */
-  #startAgain(): void {
-    const cluster = this.#route.cluster!.current;
-    if (cluster === undefined) return this.#answer(NO_HEALTHY_HOST);
-    this.#cluster = cluster;
-    this.#start();
-  }
-
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
   #waitForConnection(): void {
     if (!this.#headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
@@ -408,42 +455,11 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#stream.resumeRequest(Pause.NoConnection);
   }
 
-  #pauseResponse(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
-    this.#encoder!.pauseReading();
-  }
-
-  #requestCompleted(): void {
-    this.#isRequestComplete = true;
-    this.#startTimeout();
-    if (this.#try === Try.Running) this.#tryTimeouts?.start(this.#hasResponse);
-    if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
-  }
-
-  /** The route's timeout runs from the end of the request. */
-  #startTimeout(): void {
-    this.#requestEndMs = this.#thread.clock.monotonicMs;
-    // Where one side of a tunnel has ended, the other may go on.
-    const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
-    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#deadline.set(this.#timeouts.timeoutMs);
-  }
-
-  #setTryTimeouts(responseMs: number, idleMs: number): void {
-    if (responseMs > 0 || idleMs > 0) {
-      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#tryTimedOut(timeout));
-    }
-    this.#tryTimeouts?.set(responseMs, idleMs);
-  }
-
-  get #retryBufferLimit(): number {
-    return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
-  }
-
-  /** The body has become too large to be kept: the request gets the one try that it has. */
-  #giveUpRetries(): void {
-    this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
-    this.#retries.disable();
-    if (this.#isSent) this.#body.clear();
+  /** A try ended without a response head. */
+  #failed(failure: Failure): void {
+    if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
+    if (this.#isRetried(failure.retry)) return this.#backOff();
+    this.#answer(noResponse(failure, this.#attempts > 1), failure.retry === RetryReset.Overflow);
   }
 
   #isRetried(kind: RetryReset): boolean {
@@ -459,62 +475,18 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#thread.wheel.reschedule(this.#backOffTimer, delayMs);
   }
 
-  /** A try ended without a response head. */
-  #failed(failure: Failure): void {
-    if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
-    if (this.#isRetried(failure.retry)) return this.#backOff();
-    this.#answer(noResponse(failure, this.#attempts > 1), failure.retry === RetryReset.Overflow);
+  /** It is time for the next try. */
+  backOffTimer(): void {
+    this.#try = Try.None;
+    this.#startAgain();
   }
 
-  /** upstream.maintenance_mode.<cluster> of runtime. Nothing of the request has been touched. */
-  #refuseForMaintenance(): void {
-    const cluster = this.#cluster;
-    const { info } = this.#stream;
-    this.#attempts = 0;
-    info.upstreamCluster = cluster.observabilityName;
-    info.virtualHostName = this.#route.virtualHostName;
-    cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
-    this.#answer(MAINTENANCE, true);
-  }
-
-  #answerTimeout(details: string): void {
-    if (logger.isDebug) this.#log(details);
-    this.#abortTry();
-    if (this.#hasResponse) {
-      this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
-      return this.#stream.resetResponse(details);
-    }
-    this.#answer(timedOut(details));
-  }
-
-  /** Answers in a host's stead, which counts as a response of the cluster. */
-  #answer({ status, body, details, flags }: LocalReply, isOverload = false): void {
-    this.#stream.sendLocalReply({
-      status,
-      body,
-      details,
-      flags,
-      editHeaders: (headers) => {
-        const { info, isInternal } = this.#stream;
-        if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
-        if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
-        this.#route.finalizeResponse(headers, info);
-      },
-    });
-  }
-
-  #responseCompletedNow(): void {
-    const now = this.#thread.clock.monotonicMs;
-    this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
-  }
-
-  /** The last byte of the response is here; the stream ends with the call that passes it on. */
-  #responseCompleted(durationMs: number, isInternal: boolean): void {
-    const { info } = this.#stream;
-    info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
-    if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
-    if (this.#isRequestComplete) this.#tryOver();
+  /** Its cluster may be another version by now, with other hosts, or gone. */
+  #startAgain(): void {
+    const cluster = this.#route.cluster!.current;
+    if (cluster === undefined) return this.#answer(NO_HEALTHY_HOST);
+    this.#cluster = cluster;
+    this.#start();
   }
 
   /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
@@ -540,10 +512,6 @@ export class Router implements TerminalFilter, PoolRequest {
     }
   }
 
-  #log(text: string): void {
-    logger.debug(`[C${this.#stream.info.connectionId}] ${text}`);
-  }
-
   /** The current try has nothing more to do with its host. */
   #tryOver(): void {
     if (this.#try !== Try.Running) return;
@@ -553,6 +521,40 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#tryTimeouts?.stop();
     this.#cluster.requestEnded(this.#host!);
     this.#stream.resumeRequest(Pause.Blocked);
+  }
+
+  // ── Answers in a host's stead ────────────────────────────────────────────────────────────────────────────────────
+
+  /** upstream.maintenance_mode.<cluster> of runtime. Nothing of the request has been touched. */
+  #refuseForMaintenance(): void {
+    const cluster = this.#cluster;
+    const { info } = this.#stream;
+    this.#attempts = 0;
+    info.upstreamCluster = cluster.observabilityName;
+    info.virtualHostName = this.#route.virtualHostName;
+    cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
+    this.#answer(MAINTENANCE, true);
+  }
+
+  /** Answers in a host's stead, which counts as a response of the cluster. */
+  #answer({ status, body, details, flags }: LocalReply, isOverload = false): void {
+    this.#stream.sendLocalReply({
+      status,
+      body,
+      details,
+      flags,
+      editHeaders: (headers) => {
+        const { info, isInternal } = this.#stream;
+        if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
+        if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
+        if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
+        this.#route.finalizeResponse(headers, info);
+      },
+    });
+  }
+
+  #log(text: string): void {
+    logger.debug(`[C${this.#stream.info.connectionId}] ${text}`);
   }
 }
 
