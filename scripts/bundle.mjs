@@ -32,6 +32,7 @@ const { output } = await bundle.write({
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
   sourcemap: true,
+  comments: false,
 });
 writeFileSync(join(target, 'positions.json'), JSON.stringify(positionsOf(output.filter(({ map }) => map != null))));
 

@@ -106,7 +106,7 @@ t.test('a server under load', async (t) => {
     const sockets = await openConnections(t, port, 400);
     const before = readProfile((await baton.admin('/heap_dump')).body);
     t.same(threadsOf(before), THREADS);
-    t.ok(hasFrame(before, /^worker_/, /^\S+ dist\/src\//), 'who allocated what connections hold');
+    t.ok(hasFrame(before, /^worker_/, /^\S+ src\//), 'who allocated what connections hold');
     t.ok(hasFrame(before, /^primary$/, /^\(allocated before sampling began\)/));
     for (const socket of sockets) socket.destroy();
     await waitFor(async () => (await baton.stat('http.web.downstream_cx_active'))! <= CLIENTS);
@@ -133,7 +133,7 @@ t.test('a server under load', async (t) => {
     const profile = readProfile(body);
     t.same(profile.types, ['samples/count', 'alloc_space/bytes']);
     t.ok(
-      hasFrame(profile, /^worker_/, /^\S+ dist\/src\/http\//),
+      hasFrame(profile, /^worker_/, /^\S+ src\/http\//),
       'what requests allocate is collected soon, and counts',
     );
     t.ok(hasFrame(profile, /^primary$/, /./));
