@@ -158,6 +158,8 @@ export class HotRestart {
     const { parentSockets } = this.#facts;
     parentSockets?.closeRest();
     this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
+    // A child may come after the program's files have been replaced: this process does not read them any more.
+    import('../../restart/messages.js').catch((error: unknown) => logger.error(messageOf(error)));
   }
 
   /** Resolves when what the parent has counted is here, or it takes too long. */
@@ -215,9 +217,10 @@ export class HotRestart {
       if (fd !== undefined) this.#drop([fd]);
       return this.#dropped(reason ?? 'it brings no link');
     }
-    const messages = await import('../../restart/messages.js');
+    let messages: typeof Messages;
     let hello: Messages.Hello;
     try {
+      messages = await import('../../restart/messages.js');
       hello = messages.decodeHello(bytes);
       // The child believes what comes on the link when it knows who has the other end.
       this.#meeting.prove();

@@ -37,6 +37,7 @@ export class WorkerThread {
   readonly #pool: Piscina;
   #port: MessagePort | undefined;
   #isEnding = false;
+  #beginning: AbortController | undefined;
   #deaths = 0;
   #restart: NodeJS.Timeout | undefined;
   #ended: Promise<void> = Promise.resolve();
@@ -47,13 +48,15 @@ export class WorkerThread {
     this.#pool = new Piscina({
       filename: programFile('worker/worker.js').href,
       name: 'default',
-      minThreads: 1,
+      minThreads: 0,
       maxThreads: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
       // Waiting for tasks in Atomics.wait() would block the thread's event loop.
       atomics: 'disabled',
       recordTiming: false,
     });
+    // The thread has not come so far as to take its task, which would wait for ever.
+    this.#pool.on('error', (error: unknown) => this.#beginning?.abort(error));
   }
 
   start(): void {
@@ -61,11 +64,14 @@ export class WorkerThread {
     const startedAt = performance.now();
     this.#port = port1;
     port1.on('message', (message: FromWorker) => this.#receive(message));
-    this.#ended = this.#pool.run({ start: this.#events.startData(), port: port2 }, { transferList: [port2] }).then(
+    this.#beginning = new AbortController();
+    const { signal } = this.#beginning;
+    const task = { start: this.#events.startData(), port: port2 };
+    this.#ended = this.#pool.run(task, { transferList: [port2], signal }).then(
       () => port1.close(),
       (error: unknown) => {
         port1.close();
-        this.#died(error, performance.now() - startedAt);
+        this.#died(signal.aborted ? signal.reason : error, performance.now() - startedAt);
       },
     );
   }

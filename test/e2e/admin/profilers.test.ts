@@ -132,10 +132,7 @@ t.test('a server under load', async (t) => {
     t.equal(status, 200);
     const profile = readProfile(body);
     t.same(profile.types, ['samples/count', 'alloc_space/bytes']);
-    t.ok(
-      hasFrame(profile, /^worker_/, /^\S+ src\/http\//),
-      'what requests allocate is collected soon, and counts',
-    );
+    t.ok(hasFrame(profile, /^worker_/, /^\S+ src\/http\//), 'what requests allocate is collected soon, and counts');
     t.ok(hasFrame(profile, /^primary$/, /./));
     t.ok(readFileSync(path).equals(Buffer.from(body, 'latin1')), 'the file has it too');
   });

@@ -41,7 +41,11 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   );
   await waitFor(() => logged('/after'), { what: 'the line of the worker that follows' });
 
-  t.match(await set('serve=debug'), /^ {2}src\/http\/server-stream\.[jt]s: info$/m, 'the others are back at the default');
+  t.match(
+    await set('serve=debug'),
+    /^ {2}src\/http\/server-stream\.[jt]s: info$/m,
+    'the others are back at the default',
+  );
   let probes = 0;
   const isQuiet = async () => {
     const path = `/probe-${++probes}`;

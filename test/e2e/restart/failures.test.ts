@@ -3,9 +3,10 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { packagePath } from '../../../src/common/package-root.js';
 import { AddressKind, encodeAddress } from '../../../src/io/address.js';
 import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
 import { decodeToChild, encodeHello } from '../../../src/restart/messages.js';
@@ -95,6 +96,34 @@ t.test('a child whose configuration is invalid, or that is told to end, disturbs
   await serves(t, parent, port);
   t.equal(parent.exit, undefined);
   await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('files of the program that are gone keep nobody from serving, nor from being followed', async (t) => {
+  const copy = tempDir(t);
+  for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
+  for (const name of ['node_modules', 'native-shim', 'dist/schema.json'])
+    symlinkSync(packagePath(name), join(copy, name));
+  // One of two workers ends when it is told to.
+  const hook = `data:text/javascript,
+    import { existsSync } from 'node:fs';
+    import { threadId } from 'node:worker_threads';
+    const path = ${JSON.stringify(join(copy, 'dies'))};
+    if (threadId === 3) setInterval(() => { if (existsSync(path)) process.exit(3); }, 10).unref();`;
+  const line = new EpochLine(t);
+  const parent = await line.start(0, {
+    program: join(copy, 'dist/baton/main.js'),
+    config: config(),
+    args: [...QUICK, '--concurrency', '2'],
+    nodeArgs: ['--import', hook],
+  });
+  const port = await parent.listenerPort('web');
+  rmSync(join(copy, 'dist'), { recursive: true });
+  writeFileSync(join(copy, 'dies'), '');
+  await waitForLog(parent, /worker \d died: .*Cannot find module/);
+  t.equal((await parent.admin('/ready')).body, 'LIVE\n');
+  const next = await restarts(t, line, parent, port);
+  await serves(t, next, port);
+  await next.stop();
 });
 
 t.test('without a parent a child gives up after ten tries, or starts normally if it may', async (t) => {
