@@ -14,7 +14,6 @@ import { HeaderBlockPool } from '../http/headers/header-block.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
-import { collectStartGarbage } from '../io/start-garbage.js';
 import { TimerDriver } from '../io/timer-driver.js';
 import { bufferLimits, Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
@@ -176,11 +175,6 @@ class Worker {
     this.#send({ kind: 'failed', version, isComplete, message });
   }
 
-  /** To be done before it serves: the thread stands still meanwhile. */
-  collectStartGarbage(): void {
-    collectStartGarbage(this.#shim);
-  }
-
   /** Returns false when the worker has ended. */
   handle(message: ToWorker): boolean {
     switch (message.kind) {
@@ -335,7 +329,6 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
       port.close();
       void worker.end().then(resolve);
     });
-    worker.collectStartGarbage();
     worker.apply(start.snapshot);
   });
 }
