@@ -11,10 +11,10 @@ import { type HttpProxy, managerOf, routeTo, startProxy } from './proxy.js';
 
 const MB = 1 << 20;
 const LARGE = 100 * MB;
-/** What the kernel's buffers on the way may hold, with a margin: nothing like the whole body. */
-const STALLED = 40 * MB;
-/** Growth of the process that is not the body: heap that has not been collected, slabs. */
-const GROWTH = 30 * MB;
+/** What the kernel's buffers on the way may hold, which grow to 36 MB on each side of the proxy: not the whole body. */
+const STALLED = 80 * MB;
+/** Growth of the process that is not the body: heap that has not been collected, slabs. A proxy that read on would hold nearly all of it. */
+const GROWTH = 45 * MB;
 
 const block = Buffer.from(Array.from({ length: MB }, (_, index) => (index * 31 + (index >> 8) * 7) & 255));
 /** Bytes that the host has handed to its sockets, by path. */
