@@ -8,6 +8,7 @@
 import { ResponseFlag } from '../access-log/response-flags.js';
 import { Protocol, StreamInfo } from '../access-log/stream-info.js';
 import { headerKey, knownHeader } from '../common/header-names.js';
+import { NoRoomError } from '../io/memory.js';
 import { getLogger } from '../log/logger.js';
 import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
@@ -123,6 +124,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   // ── The request, from the codec ──────────────────────────────────────────────────────────────────────────────────
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    try {
+      this.#begin(headers, endStream);
+    } catch (error) {
+      if (!(error instanceof NoRoomError) || !this.#isOpen || this.#hasResponseHead) throw error;
+      this.#outOfMemory();
+    }
+  }
+
+  #begin(headers: HeaderBlock, endStream: boolean): void {
     const { options, thread } = this.manager;
     const { info } = this;
     this.requestHeaders = headers;

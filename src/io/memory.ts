@@ -25,6 +25,9 @@ export const DEFAULT_LAYOUT: MemoryLayout = {
 export const BLOCK_SIZES = [1024, 4096, 16384, 65536, 512 * 1024, 8704 * 1024] as const;
 export const LARGEST_BLOCK = 8704 * 1024;
 
+/** Traffic needs more at the same time than there is: a message may be the last straw. */
+export class NoRoomError extends RangeError {}
+
 /** What may be in pieces is kept in blocks of at most this size. */
 export const PIECE_BYTES = 65536;
 
@@ -70,7 +73,7 @@ export class Memory {
     this.#buffer = Buffer.from(buffer) as Latin1Buffer;
   }
 
-  /** Room for `length` bytes that live until the turn ends. Throws a RangeError when even the arena has none left. */
+  /** Room for `length` bytes that live until the turn ends. Throws a NoRoomError when even the arena has none left. */
   scratch(length: number): number {
     const offset = this.#scratchNext;
     if (offset + length <= this.#scratchEnd) {
@@ -157,7 +160,7 @@ export class Memory {
   #overflowingScratch(length: number): number {
     const block = this.retain(length);
     if (block === NO_BLOCK)
-      throw new RangeError(`no room for ${length} bytes in this turn: scratch and arena are full`);
+      throw new NoRoomError(`no room for ${length} bytes in this turn: scratch and arena are full`);
     this.#overflow.push(block);
     return block;
   }

@@ -5,7 +5,7 @@
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
 import { equalsFolded, type HeaderKey, OTHER_HEADER } from '../../common/header-names.js';
-import { type Memory, NO_BLOCK } from '../../io/memory.js';
+import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 
 /** Words of a field record. */
 const STRIDE = 6;
@@ -334,11 +334,11 @@ export class HeaderBlock {
 
   /**
    * Room for `length` bytes which live as long as the block's other bytes: scratch, or the arena once the block is retained.
-   * The block's ranges may have moved afterwards. Throws a RangeError when there is no room.
+   * The block's ranges may have moved afterwards. Throws a NoRoomError when there is none.
    */
   room(length: number): number {
     if (!this.#retained) return this.memory.scratch(length);
-    if (!this.#moveToArena(length)) throw new RangeError('no room in the arena for a header that is added');
+    if (!this.#moveToArena(length)) throw new NoRoomError('no room in the arena for a header that is added');
     return this.#arenaNext - length;
   }
 

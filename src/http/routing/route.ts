@@ -2,6 +2,7 @@
 
 import type { StreamInfo } from '../../access-log/stream-info.js';
 import { headerKey } from '../../common/header-names.js';
+import { NoRoomError } from '../../io/memory.js';
 import type { Priority } from '../../upstream/limits.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { HeaderMutations } from '../headers/header-mutations.js';
@@ -127,7 +128,7 @@ export class Route<C> {
     this.requestMutations?.apply(headers, info);
     this.applyRewrites(headers, keepsOriginals);
     if (this.responseMutations?.needsRequestHeaders === true && !headers.retain()) {
-      throw new RangeError('no room in the arena for a request head that the response is made from');
+      throw new NoRoomError('no room in the arena for a request head that the response is made from');
     }
   }
 

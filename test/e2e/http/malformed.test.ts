@@ -180,4 +180,8 @@ t.test('heads of up to 8 MiB are served where that is allowed, and can be tried 
     t.equal(tries.length, 2);
     for (const { head, path } of tries) t.ok(path === '/new/old' && head.includes(`\r\nx: ${value}\r\n`), 'unchanged');
   }
+  const path = 'a'.repeat(8000 * 1024);
+  const { text } = await rawExchange(large, `GET /${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+  const { status, rest } = parseMessage(text);
+  t.same([status, rest], [503, 'out of memory for requests'], 'there is no room for a second one, with another path');
 });

@@ -9,6 +9,7 @@ import type {
 import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../../../http/headers/header-mutations.js';
+import { NoRoomError } from '../../../../io/memory.js';
 import type { HttpFilterExtension } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 
@@ -61,7 +62,7 @@ class HeaderMutationFilter implements HttpFilter {
       isNeeded ||= response?.needsRequestHeaders === true;
     }
     if (isNeeded && !headers.retain()) {
-      throw new RangeError('no room in the arena for a request head that the response is made from');
+      throw new NoRoomError('no room in the arena for a request head that the response is made from');
     }
     return HeadersStatus.Continue;
   }
