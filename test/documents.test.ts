@@ -29,7 +29,7 @@ for (const document of DOCUMENTS) {
       if (named === null) continue;
       const [, type, method] = named;
       const source = readFileSync(packagePath(path), 'utf8');
-      t.match(source, new RegExp(`(class|interface) ${type}\\b`), `${path} has ${type}`);
+      t.match(source, new RegExp(`(class|interface|function) ${type}\\b`), `${path} has ${type}`);
       if (method !== undefined) t.match(source, new RegExp(`^  (\\w+ )*${method}\\(`, 'm'), `${type} has ${method}`);
     }
   });
