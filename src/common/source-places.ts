@@ -22,7 +22,7 @@ interface Positions {
 }
 
 /** A file of the program in a stack: `file:///opt/baton/dist/baton/main.js:12:5`. */
-const STACK_PLACE = /(file:\/\/[^\s()]+):(\d+):\d+/g;
+const STACK_PLACE = /((?:file:\/)?\/[^\s():]+):(\d+):\d+/g;
 
 const PACKAGE = join(packagePath(), sep);
 const COMPILED = join(PACKAGE, 'dist', sep);

@@ -154,7 +154,7 @@ t.test('/contention says how to switch it on', async (t) => {
 t.test('/hot_restart_version says what the program says', async (t) => {
   const { stderr } = spawnSync(
     process.execPath,
-    [baton.child.spawnargs[1]!, '--hot-restart-version', '--disable-hot-restart'],
+    [baton.child.spawnargs.find((arg) => arg.endsWith('/main.js'))!, '--hot-restart-version', '--disable-hot-restart'],
     {
       encoding: 'utf8',
     },

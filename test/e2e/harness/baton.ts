@@ -157,7 +157,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
   if (!plain && !args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
   all.push(...args);
 
-  const [command, ...commandArgs] = [...wrapper, process.execPath, ...all];
+  const [command, ...commandArgs] = [...UNWATCHED, ...wrapper, process.execPath, ...all];
   const child = spawn(command!, commandArgs, {
     cwd: directory,
     env: { ...cleanEnvironment(), ...env },
@@ -184,6 +184,12 @@ export const UNBUNDLED = fileURLToPath(new URL('../../../src/main.js', import.me
 /** The program that was built together with this file. */
 const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 
+/**
+ * Begins a command: the test runner has each Node process that a test starts load a module, in every thread, which takes as long as
+ * Baton itself and changes its stacks.
+ */
+export const UNWATCHED = ['env', '-u', 'NODE_OPTIONS'] as const;
+
 async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadlineMs: number): Promise<void> {
   await waitFor(
     async () => {
@@ -201,8 +207,8 @@ async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadl
   }
 }
 
-/** The environment without what the test runner adds to watch its own children. */
+/** The environment without what the test runner adds. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !/^_?TAP/.test(name));
+  const kept = Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name));
   return Object.fromEntries(kept);
 }
