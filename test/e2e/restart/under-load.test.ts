@@ -22,11 +22,11 @@ const TIMES = ['--drain-time-s', '1', '--parent-shutdown-time-s', '8'];
 /** Few enough requests for a machine that does other things too; streams may end as old as the drain time. */
 const SETTINGS: ClientsSettings = { rate: 1500, cut: 0.9, deadline: 60 };
 
-t.test('restarts with fewer and with more workers', async (t) => {
+t.test('restarts with as many, fewer and more workers', async (t) => {
   const { ports, epochs } = await startEpochs(t, TIMES);
   await epochs.next(2);
   const clients = startClients(t, ports, SETTINGS);
-  for (const workers of [1, 3]) {
+  for (const workers of [2, 1, 3]) {
     await answersOfEachKind(() => clients.mark());
     await epochs.next(workers);
     await epochs.previousHasGone();
@@ -40,14 +40,16 @@ t.test('restarts with fewer and with more workers', async (t) => {
   await epochs.current.stop();
 });
 
-t.test('new connections only, as many as come, while workers go', async (t) => {
+t.test('new connections only, as many as come, while workers come and go', async (t) => {
   const { ports, epochs } = await startEpochs(t, TIMES);
   await epochs.next(3);
   const only = { keepalive: 0, idle: 0, post: 0, pipelined: 0, stream: 0, short: 0 };
   const clients = startClients(t, ports, { ...SETTINGS, ...only, fresh: 64, rate: 0 });
-  await waitFor(async () => (await clients.mark()).requests > 0, { what: 'answers', deadlineMs: DEADLINE_MS });
-  await epochs.next(1);
-  await epochs.previousHasGone();
+  for (const workers of [1, 2]) {
+    await waitFor(async () => (await clients.mark()).requests > 0, { what: 'answers', deadlineMs: DEADLINE_MS });
+    await epochs.next(workers);
+    await epochs.previousHasGone();
+  }
   const tally = await clients.finish();
   t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
   t.ok(tally.connections > 1000, `${tally.connections} connections`);
