@@ -232,9 +232,10 @@ function run(forSeconds: number): number[] {
   return all.sort((a, b) => a - b);
 }
 
+/** As the shim does: one behind the other, each where a cache line begins. */
 function place(index: number, id: number, bytes: Buffer): void {
   const { events, memory } = played.options;
-  const offset = index * 1024;
+  const offset = index * ((bytes.length + 63) & ~63);
   memory.set(bytes, offset);
   const at = index * EVENT_STRIDE;
   events[at] = id;

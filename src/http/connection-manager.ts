@@ -13,7 +13,7 @@ import type {
 } from './manager-context.js';
 import { FormerRequests, ServerConnection, type ServerPools } from './server-connection.js';
 import { ServerStream } from './server-stream.js';
-import { TurnPool } from './turn-pool.js';
+import { StepPool } from './step-pool.js';
 
 export class ConnectionManager implements TerminalNetworkFilter, ManagerContext {
   readonly thread: HttpThread;
@@ -32,8 +32,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.shortestTimeoutMs = timeouts.length === 0 ? 0 : Math.min(...timeouts);
     const { memory } = thread;
     this.#pools = {
-      streams: new TurnPool(memory, () => new ServerStream(this)),
-      codecs: new TurnPool(memory, () => new H1ServerCodec(memory, options.codec)),
+      streams: new StepPool(memory, () => new ServerStream(this)),
+      codecs: new StepPool(memory, () => new H1ServerCodec(memory, options.codec)),
     };
   }
 

@@ -12,7 +12,7 @@ import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import type { ServerStream, StreamConnection } from './server-stream.js';
-import type { TurnPool } from './turn-pool.js';
+import type { StepPool } from './step-pool.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** What a connection has seen in another process; times are monotonic. */
@@ -40,10 +40,10 @@ export class FormerRequests {
   }
 }
 
-/** What connections need only while something happens; used again from turn to turn. */
+/** What connections need only while something happens; used again and again. */
 export interface ServerPools {
-  readonly streams: TurnPool<ServerStream>;
-  readonly codecs: TurnPool<H1ServerCodec>;
+  readonly streams: StepPool<ServerStream>;
+  readonly codecs: StepPool<H1ServerCodec>;
 }
 
 export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection {

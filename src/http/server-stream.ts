@@ -44,7 +44,7 @@ export interface StreamConnection extends EdgeConnection {
   shouldCloseAfterResponse(): boolean;
   /** A timeout of the stream begins that may end before the connection looks at its timeouts again. */
   wakeWithin(timeoutMs: number): void;
-  /** The stream is over and may be used again in a later turn. */
+  /** The stream is over and may be used again for a later event. */
   streamFinished(stream: ServerStream): void;
   /** Something threw that concerns this connection, maybe while another one was served. */
   onFault(error: unknown): void;

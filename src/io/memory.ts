@@ -40,8 +40,8 @@ export class Memory {
   /** The same bytes, four at a time at any offset. */
   readonly view: DataView;
   readonly receiveBytes: number;
-  /** Counts turns. What is given back in one turn is used again in a later one at the earliest. */
-  turn = 0;
+  /** Counts what is handled: one event of a connection after the other. Callers hold nothing of an object from one to the next. */
+  step = 0;
 
   /** The same bytes with Buffer's methods. */
   readonly #buffer: Latin1Buffer;
@@ -93,7 +93,7 @@ export class Memory {
 
   /** The transport has taken all submissions: scratch may be written anew, and released blocks may be handed out again. */
   endTurn(): void {
-    this.turn++;
+    this.step++;
     this.#scratchNext = this.#scratchStart;
     if (this.#overflow.length > 0) {
       for (const block of this.#overflow) this.release(block);

@@ -330,8 +330,10 @@ export class Transport {
     const events = this.#events;
     const control = this.#control;
     const connections = this.#connections;
+    const { memory } = this;
     for (let index = from; index < count; index++) {
       control[Control.Cursor] = index;
+      memory.step++;
       const at = index * EVENT_STRIDE;
       const id = events[at]!;
       const kind = events[at + 1]! as Event;

@@ -58,7 +58,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     super(memory, options, HeadKind.Request, Reading.Head);
   }
 
-  /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier turn. */
+  /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier event. */
   serve(sink: ByteSink, events: H1ServerEvents): void {
     this.sink = sink;
     this.events = events;
@@ -74,7 +74,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
   }
 
-  /** Nothing of what it has served is left: it can serve another connection, in a later turn because callers may still be inside. */
+  /** Nothing of what it has served is left: it can serve another connection, from the next event on because callers may still be inside. */
   get isAtRest(): boolean {
     return this.isPristine && !this.#holdsRequests;
   }

@@ -6,6 +6,7 @@
 
 import { equalsFolded, type HeaderKey, OTHER_HEADER } from '../../common/header-names.js';
 import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
+import { StepPool } from '../step-pool.js';
 
 /** Words of a field record. */
 const STRIDE = 6;
@@ -132,7 +133,7 @@ export class HeaderBlock {
 
   /**
    * Gives the block up. When the last user has done so, its arena block is released and the block used again for another
-   * message; what it tells can be read until the turn ends.
+   * message; its callers can read what it tells until they return.
    */
   drop(): void {
     if (--this.#users > 0) return;
@@ -422,36 +423,23 @@ export class HeaderBlock {
   }
 }
 
-/** A thread's header blocks: those that were dropped in an earlier turn are taken again. */
+/** A thread's header blocks, used again and again. */
 export class HeaderBlockPool {
-  readonly #memory: Memory;
-  #free: HeaderBlock[] = [];
-  #resting: HeaderBlock[] = [];
-  #restingTurn = -1;
+  readonly #blocks: StepPool<HeaderBlock>;
 
   constructor(memory: Memory) {
-    this.#memory = memory;
+    this.#blocks = new StepPool(memory, () => new HeaderBlock(memory, this));
   }
 
   /** An empty block; drop() gives it back. */
   take(): HeaderBlock {
-    if (this.#free.length === 0 && this.#restingTurn !== this.#memory.turn) this.#wake();
-    const block = this.#free.pop();
-    if (block === undefined) return new HeaderBlock(this.#memory, this);
+    const block = this.#blocks.take();
     block.clear();
     return block;
   }
 
   /** For HeaderBlock.drop(). */
   put(block: HeaderBlock): void {
-    if (this.#restingTurn !== this.#memory.turn) {
-      this.#wake();
-      this.#restingTurn = this.#memory.turn;
-    }
-    this.#resting.push(block);
-  }
-
-  #wake(): void {
-    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
+    this.#blocks.giveBack(block);
   }
 }

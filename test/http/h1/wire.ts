@@ -42,7 +42,7 @@ export class Wire implements ByteSink {
   turn(text: string, handle: (offset: number, length: number) => void): void {
     const { bytes } = this.memory;
     // Anywhere but at offset 0, and never at the same place twice.
-    const offset = 64 + (this.memory.turn % 61);
+    const offset = 64 + (this.memory.step % 61);
     for (let i = 0; i < text.length; i++) bytes[offset + i] = text.charCodeAt(i);
     handle(offset, text.length);
     for (const [start, length] of this.#ranges) this.sent += this.memory.text(start, start + length);

@@ -124,15 +124,15 @@ t.test('without room in the arena retain() says so and changes nothing', (t) => 
   t.end();
 });
 
-t.test('a pool gives a block out again in a later turn only, and empty', (t) => {
+t.test('a pool gives a block out again in a later step only, and empty', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);
   const block = pool.take();
   block.add(headerKey('a'), 'b');
   block.drop();
   t.not(pool.take(), block);
-  t.same(lines(block), ['a: b'], 'it can be read until the turn ends');
-  endTurn(memory);
+  t.same(lines(block), ['a: b'], 'it can be read until the step ends');
+  memory.step++;
   const again = pool.take();
   t.equal(again, block);
   t.equal(again.size, 0);
@@ -147,11 +147,11 @@ t.test('a block that is held stays until its holder drops it', (t) => {
   block.add(headerKey('a'), 'b');
   t.equal(block.hold(), true);
   block.drop();
-  endTurn(memory);
+  memory.step++;
   t.not(pool.take(), block);
   t.same(lines(block), ['a: b']);
   block.drop();
-  endTurn(memory);
+  memory.step++;
   t.equal(pool.take(), block);
   t.equal(memory.retainedBytes(), 0);
   t.end();
