@@ -6,10 +6,11 @@ import type { Memory } from '../io/memory.js';
 export class StepPool<T> {
   readonly #memory: Memory;
   readonly #make: () => T;
-  readonly #free: T[] = [];
-  /** Given back in step #restingStep. */
-  readonly #resting: T[] = [];
-  #restingStep = -1;
+  /** The first #ready of #count can be taken; the rest was given back in step #step. */
+  readonly #items: T[] = [];
+  #count = 0;
+  #ready = 0;
+  #step = -1;
 
   constructor(memory: Memory, make: () => T) {
     this.#memory = memory;
@@ -17,20 +18,22 @@ export class StepPool<T> {
   }
 
   take(): T {
-    if (this.#restingStep !== this.#memory.step) this.#wake();
-    return this.#free.pop() ?? this.#make();
+    this.#look();
+    if (this.#ready === 0) return this.#make();
+    const item = this.#items[--this.#ready]!;
+    this.#items[this.#ready] = this.#items[--this.#count]!;
+    return item;
   }
 
   giveBack(item: T): void {
-    const { step } = this.#memory;
-    if (this.#restingStep !== step) {
-      this.#wake();
-      this.#restingStep = step;
-    }
-    this.#resting.push(item);
+    this.#look();
+    this.#items[this.#count++] = item;
   }
 
-  #wake(): void {
-    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
+  #look(): void {
+    const { step } = this.#memory;
+    if (step === this.#step) return;
+    this.#step = step;
+    this.#ready = this.#count;
   }
 }

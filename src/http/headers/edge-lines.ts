@@ -3,15 +3,14 @@
 import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { Random } from '../../common/random.js';
 import type { HeaderBlock } from './header-block.js';
-import { writeLatin1 } from './header-line.js';
+import { WrittenText } from './header-line.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
 
 /** The lines are kept for one client at a time, since the requests of a connection come one after another. */
 export class EdgeLines {
   readonly #localIp: string;
   readonly #ip4Prefix: string;
-  readonly #buffer = new Uint8Array(512);
-  #lines = this.#buffer;
+  readonly #lines = new WrittenText(512);
   #peer = '';
   #scheme = '';
   #addressLength = 0;
@@ -33,13 +32,12 @@ export class EdgeLines {
     headers.removeId(REQUEST_ID.id);
     const lines = this.#lines;
     const start = headers.room(lines.length);
-    const { bytes } = headers.memory;
-    bytes.set(lines, start);
+    lines.copyTo(headers.memory, start);
     addWritten(headers, FORWARDED_FOR, start, this.#addressLength);
     addWritten(headers, FORWARDED_PROTO, start + this.#protoStart, this.#protoLength);
     addWritten(headers, EXTERNAL_ADDRESS, start + this.#externalStart, this.#externalLength);
     const idStart = start + this.#requestIdStart;
-    writeRequestId(bytes, idStart + REQUEST_ID.bytes.length + 2, random);
+    writeRequestId(headers.memory.bytes, idStart + REQUEST_ID.bytes.length + 2, random);
     addWritten(headers, REQUEST_ID, idStart, REQUEST_ID_BYTES);
   }
 
@@ -47,15 +45,14 @@ export class EdgeLines {
     const ip = isLoopback(peer) ? this.#localIp : peer;
     const address = mappedPrefix(this.#ip4Prefix, ip) + ip;
     const external = mappedPrefix(this.#ip4Prefix, peer) + peer;
-    const buffer = this.#buffer;
-    let at = writeLatin1(buffer, 0, `${FORWARDED_FOR.name}: ${address}\r\n`);
+    const lines = this.#lines;
+    let at = lines.write(0, `${FORWARDED_FOR.name}: ${address}\r\n`);
     this.#protoStart = at;
-    at = writeLatin1(buffer, at, `${FORWARDED_PROTO.name}: ${scheme}\r\n`);
+    at = lines.write(at, `${FORWARDED_PROTO.name}: ${scheme}\r\n`);
     this.#externalStart = at;
-    at = writeLatin1(buffer, at, `${EXTERNAL_ADDRESS.name}: ${external}\r\n`);
+    at = lines.write(at, `${EXTERNAL_ADDRESS.name}: ${external}\r\n`);
     this.#requestIdStart = at;
-    at = writeLatin1(buffer, at, `${REQUEST_ID.name}: ${' '.repeat(REQUEST_ID_BYTES)}\r\n`);
-    this.#lines = buffer.subarray(0, at);
+    lines.write(at, `${REQUEST_ID.name}: ${' '.repeat(REQUEST_ID_BYTES)}\r\n`);
     this.#peer = peer;
     this.#scheme = scheme;
     this.#addressLength = address.length;
