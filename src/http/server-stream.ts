@@ -19,6 +19,7 @@ import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import type { ManagerContext } from './manager-context.js';
+import { NO_ROOM } from './no-room.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
 import type { RouteTable } from './routing/route-table.js';
@@ -127,8 +128,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       this.#begin(headers, endStream);
     } catch (error) {
-      if (!(error instanceof NoRoomError) || !this.#isOpen || this.#hasResponseHead) throw error;
-      this.#outOfMemory();
+      this.#requestThrew(error);
     }
   }
 
@@ -157,7 +157,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#findRoute(routes, headers);
     if (headers.upgrade && !this.#acceptUpgrade(headers)) return;
     removeHopByHop(headers, this.isUpgrade);
-    if (options.keepsRequestHeaders && !headers.retain()) return this.#outOfMemory();
+    if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
     const decode = this.#filters?.decode;
     if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
@@ -170,8 +170,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (endStream) this.#requestCompleted();
     if (this.#isReplyingLocally) return;
     const decode = this.#filters?.decode;
-    if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
-    else decode.data(offset, length, endStream);
+    try {
+      if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
+      else decode.data(offset, length, endStream);
+    } catch (error) {
+      this.#requestThrew(error);
+    }
   }
 
   onTrailers(trailers: HeaderBlock): void {
@@ -179,8 +183,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#requestCompleted();
     if (this.#isReplyingLocally) return;
     const decode = this.#filters?.decode;
-    if (decode === undefined) this.#terminal.decodeTrailers(trailers);
-    else decode.trailers(trailers);
+    try {
+      if (decode === undefined) this.#terminal.decodeTrailers(trailers);
+      else decode.trailers(trailers);
+    } catch (error) {
+      this.#requestThrew(error);
+    }
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
@@ -322,7 +330,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   // ── StreamControl ────────────────────────────────────────────────────────────────────────────────────────────────
 
   continueDecoding(filter: HttpFilter): void {
-    if (this.#isOpen && !this.#isReplyingLocally) this.#filters?.decode?.continue(filter);
+    if (!this.#isOpen || this.#isReplyingLocally) return;
+    try {
+      this.#filters?.decode?.continue(filter);
+    } catch (error) {
+      this.#requestThrew(error);
+    }
   }
 
   continueEncoding(filter: HttpFilter): void {
@@ -424,13 +437,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
   }
 
-  #outOfMemory(): void {
-    this.sendLocalReply({
-      status: 503,
-      body: 'out of memory for requests',
-      details: 'overload',
-      flags: ResponseFlag.OverloadManager,
-    });
+  /** Answers when there is no room for what is made of the request; anything else is its connection's fault. */
+  #requestThrew(error: unknown): void {
+    if (!(error instanceof NoRoomError) || !this.#isOpen || this.#hasResponseHead) throw error;
+    this.sendLocalReply(NO_ROOM);
   }
 
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────

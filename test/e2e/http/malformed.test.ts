@@ -24,6 +24,22 @@ const proxy = await startProxy(t, {
         max_request_headers_kb: 8192,
       },
     ),
+    buffering: managerOf([routeTo({ prefix: '/' }, 'raw', { prefix_rewrite: '/new/' })], {
+      max_request_headers_kb: 8192,
+      http_filters: [
+        {
+          name: 'buffer',
+          typed_config: {
+            '@type': 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer',
+            max_request_bytes: 100,
+          },
+        },
+        {
+          name: 'router',
+          typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+        },
+      ],
+    }),
     few: managerOf(routes, { common_http_protocol_options: { max_headers_count: 10 } }),
     rejecting: managerOf(routes, {
       common_http_protocol_options: { headers_with_underscores_action: 'REJECT_REQUEST' },
@@ -184,4 +200,14 @@ t.test('heads of up to 8 MiB are served where that is allowed, and can be tried 
   const { text } = await rawExchange(large, `GET /${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
   const { status, rest } = parseMessage(text);
   t.same([status, rest], [503, 'out of memory for requests'], 'there is no room for a second one, with another path');
+});
+
+t.test('a large head for which there is no room when its body is complete is answered too', async (t) => {
+  const path = 'a'.repeat(8000 * 1024);
+  const { text } = await rawExchange(
+    proxy.ports['buffering']!,
+    `POST /${path} HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\nconnection: close\r\n\r\nab`,
+  );
+  const { status, rest } = parseMessage(text);
+  t.same([status, rest], [503, 'out of memory for requests']);
 });

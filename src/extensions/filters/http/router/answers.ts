@@ -33,14 +33,6 @@ export const NO_HEALTHY_HOST: Answer = {
   flags: ResponseFlag.NoHealthyUpstream,
 };
 
-/** The thread has no memory left to hold requests in. */
-export const NO_ROOM: Answer = {
-  status: 503,
-  body: 'no room to hold the request',
-  details: 'request_buffer_exhausted',
-  flags: ResponseFlag.OverloadManager,
-};
-
 /** `details` tell which timeout it was. */
 export function timedOut(details: string): Answer {
   return { status: 504, body: 'upstream request timeout', details, flags: ResponseFlag.UpstreamRequestTimeout };

@@ -1,0 +1,11 @@
+// The answer when a thread has no memory left to hold a request in, whoever of those that serve it notices.
+
+import { ResponseFlag } from '../access-log/response-flags.js';
+import type { LocalReply } from './filter.js';
+
+export const NO_ROOM: Readonly<LocalReply> = {
+  status: 503,
+  body: 'out of memory for requests',
+  details: 'overload',
+  flags: ResponseFlag.OverloadManager,
+};
