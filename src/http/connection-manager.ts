@@ -4,6 +4,7 @@ import type { Any } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
+import { FormerRequests } from './former-requests.js';
 import { H1ServerCodec } from './h1/server-codec.js';
 import type {
   ConnectionManagerOptions,
@@ -11,7 +12,7 @@ import type {
   HttpThread,
   ManagerContext,
 } from './manager-context.js';
-import { FormerRequests, ServerConnection, type ServerPools } from './server-connection.js';
+import { ServerConnection, type ServerPools } from './server-connection.js';
 import { ServerStream } from './server-stream.js';
 import { StepPool } from './step-pool.js';
 

@@ -5,40 +5,16 @@ import type { StreamInfo } from '../access-log/stream-info.js';
 import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
-import type { Departure, FilterProgress } from '../listener/travel.js';
+import type { Departure } from '../listener/travel.js';
 import { HttpStats } from '../stats/layouts/http.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
+import type { FormerRequests } from './former-requests.js';
 import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import type { ServerStream, StreamConnection } from './server-stream.js';
 import type { StepPool } from './step-pool.js';
 import type { DeviceStats } from './user-agent-stats.js';
-
-/** What a connection has seen in another process; times are monotonic. */
-export class FormerRequests {
-  readonly requests: number;
-  readonly activeMs: number;
-  /** UNSET as long as nothing of a request has come. */
-  readonly requestStartMs: number;
-  /** The client has not taken what was sent to it. */
-  readonly isBlocked: boolean;
-
-  private constructor(requests: number, activeMs: number, requestStartMs: number, isBlocked: boolean) {
-    this.requests = requests;
-    this.activeMs = activeMs;
-    this.requestStartMs = requestStartMs;
-    this.isBlocked = isBlocked;
-  }
-
-  /** Undefined when it is not what an HTTP connection tells. */
-  static from({ requests, activeMs, requestStartMs }: FilterProgress, isBlocked: boolean): FormerRequests | undefined {
-    if (typeof requests !== 'number' || typeof activeMs !== 'number' || typeof requestStartMs !== 'number') {
-      return undefined;
-    }
-    return new FormerRequests(requests, activeMs, requestStartMs, isBlocked);
-  }
-}
 
 /** What connections need only while something happens; used again and again. */
 export interface ServerPools {
