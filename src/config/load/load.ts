@@ -15,7 +15,8 @@ import { readFileSource } from '../text/file-source.js';
 import { parsePath } from '../text/path.js';
 import type { Problem } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
-import { readYaml, type Source, type SourceResult } from '../text/source.js';
+import { readYaml } from '../text/read-text.js';
+import type { Source, SourceResult } from '../text/source.js';
 import type { LoadOptions } from './load-options.js';
 
 /** What is counted while a configuration is loaded. */

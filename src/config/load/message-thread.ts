@@ -10,7 +10,7 @@ import { Decoder } from '../schema/decode.js';
 import { loadSchema } from '../schema/schema.js';
 import { formatProblems, type Problem } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
-import { readYaml } from '../text/source.js';
+import { readYaml } from '../text/read-text.js';
 import type { CheckedMessage, MessageToCheck } from './check-in-thread.js';
 
 /** The body of the thread. */

@@ -4,7 +4,8 @@ import { extname } from 'node:path';
 import { messageOf } from '../../common/errors.js';
 import { readRegularFile } from '../../common/regular-file.js';
 import { readProto } from './proto-source.js';
-import { readJson, readYaml, type SourceResult } from './source.js';
+import { readJson, readYaml } from './read-text.js';
+import type { SourceResult } from './source.js';
 
 /** What a file holds, or why there is nothing to be had of it. */
 export type FileSourceResult = SourceResult & {

@@ -1,10 +1,11 @@
-// The reader of large, plain YAML: whatever it reads means the same to the YAML library, and the rest is left to the library.
+// The reader of plain YAML: whatever it reads means the same to the YAML library, and the rest is left to the library.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { packagePath } from '../../../src/common/package-root.js';
 import { readPlainYaml } from '../../../src/config/text/plain-yaml.js';
-import { MAX_DEPTH, readYaml } from '../../../src/config/text/source.js';
+import { MAX_DEPTH } from '../../../src/config/text/source.js';
+import { readDocument } from '../../../src/config/text/yaml-document.js';
 import { GOOD } from '../good.js';
 import { loadText, problemsOf } from '../load-text.js';
 
@@ -30,6 +31,7 @@ node:   # another
       url: http://host/path?a=b&c
       negative: -17
       dashed: -x-
+      escaped: "a\\n\\t\\"b\\" \\\\ \\/" # \\n
 `;
 
 /** Pieces that make texts which are nearly plain. */
@@ -48,6 +50,11 @@ const PIECES = [
     'a: 1',
     '\nnode: x',
     '__proto__: ',
+    '\\n',
+    '\\\\',
+    '\\"',
+    '\\x41',
+    '\\u0041',
     '-\n',
   ],
 ];
@@ -89,7 +96,7 @@ t.test('a large file is checked as a small one, and its mistakes are shown where
 function sameAsLibrary(t: Test, text: string): boolean {
   const plain = readPlainYaml(text, MAX_DEPTH);
   if (!plain) return false;
-  const { source, problems } = readYaml('a', text);
+  const { source, problems } = readDocument('a', text);
   const [own, library] = [shown(plain.value), source ? shown(source.value) : JSON.stringify(problems)];
   if (own !== library || plain.size !== source?.size) t.fail('the readers differ', { text, own, library });
   return true;

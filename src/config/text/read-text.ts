@@ -1,0 +1,24 @@
+// One configuration text read into plain values.
+//
+// Hostile input is bounded: size, depth and what aliases expand to; its mistakes become problems, never exceptions.
+
+import { scanJson } from './json-scan.js';
+import { readPlainYaml } from './plain-yaml.js';
+import { MAX_DEPTH, type SourceResult, syntaxProblem } from './source.js';
+import { locateLater, readDocument } from './yaml-document.js';
+
+/** Reads YAML 1.2; JSON is a part of it. */
+export function readYaml(name: string, text: string): SourceResult {
+  const plain = readPlainYaml(text, MAX_DEPTH);
+  return plain ? { source: { name, ...plain, locate: locateLater(text) } } : readDocument(name, text);
+}
+
+/** Reads strict JSON. */
+export function readJson(name: string, text: string): SourceResult {
+  const mistakes = scanJson(text, MAX_DEPTH);
+  if (mistakes.length > 0) {
+    return { problems: mistakes.map(({ offset, message }) => syntaxProblem(name, text, offset, message)) };
+  }
+  const value: unknown = JSON.parse(text);
+  return { source: { name, value, size: text.length, locate: locateLater(text) } };
+}

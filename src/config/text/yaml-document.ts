@@ -1,0 +1,237 @@
+// YAML as the library reads it, whatever it holds, and where in a text its values stand. The library is loaded by the first text that
+// needs it: most do not, and it takes a tenth of a start.
+
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
+import type { Document, DocumentOptions, Node, ParseOptions, Scalar, SchemaOptions, YAMLError, YAMLMap } from 'yaml';
+import { messageOf } from '../../common/errors.js';
+import { excerptAt, type Place } from './excerpt.js';
+import type { Path, PathPart } from './path.js';
+import type { Problem } from './problem.js';
+import { MAX_DEPTH, type Source, type SourceResult, syntaxProblem } from './source.js';
+
+/** Reads YAML 1.2. */
+export function readDocument(name: string, text: string): SourceResult {
+  let document: Document.Parsed;
+  try {
+    document = yaml().parseDocument(text, YAML_OPTIONS);
+  } catch (error) {
+    return refuse(name, text, 0, error instanceof RangeError ? TOO_DEEP : `invalid YAML: ${messageOf(error)}`);
+  }
+  // Other warnings are of taste, such as where a bracket stands.
+  const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
+  const mistakes = [...document.errors, ...unknownTags];
+  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes) };
+  const reader = new PlainReader();
+  try {
+    const value = reader.read(document.contents, [], 0);
+    if (reader.repeated.length > 0) {
+      return { problems: reader.repeated.map(({ offset, message }) => syntaxProblem(name, text, offset, message)) };
+    }
+    return { source: { name, value, size: reader.size, locate: (path, at) => locateIn(document, text, path, at) } };
+  } catch (error) {
+    if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
+    throw error;
+  }
+}
+
+/** The library reads the text for its lines only when something is wrong. */
+export function locateLater(text: string): Source['locate'] {
+  let document: Document.Parsed | undefined;
+  return (path, at) => {
+    document ??= yaml().parseDocument(text, YAML_OPTIONS);
+    return locateIn(document, text, path, at);
+  };
+}
+
+let loaded: typeof Yaml | undefined;
+
+function yaml(): typeof Yaml {
+  loaded ??= createRequire(import.meta.url)('yaml') as typeof Yaml;
+  return loaded;
+}
+
+const MAX_SYNTAX_PROBLEMS = 10;
+const ONE_DOCUMENT = 'a configuration is one YAML document, and another one begins here';
+const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
+
+/** Duplicate keys are found by PlainReader: the library compares each key with all others. */
+const YAML_OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
+  prettyErrors: false,
+  uniqueKeys: false,
+  intAsBigInt: true,
+  keepSourceTokens: false,
+  customTags: [{ tag: '!ignore', resolve: (text: string) => text }],
+};
+
+class YamlMistake extends Error {
+  readonly offset: number;
+
+  constructor(message: string, node: Node | null | undefined) {
+    super(message);
+    this.offset = node?.range?.[0] ?? 0;
+  }
+}
+
+/** Turns nodes into plain values. What an alias names is made once and shared. */
+class PlainReader {
+  size = 0;
+  /** Keys that a map has twice. */
+  readonly repeated: YamlMistake[] = [];
+  readonly #anchors = new Map<string, { value: unknown; isOpen: boolean }>();
+
+  read(node: Node | null, path: PathPart[], depth: number): unknown {
+    if (depth > MAX_DEPTH) throw new YamlMistake(TOO_DEEP, node);
+    this.size++;
+    if (node === null) return null;
+    if (yaml().isAlias(node)) return this.#aliased(node);
+    const anchor = { value: undefined as unknown, isOpen: true };
+    const name = (node as { anchor?: string }).anchor;
+    if (name) this.#anchors.set(name, anchor);
+    anchor.value = this.#content(node, path, depth);
+    anchor.isOpen = false;
+    return anchor.value;
+  }
+
+  #aliased(node: Node & { source: string }): unknown {
+    const anchor = this.#anchors.get(node.source);
+    if (!anchor) throw new YamlMistake(`unknown alias '*${node.source}'`, node);
+    if (anchor.isOpen) throw new YamlMistake(`alias '*${node.source}' holds itself`, node);
+    return anchor.value;
+  }
+
+  #content(node: Node, path: PathPart[], depth: number): unknown {
+    if (FOREIGN_TAGS.has(node.tag ?? '')) throw new YamlMistake(`unknown tag '${node.tag}'`, node);
+    if (yaml().isScalar(node)) return narrow(node.value);
+    if (yaml().isSeq(node)) {
+      return node.items.map((item, index) => this.#child(item as Node | null, index, path, depth));
+    }
+    if (yaml().isMap(node)) return this.#map(node as YAMLMap<Node, Node | null>, path, depth);
+    throw new YamlMistake('unexpected YAML construct', node);
+  }
+
+  #child(node: Node | null, part: PathPart, path: PathPart[], depth: number): unknown {
+    path.push(part);
+    const value = this.read(node, path, depth + 1);
+    path.pop();
+    return value;
+  }
+
+  #map(node: YAMLMap<Node, Node | null>, path: PathPart[], depth: number): Record<string, unknown> {
+    const plain: Record<string, unknown> = Object.create(null);
+    const merged: { key: Node; value: unknown }[] = [];
+    for (const { key, value } of node.items) {
+      const name = keyName(key);
+      const held = this.#child(value, name, path, depth);
+      if (key.tag === '!ignore') continue;
+      if (isMergeKey(key)) merged.push({ key, value: held });
+      else if (Object.hasOwn(plain, name)) this.repeated.push(new YamlMistake(`'${name}' is set twice`, key));
+      else plain[name] = held;
+    }
+    for (const { key, value } of merged) mergeInto(plain, value, key);
+    return plain;
+  }
+}
+
+/** The library reads them as what no message holds: bytes, dates, maps of its own. */
+const FOREIGN_TAGS = new Set(['binary', 'timestamp', 'omap', 'pairs', 'set'].map((tag) => `tag:yaml.org,2002:${tag}`));
+
+function mergeInto(plain: Record<string, unknown>, value: unknown, key: Node): void {
+  for (const from of Array.isArray(value) ? value : [value]) {
+    if (typeof from !== 'object' || from === null || Array.isArray(from)) {
+      throw new YamlMistake("'<<' needs a map or a list of maps", key);
+    }
+    for (const [name, held] of Object.entries(from)) if (!Object.hasOwn(plain, name)) plain[name] = held;
+  }
+}
+
+function isMergeKey(key: unknown): boolean {
+  return yaml().isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
+}
+
+function keyName(key: Node | null): string {
+  if (key === null) return 'null';
+  if (!yaml().isScalar(key)) throw new YamlMistake('a key must be a plain name', key);
+  return String(key.value);
+}
+
+/** Integers that a number holds exactly become numbers; the rest stays a bigint. */
+function narrow(value: Scalar['value']): unknown {
+  return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
+}
+
+function locateIn(document: Document, text: string, path: Path, at: 'key' | 'value'): Place | undefined {
+  let node: unknown = document.contents;
+  let key: unknown = node;
+  for (const part of path) {
+    node = yaml().isAlias(node) ? node.resolve(document) : node;
+    const pair = yaml().isMap(node) ? findPair(node as YAMLMap, String(part), document) : undefined;
+    if (pair) [key, node] = [pair.key, pair.value];
+    else if (yaml().isSeq(node) && typeof part === 'number' && part < node.items.length) key = node = node.items[part];
+    else return undefined;
+  }
+  const found = (at === 'key' ? key : (node ?? key)) as Node | null;
+  return excerptAt(text, found?.range?.[0] ?? 0);
+}
+
+function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
+  for (const pair of map.items) if (yaml().isScalar(pair.key) && isSpelling(String(pair.key.value), name)) return pair;
+  for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
+    for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
+      const target = yaml().isAlias(from) ? from.resolve(document) : from;
+      const found = yaml().isMap(target) ? findPair(target as YAMLMap, name, document) : undefined;
+      if (found) return found;
+    }
+  }
+  return undefined;
+}
+
+/** Whether a key of the text is that field, spelled snake_case or lowerCamelCase. */
+function isSpelling(key: string, name: string): boolean {
+  return (
+    key === name ||
+    (name.includes('_') && !key.includes('_') && key.toLowerCase() === name.replaceAll('_', '').toLowerCase())
+  );
+}
+
+/** One a line, as what follows a mistake on its line is mostly its consequence. */
+function syntaxProblems(name: string, text: string, mistakes: readonly YAMLError[]): Problem[] {
+  const problems: Problem[] = [];
+  for (const mistake of mistakes) {
+    // The composer notes its own stack overflow as one more mistake in the text.
+    if (mistake.message.includes('call stack')) return [syntaxProblem(name, text, mistake.pos[0], TOO_DEEP)];
+    const offset = offsetOf(mistake, text);
+    const problem = syntaxProblem(name, text, offset, explain(mistake, text, offset));
+    if (problem.line !== problems.at(-1)?.line) problems.push(problem);
+    if (problems.length === MAX_SYNTAX_PROBLEMS) break;
+  }
+  return problems;
+}
+
+/** Where a reader looks: mistakes of indentation stand at the first character of their line. */
+function offsetOf({ code, pos }: YAMLError, text: string): number {
+  let offset = pos[0];
+  if (code === 'BAD_INDENT') while (text[offset] === ' ') offset++;
+  return offset;
+}
+
+/** The library's words, with what they mostly mean. */
+function explain({ code, message }: YAMLError, text: string, offset: number): string {
+  const start = text.lastIndexOf('\n', offset - 1) + 1;
+  const isTab = /^[ ]*\t/.test(text.slice(start, offset + 1));
+  if (isTab && code !== 'TAB_AS_INDENT') return `${message}; the line begins with a tab: indent with spaces`;
+  switch (code) {
+    case 'MULTIPLE_DOCS':
+      return ONE_DOCUMENT;
+    case 'BAD_INDENT':
+      return `${message}; the line is indented more or less than the lines it belongs to`;
+    case 'BLOCK_AS_IMPLICIT_KEY':
+      return `${message}; put a text with ': ' into quotes, or indent the following line less`;
+    default:
+      return message;
+  }
+}
+
+function refuse(name: string, text: string, offset: number, message: string): SourceResult {
+  return { problems: [syntaxProblem(name, text, offset, message)] };
+}
