@@ -262,6 +262,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
         if (this.held === held) held.consume(at);
       }
       this.#isRunning = false;
+      // What stands behind a complete message may have come before it was complete.
+      if (this.held === held && !held.isEmpty && this.reading === Reading.Complete && !this.onSurplus()) held.clear();
       if (held.isEmpty) this.held = undefined;
       if (this.isClosed) return;
       if (this.held === undefined && this.ended) this.onEnd();

@@ -375,6 +375,31 @@ t.test('bytes behind a complete response never become the answer to the next req
   t.end();
 });
 
+t.test('nor do those that were held with the end of the response', (t) => {
+  const peer = new ClientPeer();
+  peer.turn(() => peer.request({ start: 'GET /', fields: [] }, undefined, true));
+  peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('defHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON');
+  peer.turn(() => peer.codec.resumeReading());
+  t.same(peer.journal.take().slice(1), ['data abcdef', 'end', 'used up']);
+  t.equal(peer.codec.bufferedBytes, 0);
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('a connection whose end was held with that of the response is not used again', (t) => {
+  const peer = new ClientPeer();
+  peer.turn(() => peer.request({ start: 'GET /', fields: [] }, undefined, true));
+  peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('def\r\n');
+  peer.turn(() => peer.codec.end());
+  peer.turn(() => peer.codec.resumeReading());
+  t.same(peer.journal.take().slice(1), ['data abcdef', 'end', 'used up']);
+  t.end();
+});
+
 t.test('a stream that has sent nothing leaves the connection as it was', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => {

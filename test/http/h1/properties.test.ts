@@ -126,19 +126,25 @@ function served(parts: string[], pauses: boolean): unknown {
   return { ...result, kept: peer.wire.memory.retainedBytes() };
 }
 
-/** What the client of one request saw. */
-function fetched(method: string, parts: string[]): unknown {
+/** What the client of one request saw; `pauses`: parts come while it takes nothing, the end of the connection with the last. */
+function fetched(method: string, parts: string[], pauses: boolean): unknown {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: `${method} /`, fields: [] }, undefined, true));
-  for (const part of parts) peer.receive(part);
-  peer.turn(() => peer.codec.end());
+  for (const [index, part] of parts.entries()) {
+    if (pauses) peer.turn(() => peer.codec.hasStream && peer.codec.pauseReading());
+    peer.receive(part);
+    if (pauses && index === parts.length - 1) peer.turn(() => peer.codec.end());
+    if (pauses) peer.turn(() => peer.codec.resumeReading());
+    if (!peer.codec.hasStream && peer.codec.bufferedBytes > 0) throw new Error('bytes are left to the next request');
+  }
+  if (!pauses) peer.turn(() => peer.codec.end());
   const events = peer.journal.take();
   peer.turn(() => peer.codec.destroy());
   return { events, kept: peer.wire.memory.retainedBytes() };
 }
 
 /** How an exchange and what stands behind it end. */
-const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error']);
+const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error', 'ended']);
 const RUNS = { numRuns: 1500 };
 
 for (const [name, bytes] of [
@@ -167,11 +173,11 @@ for (const [name, bytes] of [
   ['responses with changes', mutated(RESPONSES)],
   ['garbage', GARBAGE],
 ] as const) {
-  t.test(`${name}: cuts change nothing for a client`, (t) => {
+  t.test(`${name}: cuts and pauses change nothing for a client`, (t) => {
     fc.assert(
-      fc.property(bytes, CUTS, fc.constantFrom('GET', 'HEAD', 'POST'), (text, cuts, method) => {
-        const whole = fetched(method, [text]) as { events: string[]; kept: number };
-        const cut = fetched(method, pieces(text, cuts)) as { events: string[]; kept: number };
+      fc.property(bytes, CUTS, fc.constantFrom('GET', 'HEAD', 'POST'), fc.boolean(), (text, cuts, method, pauses) => {
+        const whole = fetched(method, [text], false) as { events: string[]; kept: number };
+        const cut = fetched(method, pieces(text, cuts), pauses) as { events: string[]; kept: number };
         if (whole.kept !== 0 || cut.kept !== 0) throw new Error('bytes are kept');
         // Bytes behind a response are surplus of the exchange or of the idle connection, depending on the cut.
         const [a, b] = [whole, cut].map(({ events }) => JSON.stringify(events.filter((event) => !SURPLUS.has(event))));
