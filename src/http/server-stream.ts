@@ -143,6 +143,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.connection.countClient(headers);
     if (logger.isDebug) this.#logRequest(headers, endStream);
     if (endStream) info.lastDownstreamRxMs = thread.clock.monotonicMs;
+    // RFC 9110 section 10.1.1: such a client waits for nothing.
+    if (headers.minorVersion === 0) headers.removeId(EXPECT);
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
       this.#encoder.sendContinue();
@@ -264,7 +266,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   #allowsUpgrade(headers: HeaderBlock): boolean {
     const index = headers.findId(UPGRADE);
-    const type = index < 0 ? '' : headers.value(index).toLowerCase();
+    // With a choice the host might switch to a protocol that was not looked at.
+    const isOne = index >= 0 && headers.findId(UPGRADE, index + 1) < 0;
+    const type = isOne ? headers.value(index).toLowerCase() : '';
     return this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type);
   }
 

@@ -194,6 +194,8 @@ t.test('HTTP/1.0 is refused, or served when so configured', async (t) => {
   t.match(parseMessage(closing.text), { status: 200, rest: '/old' }, 'without host, and closed');
   t.match(upstream.requests.at(-1)!.head, /^GET \/old HTTP\/1\.1\r\n/, 'the host is asked in HTTP/1.1');
   t.match(upstream.requests.at(-1)!.head, /\r\nhost: old\.test(\r\n|$)/i, 'with the default host');
+  await rawExchange(port, 'POST /old HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\na');
+  t.notMatch(upstream.requests.at(-1)!.head, /\r\nexpect:/i, 'what it cannot expect is not asked of the host');
   const hostless = await rawExchange(proxy.ports['hostless']!, 'GET /old HTTP/1.0\r\n\r\n');
   t.match(parseMessage(hostless.text), { status: 400 }, 'no host at all');
   const chunked = await rawExchange(port, 'GET /chunked HTTP/1.0\r\n\r\n');

@@ -126,6 +126,13 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
   const other = await connectRaw(t, proxy.port);
   other.write(handshake('/echo').replace('upgrade: websocket', 'upgrade: other'));
   t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'another protocol');
+  for (const choice of ['websocket, h2c', 'websocket\r\nupgrade: h2c', 'h2c\r\nupgrade: websocket']) {
+    const { length } = upstream.requests;
+    const choosing = await connectRaw(t, proxy.port);
+    choosing.write(handshake('/echo').replace('upgrade: websocket', `upgrade: ${choice}`));
+    t.equal(parseMessage((await choosing.readToEnd()).text).status, 403, JSON.stringify(choice));
+    t.equal(upstream.requests.length, length, 'a host may not choose');
+  }
   t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
 });
 
