@@ -43,6 +43,7 @@ class Sink implements ByteSink {
   }
   pause(): void {}
   resume(): void {}
+  goOnLater(): void {}
 }
 
 /** The least that a proxy does between two codecs. */

@@ -13,6 +13,8 @@ export interface ByteSink {
   /** Receive nothing more for now: the codec's stream cannot take it. */
   pause(): void;
   resume(): void;
+  /** Has the codec go on with what it holds in another turn, behind what others have received by then. */
+  goOnLater(): void;
 }
 
 export const enum ResetReason {

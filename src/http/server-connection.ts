@@ -126,6 +126,13 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   resume(): void {
     this.socket.resume();
   }
+  goOnLater(): void {
+    const codec = this.#codec!;
+    this.socket.transport.later(this.socket.id, () => {
+      codec.takeTurn();
+      this.#restCodec();
+    });
+  }
 
   // ── H1ServerEvents: what the codec finds ─────────────────────────────────────────────────────────────────────────
 

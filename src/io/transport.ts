@@ -73,6 +73,9 @@ const MOST_PENDING = 64 * 1024;
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
 
+/** How long connections that go on later keep the thread from those that have received something. */
+const LATER_MS = 5;
+
 export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
@@ -93,6 +96,8 @@ export class Transport {
   onTurn: () => void = () => {};
   /** Called when all events of a batch are handled. */
   onTurnEnd: (() => void) | undefined;
+  /** By the connection that each is for. */
+  #later: { readonly id: number; readonly act: () => void }[] = [];
   #queued = 0;
   #inBatch = false;
   #flushScheduled = false;
@@ -266,6 +271,33 @@ export class Transport {
     for (let slot = from; slot < end; slot++) connections[slot]?.addBuffered?.(sums);
     return end === connections.length ? 0 : end;
   }
+
+  /** Calls `act` for the connection in another turn, behind what has been received by then. What it throws ends the connection. */
+  later(id: number, act: () => void): void {
+    this.#later.push({ id, act });
+    if (this.#later.length === 1) setImmediate(this.#serveLater);
+  }
+
+  readonly #serveLater = (): void => {
+    const waiting = this.#later;
+    this.#later = [];
+    this.clock.refresh();
+    this.onTurn();
+    const endMs = performance.now() + LATER_MS;
+    let served = 0;
+    for (; served < waiting.length && (served === 0 || performance.now() < endMs); served++) {
+      const { id, act } = waiting[served]!;
+      this.memory.step++;
+      try {
+        act();
+      } catch (error) {
+        this.#fault(id, error);
+      }
+    }
+    if (served === waiting.length) return;
+    if (this.#later.length === 0) setImmediate(this.#serveLater);
+    this.#later = [...waiting.slice(served), ...this.#later];
+  };
 
   counts(): { connections: number; listeners: number; closing: number } {
     return this.#native.counts();

@@ -128,6 +128,9 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   resume(): void {
     this.#transport.resume(this.#id);
   }
+  goOnLater(): void {
+    this.#transport.later(this.#id, () => this.#codec.takeTurn());
+  }
 
   addBuffered(sums: BufferedBytes): void {
     const { at } = ClusterStats;

@@ -45,6 +45,16 @@ export const enum Writing {
   Complete = 5,
 }
 
+/**
+ * Steps that one connection may take before others have their turn: heads, pieces of bodies, and what is sent meanwhile. Many small ones
+ * may stand in what was received at once: requests that are answered here, or chunks of a byte.
+ */
+const SHARE = 256;
+/** A head costs as much as so many pieces of a body. */
+const HEAD_STEPS = 15;
+/** Each 4 KiB that are sent count as a step: the peer cannot be known not to take them before the turn ends. */
+const SENT_STEP_SHIFT = 12;
+
 export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> {
   protected readonly memory: Memory;
   protected readonly shared: H1Shared;
@@ -68,6 +78,9 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   #readLeft = 0;
   #writeLeft = 0;
+  /** What it may still do in this run of receive() or goOn(). */
+  #share = 0;
+  #awaitsTurn = false;
   #chunked: ChunkedDecoder | undefined;
   #reader: HeadReader | undefined;
   #trailers: HeaderBlock | undefined;
@@ -111,10 +124,13 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     }
     let at = offset;
     this.#isRunning = true;
-    while (at < end && this.#canRead()) at = this.#step(at, end);
+    this.#share = SHARE;
+    while (at < end && this.#canRead() && this.#share > 0) at = this.#step(at, end);
     this.#isRunning = false;
-    if (at < end && !this.isClosed) this.#hold(at, end);
-    else if (this.#isSinkPaused) this.#syncSink();
+    if (at < end && !this.isClosed) {
+      if (this.#canRead()) this.#awaitTurn();
+      this.#hold(at, end);
+    } else if (this.#isSinkPaused) this.#syncSink();
     this.onHandled();
   }
 
@@ -150,8 +166,15 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#syncSink();
   }
 
+  /** For sink.goOnLater(). */
+  takeTurn(): void {
+    this.#awaitsTurn = false;
+    if (!this.isClosed) this.goOn();
+  }
+
   /** Body bytes to be sent, valid until the call returns or, when they are in the arena, until they are released. */
   data(offset: number, length: number, endStream: boolean): void {
+    this.#share -= length >>> SENT_STEP_SHIFT;
     switch (this.writing) {
       case Writing.Chunked:
         sendChunk(this.sink, this.memory, this.shared.lines, offset, length, endStream);
@@ -256,7 +279,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     const held = this.held;
     if (held !== undefined) {
       this.#isRunning = true;
-      while (!held.isEmpty && this.#canRead()) {
+      this.#share = SHARE;
+      while (!held.isEmpty && this.#canRead() && this.#share > 0) {
         const { start, end } = held.front;
         const at = this.#step(start, end);
         if (this.held === held) held.consume(at);
@@ -266,6 +290,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       if (this.held === held && !held.isEmpty && this.reading === Reading.Complete && !this.onSurplus()) held.clear();
       if (held.isEmpty) this.held = undefined;
       if (this.isClosed) return;
+      if (this.held !== undefined && this.#canRead()) this.#awaitTurn();
       if (this.held === undefined && this.ended) this.onEnd();
       this.onHandled();
     }
@@ -287,6 +312,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       !this.ended &&
       !this.isBlocked &&
       !this.#isRunning &&
+      !this.#awaitsTurn &&
       !this.#isSinkPaused
     );
   }
@@ -326,6 +352,13 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return this.reading === Reading.Head ? this.canStart() : !this.#isPaused;
   }
 
+  /** It has had its share, and more could be done. */
+  #awaitTurn(): void {
+    if (this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    this.sink.goOnLater();
+  }
+
   #hold(at: number, end: number): void {
     if (this.reading === Reading.Complete && !this.onSurplus()) return;
     this.held ??= new HeldInput(this.memory);
@@ -346,12 +379,15 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Handles the next piece of bytes[at, end), which is not empty; returns the offset behind it. */
   #step(at: number, end: number): number {
+    this.#share--;
     switch (this.reading) {
       case Reading.Head: {
         this.head ??= this.shared.blocks.take();
         const behind = this.#readHead(this.#kind, this.head, at, end);
-        if (behind > 0) this.onHead();
-        return behind > 0 ? behind : end;
+        if (behind === 0) return end;
+        this.#share -= HEAD_STEPS;
+        this.onHead();
+        return behind;
       }
       case Reading.Length: {
         const length = Math.min(this.#readLeft, end - at);

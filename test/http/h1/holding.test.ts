@@ -32,6 +32,37 @@ t.test('thousands of pipelined requests that are answered at once need no deeper
   t.end();
 });
 
+t.test('requests that are answered at once, and pieces of a body, leave others their turn', (t) => {
+  const wire = new Wire();
+  const peer = new ServerPeer({}, wire);
+  peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
+  const answered: number[] = [];
+  const turns = (text: string, count: () => number): number[] => {
+    answered.length = 0;
+    wire.turn(text, (offset, length) => peer.codec.receive(offset, length));
+    for (let before = 0; ; ) {
+      answered.push(count() - before);
+      before += answered.at(-1)!;
+      if (!wire.takeWait()) return answered;
+      wire.turn('', () => peer.codec.takeTurn());
+    }
+  };
+  const most = Math.max(...turns(GET.repeat(1000), () => wire.sent.split('204').length - 1));
+  t.equal(wire.take().split('204').length - 1, 1000);
+  t.ok(most <= 20, `${most} requests in a turn`);
+  let pieces = 0;
+  peer.onData = () => {
+    pieces++;
+  };
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const chunks = Math.max(...turns(`${head}${'1\r\na\r\n'.repeat(5000)}`, () => pieces));
+  t.equal(pieces, 5000);
+  t.ok(chunks <= 300, `${chunks} chunks in a turn`);
+  peer.codec.destroy();
+  t.equal(wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
 t.test('a whole receive window that arrives while the stream is paused is delivered later, in order', (t) => {
   const peer = new ServerPeer();
   const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');

@@ -108,12 +108,18 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
 
   receive(text: string): void {
     this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
+    this.#goOn();
     this.#rest();
   }
   /** A turn in which something else happens. */
   turn(act: () => void): void {
     this.wire.turn('', act);
+    this.#goOn();
     this.#rest();
+  }
+  /** The turns that it has asked for. */
+  #goOn(): void {
+    while (this.wire.takeWait()) this.wire.turn('', () => this.codec.takeTurn());
   }
   #rest(): void {
     const { codec } = this;
@@ -202,9 +208,15 @@ export class ClientPeer implements H1ClientEvents, ResponseDecoder {
 
   receive(text: string): void {
     this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
+    this.#goOn();
   }
   turn(act: () => void): void {
     this.wire.turn('', act);
+    this.#goOn();
+  }
+  /** The turns that it has asked for. */
+  #goOn(): void {
+    while (this.wire.takeWait()) this.wire.turn('', () => this.codec.takeTurn());
   }
 
   /** Begins a request; without a body it is complete, unless it asks for an upgrade. */

@@ -15,6 +15,7 @@ export class Wire implements ByteSink {
   /** Everything that was sent in turns that ended. */
   sent = '';
   readonly #ranges: [number, number][] = [];
+  #waits = false;
 
   constructor(memory = sharedMemory) {
     this.memory = memory;
@@ -36,6 +37,17 @@ export class Wire implements ByteSink {
   resume(): void {
     if (!this.isPaused) throw new Error('resumed twice');
     this.isPaused = false;
+  }
+
+  goOnLater(): void {
+    this.#waits = true;
+  }
+
+  /** Whether the codec wants another turn; it is asked once for each. */
+  takeWait(): boolean {
+    const waits = this.#waits;
+    this.#waits = false;
+    return waits;
   }
 
   /** Puts received bytes (Latin-1) where the shim would, does `handle`, and ends the turn. */
