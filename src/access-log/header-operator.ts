@@ -89,14 +89,17 @@ export class HeaderOperator implements Operator {
 
   #writeRange(view: HeaderView, start: number, end: number, out: LogBuffer): boolean {
     const bytes = view.memory.bytes;
-    if (this.#withoutQuery) {
-      const query = bytes.indexOf(QUESTION_MARK, start);
-      if (query >= 0 && query < end) end = query;
-    }
+    if (this.#withoutQuery) end = pathEnd(bytes, start, end);
     if (end - start > this.#maxBytes) end = start + this.#maxBytes;
     out.range(bytes, start, end);
     return true;
   }
+}
+
+/** Where the query begins. Not indexOf(), which would look through all of the thread's memory when there is none. */
+function pathEnd(bytes: Uint8Array, start: number, end: number): number {
+  for (let at = start; at < end; at++) if (bytes[at] === QUESTION_MARK) return at;
+  return end;
 }
 
 function source(head: HeadName, name: string): Source {
