@@ -30,7 +30,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.stats = stats;
     const { streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs } = options;
     const timeouts = [streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs].filter((ms) => ms > 0);
-    this.shortestTimeoutMs = timeouts.length === 0 ? 0 : Math.min(...timeouts);
+    this.shortestTimeoutMs = Math.min(...timeouts);
     const { memory } = thread;
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),

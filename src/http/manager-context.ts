@@ -101,6 +101,6 @@ export interface ManagerContext {
   readonly thread: HttpThread;
   readonly options: ConnectionManagerOptions;
   readonly stats: ConnectionManagerStats;
-  /** The shortest of the configured timeouts; 0: there is none. */
+  /** The shortest of the configured timeouts; Infinity without any. */
   readonly shortestTimeoutMs: number;
 }

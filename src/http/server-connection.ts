@@ -62,7 +62,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     }
     http.increment(HttpStats.at.downstream_cx_active);
     http.increment(HttpStats.at.downstream_cx_http1_active);
-    if (manager.shortestTimeoutMs > 0) manager.thread.wheel.schedule(this.#timer, manager.shortestTimeoutMs);
+    this.#sleep(manager.shortestTimeoutMs);
   }
 
   describe(info: StreamInfo): void {
@@ -308,9 +308,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   #stay(): void {
-    const { thread } = this.manager;
     this.socket.transport.thaw(this.socket.id);
-    if (this.manager.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.manager.shortestTimeoutMs);
+    this.#sleep(this.manager.shortestTimeoutMs);
     this.#codec?.startRequests();
   }
 
@@ -337,12 +336,15 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       const left = this.#stream === undefined ? this.#checkBetweenRequests(now) : this.#checkStream(this.#stream, now);
       remaining = Math.min(remaining, left);
     }
-    if (!this.socket.isClosed) thread.wheel.reschedule(this.#timer, remaining);
+    if (!this.socket.isClosed) this.#sleep(remaining);
+  }
+
+  #sleep(forMs: number): void {
+    if (forMs < Number.POSITIVE_INFINITY) this.manager.thread.wheel.reschedule(this.#timer, forMs);
   }
 
   wakeWithin(timeoutMs: number): void {
-    if (timeoutMs > 0 && timeoutMs < this.manager.shortestTimeoutMs)
-      this.manager.thread.wheel.reschedule(this.#timer, timeoutMs);
+    if (timeoutMs > 0 && timeoutMs < this.manager.shortestTimeoutMs) this.#sleep(timeoutMs);
   }
 
   /** Ends the request when it has taken too long; otherwise gives the milliseconds that are left. */
@@ -445,5 +447,10 @@ const NOTHING = new Uint8Array(0);
 const MOST_INPUT = 64 * 1024;
 
 function onTimer(connection: ServerConnection): void {
-  connection.checkTimeouts();
+  try {
+    connection.checkTimeouts();
+  } catch (error) {
+    connection.onFault();
+    throw error;
+  }
 }

@@ -37,6 +37,10 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/deaf' }, 'deaf'),
       toRaw('/'),
     ]),
+    routesAlone: managerOf([toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON })], {
+      stream_idle_timeout: '0s',
+      common_http_protocol_options: { idle_timeout: '0s' },
+    }),
     idleStreams: managerOf(
       [toRaw('/hang/patient', { idle_timeout: '0s', timeout: '1s' }), toRaw('/', { timeout: '0s' })],
       {
@@ -114,6 +118,7 @@ t.test('a stream on which nothing moves ends', async (t) => {
   const broken = await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
   t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
+  t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only one');
   t.match(
     await proxy.on('idleStreams', '/hang/patient'),
     { status: 504, body: 'upstream request timeout' },
