@@ -109,6 +109,8 @@ export interface ResponseStream extends StreamControl {
   encodeTrailers(trailers: HeaderBlock): void;
   /** Gives the stream up in a way that the client must notice. */
   resetResponse(details: string): void;
+  /** Something threw that is no event of a connection, such as a timer: the client's connection ends. */
+  fault(error: unknown): void;
 }
 
 /** Makes the terminal filter of a stream object; it serves all requests of that object, one after another. */

@@ -71,6 +71,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
+  /** The head of the response, until it is logged. */
+  #keptHeaders: HeaderBlock | undefined;
   /** Why the request body is not read now: bits of Pause. */
   #paused = 0;
 
@@ -314,6 +316,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     encoder.reset(ResetReason.LocalReset);
   }
 
+  fault(error: unknown): void {
+    if (this.#isOpen) this.connection.onFault(error);
+  }
+
   /** `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. */
   pauseRequest(who: number): void {
     if (this.#paused === 0 && this.#isOpen) {
@@ -468,7 +474,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);
-    if (options.keepsResponseHeaders && !headers.retain()) info.responseHeaders = undefined;
+    if (options.keepsResponseHeaders) {
+      // Filters may hold the body for longer than the host's exchange takes, with which its codec gives the head up.
+      if (headers.hold()) this.#keptHeaders = headers;
+      else info.responseHeaders = undefined;
+    }
     this.#encoder.headers(headers, false);
   }
 
@@ -562,6 +572,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
     stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
+    this.#keptHeaders?.drop();
+    this.#keptHeaders = undefined;
     this.connection.streamFinished(this);
   }
 }

@@ -22,19 +22,37 @@ const web = await startUpstream(t, ({ url }, response) => {
     setImmediate(() => response.end('BOOM'));
     return;
   }
-  response.end('fine');
+  if (url !== '/hang') response.end('fine');
 });
 const peers = await startPeers(t);
 const { baton } = await startBreakableBaton(t, {
   config: bootstrap({
     listeners: [
       httpListener('web', 0, { route_config: routeAllTo('web') }),
+      httpListener('slow', 0, {
+        route_config: {
+          virtual_hosts: [
+            {
+              name: 'all',
+              domains: ['*'],
+              routes: [
+                {
+                  match: { prefix: '/' },
+                  route: { cluster: 'web', timeout: '0.1s' },
+                  response_headers_to_add: [{ header: { key: 'x-fault', value: 'BOOM' } }],
+                },
+              ],
+            },
+          ],
+        },
+      }),
       tcpListener('wire', 0, { cluster: 'peers' }),
     ],
     clusters: [staticCluster('web', web.port), staticCluster('peers', peers.port)],
   }),
 });
 const webPort = await baton.listenerPort('web');
+const slowPort = await baton.listenerPort('slow');
 const wirePort = await baton.listenerPort('wire');
 
 // Connections on the same worker that must not notice anything.
@@ -62,6 +80,20 @@ for (const [what, path] of requests) {
     await nothingIsLeft();
   });
 }
+
+t.test('HTTP: while a timer answers', async (t) => {
+  const errors = faults();
+  const connection = await connectRaw(t, slowPort);
+  connection.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+  const { text, closed } = await connection.readToEnd();
+  t.not(closed, 'open');
+  t.notMatch(text, /\r\n\r\n/, 'no whole head has come');
+  await isLoggedOnce(t, errors);
+  await neighboursAreWell(t);
+  await nothingIsLeft();
+  await baton.waitForStat('http.slow.downstream_rq_active', 0);
+  await baton.waitForStat('http.slow.downstream_cx_active', 0);
+});
 
 for (const side of ['client', 'server'] as const) {
   t.test(`TCP: while bytes of the ${side} are passed on`, async (t) => {
@@ -98,7 +130,7 @@ async function isLoggedOnce(t: Test, before: number): Promise<void> {
 }
 
 function faults(): number {
-  return baton.stderr.split('a connection was ended after an internal error').length - 1;
+  return baton.stderr.split(/a connection was ended after an internal error|a timer failed/).length - 1;
 }
 
 async function neighboursAreWell(t: Test): Promise<void> {

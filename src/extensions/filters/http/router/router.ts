@@ -114,7 +114,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#body = new BodyBuffer(thread.memory);
-    this.#deadline = new Deadline(thread.wheel, () => this.#routeTimeout());
+    this.#deadline = new Deadline(thread.wheel, () => this.#onTimer(() => this.#routeTimeout()));
   }
 
   // ── The request ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -343,7 +343,9 @@ export class Router implements TerminalFilter, PoolRequest {
 
   #setTryTimeouts(responseMs: number, idleMs: number): void {
     if (responseMs > 0 || idleMs > 0) {
-      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#tryTimedOut(timeout));
+      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) =>
+        this.#onTimer(() => this.#tryTimedOut(timeout)),
+      );
     }
     this.#tryTimeouts?.set(responseMs, idleMs);
   }
@@ -479,7 +481,17 @@ export class Router implements TerminalFilter, PoolRequest {
   /** It is time for the next try. */
   backOffTimer(): void {
     this.#try = Try.None;
-    this.#startAgain();
+    this.#onTimer(() => this.#startAgain());
+  }
+
+  /** What throws in an event of a connection ends that connection; a timer is nobody's event. */
+  #onTimer(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#stream.fault(error);
+      throw error;
+    }
   }
 
   /** Its cluster may be another version by now, with other hosts, or gone. */
