@@ -72,23 +72,28 @@ napi_value connect(napi_env env, napi_callback_info info) {
   SocketAddress local;
   int32_t high;
   int32_t hard;
+  int32_t receive;
   Transport* transport = openTransport(arguments);
   if (transport == nullptr || !readAddress(env, arguments[0], "remote", remote) ||
-      !readInt(env, arguments[2], "highWatermark", 0, high) || !readInt(env, arguments[3], "hardLimit", 0, hard)) {
+      !readInt(env, arguments[2], "highWatermark", 0, high) || !readInt(env, arguments[3], "hardLimit", 0, hard) ||
+      !readInt(env, arguments[4], "receiveLimit", 0, receive)) {
     return nullptr;
   }
   const bool hasLocal = !isAbsent(env, arguments[1]);
   if (hasLocal && !readAddress(env, arguments[1], "local", local)) return nullptr;
-  const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard)};
+  const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard),
+                                 static_cast<uint32_t>(receive)};
   return answerId(env, "connect", transport->connect(remote, hasLocal ? &local : nullptr, limits));
 }
 
 bool readAdoption(napi_env env, napi_value value, Transport::Adoption& to) {
   int32_t high;
   int32_t hard;
+  int32_t receive;
   void* pending;
   if (!readInt(env, property(env, value, "highWatermark"), "highWatermark", 0, high) ||
       !readInt(env, property(env, value, "hardLimit"), "hardLimit", 0, hard) ||
+      !readInt(env, property(env, value, "receiveLimit"), "receiveLimit", 0, receive) ||
       !readArray(env, property(env, value, "pending"), "pending", napi_uint8_array, false, pending, to.pendingBytes) ||
       !readBool(env, property(env, value, "ended"), "ended", to.ended) ||
       !readBool(env, property(env, value, "finAsked"), "finAsked", to.finAsked) ||
@@ -96,7 +101,7 @@ bool readAdoption(napi_env env, napi_value value, Transport::Adoption& to) {
       !readBool(env, property(env, value, "frozen"), "frozen", to.frozen)) {
     return false;
   }
-  to.limits = {static_cast<uint32_t>(high), static_cast<uint32_t>(hard)};
+  to.limits = {static_cast<uint32_t>(high), static_cast<uint32_t>(hard), static_cast<uint32_t>(receive)};
   to.pending = static_cast<const uint8_t*>(pending);
   return true;
 }

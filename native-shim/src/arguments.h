@@ -13,7 +13,7 @@ namespace baton {
 // The arguments of one call, absent ones undefined.
 class Arguments {
  public:
-  static constexpr size_t kMost = 4;
+  static constexpr size_t kMost = 5;
 
   Arguments(napi_env env, napi_callback_info info);
 

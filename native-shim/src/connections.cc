@@ -32,6 +32,7 @@ Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits, bool watched) 
   socket.kind = kind;
   socket.highWatermark = limits.highWatermark;
   socket.hardLimit = limits.hardLimit;
+  socket.receiveLimit = std::max(limits.receiveLimit, kLeastShareBytes);
   if (kind == SocketKind::Connection) {
     const int error = fd && watched ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
     if (error != 0) {
@@ -107,7 +108,7 @@ void Transport::reportPressure(Id id, SocketRecord& connection) {
 void Transport::receive(Id id, SocketRecord& connection) {
   if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
   const uint32_t most = connection.fullShares < kFullShares ? kShareBytes : kLargeShareBytes;
-  const uint32_t share = std::min(batch_.windowLeft(), most);
+  const uint32_t share = std::min({batch_.windowLeft(), most, connection.receiveLimit});
   uint32_t total = 0;
   ssize_t got;
   int error = 0;

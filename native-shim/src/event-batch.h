@@ -13,7 +13,7 @@ namespace baton {
 
 // The numbers of src/io/shim.ts, which explains them.
 enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed };
-enum class Op : int32_t { Send = 1, Close, Reset, Shutdown, Pause, Resume, Watermark, StartTls };
+enum class Op : int32_t { Send = 1, Close, Reset, Shutdown, Pause, Resume, Watermark, StartTls, ReceiveLimit };
 constexpr uint32_t kEventStride = 4;
 constexpr uint32_t kSubmissionStride = 4;
 constexpr uint32_t kControlCursor = 0;

@@ -34,7 +34,7 @@ Id Transport::addListener(int fd, bool exclusive) {
   SocketResult copy = baton::duplicate(fd);
   if (copy.error != 0) return -copy.error;
   setNoDelay(copy.fd.get());  // accepted connections inherit it
-  const Id id = add(copy.fd, SocketKind::Listener, {0, 0});
+  const Id id = add(copy.fd, SocketKind::Listener, {0, 0, 0});
   if (id < 0) return id;
   SocketRecord& listener = *sockets_.find(id);
   listener.shared = true;

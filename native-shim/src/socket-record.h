@@ -18,6 +18,7 @@ struct SocketRecord : SlotHeader {
   PendingQueue pending;
   uint32_t highWatermark = 0;
   uint32_t hardLimit = 0;
+  uint32_t receiveLimit = 0;
   uint32_t servedInBatch = 0;  // number of the batch that holds its Data event
   uint32_t hints = 0;          // epoll bits not yet looked into
   int32_t error = 0;           // why it died; reported with Reset

@@ -1,5 +1,6 @@
 // What JavaScript asks for: sends, closes, and the switches of a connection.
 
+#include <algorithm>
 #include <cerrno>
 
 #include "transport.h"
@@ -64,7 +65,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
 }
 
 const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
-  if (op < Op::Send || op > Op::StartTls) return "a submission has an unknown op";
+  if (op < Op::Send || op > Op::ReceiveLimit) return "a submission has an unknown op";
   if (first < 0 || second < 0) return "a submission has a negative value";
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return nullptr;
@@ -91,6 +92,9 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       connection->highWatermark = static_cast<uint32_t>(first);
       connection->hardLimit = static_cast<uint32_t>(second);
       enqueue(id, *connection);
+      return nullptr;
+    case Op::ReceiveLimit:
+      connection->receiveLimit = std::max(static_cast<uint32_t>(first), kLeastShareBytes);
       return nullptr;
     case Op::StartTls:
       return "StartTls: this build of the shim has no TLS";

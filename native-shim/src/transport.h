@@ -42,6 +42,7 @@ class Transport {
   struct Limits {
     uint32_t highWatermark;
     uint32_t hardLimit;
+    uint32_t receiveLimit;  // at most this many bytes at once, as far as the share allows
   };
   // How far a connection had come that is taken over.
   struct Adoption {
@@ -108,6 +109,7 @@ class Transport {
   static constexpr uint32_t kShareBytes = 128 * 1024;
   static constexpr uint32_t kLargeShareBytes = 512 * 1024;
   static constexpr uint8_t kFullShares = 8;
+  static constexpr uint32_t kLeastShareBytes = 4 * 1024;  // whatever the connection's limit is
   static constexpr int kAcceptShare = 64;             // connections of one listener in one round
   static constexpr int kExclusiveAcceptShare = 8;     // where other threads wait at the same socket
   static constexpr uint64_t kRetryAcceptMs = 100;

@@ -29,7 +29,7 @@ export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
 export const EVENT_STRIDE = 4;
 
 /**
- * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB), and no event after End+Reset order as listed:
+ * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB, and of its receive limit), and no event after End+Reset order as listed:
  * Data… then at most one End (the peer's FIN; sending goes on), then at most one Reset.
  */
 export const enum Event {
@@ -71,6 +71,8 @@ export const enum Op {
   Watermark = 7,
   /** Reserved for the TLS transport socket: offset is a context id, length the bytes already received. Refused today. */
   StartTls = 8,
+  /** Set the receive limit: offset bytes. */
+  ReceiveLimit = 9,
 }
 
 /** Int32 words of `control`. */
@@ -109,6 +111,8 @@ export interface TransportOptions {
   /** High watermark and hard limit of accepted connections until Op.Watermark changes them. */
   highWatermark: number;
   hardLimit: number;
+  /** Most bytes that an accepted connection receives at once, until Op.ReceiveLimit changes it; below 4096 it counts as 4096. */
+  receiveLimit: number;
 }
 
 /** What a connection has come to, apart from its descriptor. */
@@ -129,6 +133,7 @@ export interface FrozenConnection extends ConnectionProgress {
 export interface Adoption extends ConnectionProgress {
   readonly highWatermark: number;
   readonly hardLimit: number;
+  readonly receiveLimit: number;
   /** As after Op.Pause. */
   readonly paused: boolean;
   /** As after freeze(): thaw() begins it. */
@@ -146,7 +151,13 @@ export interface NativeTransport {
    */
   removeListener(listener: number, acceptRest: boolean): void;
   /** Starts a non-blocking connect to a raw sockaddr, from `local` when given. Returns the connection's id; failure comes as a Reset event. */
-  connect(remote: Uint8Array, local: Uint8Array | undefined, highWatermark: number, hardLimit: number): number;
+  connect(
+    remote: Uint8Array,
+    local: Uint8Array | undefined,
+    highWatermark: number,
+    hardLimit: number,
+    receiveLimit: number,
+  ): number;
   /**
    * Takes over a connected socket, `as` another transport has left it; absent: nothing is pending, and the limits are those of
    * accepted connections. With more than the high watermark pending it counts as blocked: Drained follows. Returns the

@@ -57,18 +57,23 @@ export interface BufferLimits {
   highWatermark: number;
   /** Pending bytes at which the connection is given up (ENOBUFS); 0: no limit. */
   hardLimit: number;
+  /** Most bytes that are received at once: they wait here when nobody takes them. At least 4096. */
+  receiveLimit: number;
 }
 
 /**
  * Limits for a connection that may buffer `bytes` (per_connection_buffer_limit_bytes). What the kernel does not take must be
  * copied, so the source is stopped long before a large limit is reached: 64 KiB keep the socket busy, and a megabyte costs
- * page faults.
+ * page faults. What is received at once waits too when its reader is slow, so it stays within a limit that is lower than what
+ * bulk profits from.
  */
 export function bufferLimits(bytes: number): BufferLimits {
-  return { highWatermark: Math.min(bytes, MOST_PENDING), hardLimit: 0 };
+  return { highWatermark: Math.min(bytes, MOST_PENDING), hardLimit: 0, receiveLimit: Math.min(bytes, MOST_RECEIVED) };
 }
 
 const MOST_PENDING = 64 * 1024;
+/** The shim's largest share. */
+const MOST_RECEIVED = 512 * 1024;
 
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
@@ -124,6 +129,7 @@ export class Transport {
       onBatch: (from, count) => this.#onBatch(from, count),
       highWatermark: limits.highWatermark,
       hardLimit: limits.hardLimit,
+      receiveLimit: limits.receiveLimit,
     });
   }
 
@@ -158,7 +164,8 @@ export class Transport {
 
   /** Connects to a raw sockaddr, as `from` says. Returns the id; success and failure come as events. */
   connect(remote: Uint8Array, from: ConnectingOptions, limits: BufferLimits, handler: ConnectionHandler): number {
-    const id = this.#native.connect(remote, from.sourceAddress, limits.highWatermark, limits.hardLimit);
+    const { hardLimit, highWatermark, receiveLimit } = limits;
+    const id = this.#native.connect(remote, from.sourceAddress, highWatermark, hardLimit, receiveLimit);
     if (from.keepalive !== undefined) this.#native.keepAlive(id, from.keepalive);
     this.#connections[id & ID_SLOT_MASK] = handler;
     return id;
@@ -177,10 +184,9 @@ export class Transport {
    */
   adoptFrozen(socket: FrozenConnection, limits: BufferLimits, paused: boolean): number {
     const { ended, fd, finAsked, pending } = socket;
-    const { highWatermark, hardLimit } = limits;
     const copy = this.#shim.duplicate(fd);
     try {
-      return this.#native.adopt(copy, { pending, ended, finAsked, paused, frozen: true, highWatermark, hardLimit });
+      return this.#native.adopt(copy, { ...limits, pending, ended, finAsked, paused, frozen: true });
     } catch (error) {
       this.#shim.closeDescriptor(copy);
       throw error;
@@ -257,6 +263,7 @@ export class Transport {
 
   setLimits(id: number, limits: BufferLimits): void {
     this.#submit(Op.Watermark, id, limits.highWatermark, limits.hardLimit);
+    this.#submit(Op.ReceiveLimit, id, limits.receiveLimit, 0);
   }
 
   /** Bytes of a connection that the kernel has not taken yet. */

@@ -140,6 +140,46 @@ t.test('one that is full eight times gets a large share, and a small one again w
   rig.close();
 });
 
+t.test('a connection receives at most its limit at once, whatever it has earned', async (t) => {
+  const rig = new Rig({ highWatermark: 1 << 30, receiveLimit: 20_000 });
+  const { address } = rig.listen(unix(`@baton-shim-limit-${process.pid}`));
+  const client = rig.connect(address, undefined, 1 << 30, 0, 40_000);
+  const server = (await rig.next(Event.Accept)).id;
+  await rig.next(Event.Connected, client);
+  /** The largest receive of a connection that has no chance to empty its socket. */
+  const largest = async (reader: number, writer: number) => {
+    const before = rig.of(Event.Data, reader).length;
+    const received = rig.received(reader).length;
+    const sent = pattern(16 << 20, received + 1);
+    rig.now(Op.Pause, reader);
+    rig.send(writer, sent);
+    rig.submit(Op.Resume, reader);
+    rig.flush();
+    await until(() => rig.received(reader).length === received + sent.length, 'all bytes');
+    t.ok(rig.received(reader).subarray(received).equals(sent));
+    return Math.max(
+      ...rig
+        .of(Event.Data, reader)
+        .slice(before)
+        .map((event) => event.bytes.length),
+    );
+  };
+  t.equal(await largest(server, client), 20_000, 'accepted');
+  t.equal(await largest(client, server), 40_000, 'connected');
+  rig.now(Op.ReceiveLimit, server, 0);
+  t.equal(await largest(server, client), 4096, 'never less than is worth a system call');
+  rig.now(Op.ReceiveLimit, server, 150_000);
+  t.equal(await largest(server, client), 150_000, 'a limit above the usual share bounds the large one');
+
+  t.ok(rig.transport.freeze(server));
+  const { fd, ...progress } = rig.transport.copyFrozen(server);
+  const limits = { highWatermark: 1 << 30, hardLimit: 0, receiveLimit: 30_000 };
+  const adopted = rig.transport.adopt(fd, { ...progress, ...limits, paused: false, frozen: false });
+  rig.transport.letGo(server);
+  t.equal(await largest(adopted, client), 30_000, 'taken over');
+  rig.close();
+});
+
 t.test('a batch ends once it holds 256 KiB', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);

@@ -8,7 +8,7 @@ import { Event, Op } from '../../src/io/shim.js';
 import { loopback, pattern, Rig, shim, until } from './harness.js';
 
 const ECONNRESET = 104;
-const LIMITS = { highWatermark: 64 * 1024, hardLimit: 0 };
+const LIMITS = { highWatermark: 64 * 1024, hardLimit: 0, receiveLimit: 1 << 20 };
 const NOTHING = { pending: new Uint8Array(0), ended: false, finAsked: false, paused: false, frozen: false, ...LIMITS };
 
 /** A client of node's own, and the connection that a rig has accepted from it. */

@@ -41,6 +41,7 @@ export interface RigOptions {
   maxSubmissions?: number;
   highWatermark?: number;
   hardLimit?: number;
+  receiveLimit?: number;
   /** Called for each event. By default events are only logged in `seen`. */
   onEvent?: (event: Seen, rig: Rig) => void;
   /** Keep no log (for tests with very many events). */
@@ -94,6 +95,7 @@ export class Rig {
       onBatch: (from, count) => this.onBatch(from, count),
       highWatermark: options.highWatermark ?? 64 * 1024,
       hardLimit: options.hardLimit ?? 0,
+      receiveLimit: options.receiveLimit ?? 1 << 20,
     });
   }
 
@@ -109,8 +111,14 @@ export class Rig {
     }
   }
 
-  connect(remote: Uint8Array, local?: Uint8Array, highWatermark = 64 * 1024, hardLimit = 0): number {
-    return this.transport.connect(remote, local, highWatermark, hardLimit);
+  connect(
+    remote: Uint8Array,
+    local?: Uint8Array,
+    highWatermark = 64 * 1024,
+    hardLimit = 0,
+    receiveLimit = 1 << 20,
+  ): number {
+    return this.transport.connect(remote, local, highWatermark, hardLimit, receiveLimit);
   }
 
   /** Queues a submission; flush() or the end of the batch carries it out. */

@@ -68,6 +68,7 @@ t.test('a transport needs arrays of the right kind, large enough', (t) => {
     onBatch: () => undefined,
     highWatermark: 1,
     hardLimit: 0,
+    receiveLimit: 1,
   };
   shim.createTransport(good).close();
   for (const [wrong, message] of [
@@ -82,6 +83,7 @@ t.test('a transport needs arrays of the right kind, large enough', (t) => {
     [{ onBatch: undefined }, /onBatch must be a function/],
     [{ highWatermark: -1 }, /highWatermark/],
     [{ hardLimit: Number.NaN }, /hardLimit/],
+    [{ receiveLimit: 1.5 }, /receiveLimit/],
   ] as const) {
     t.throws(
       () => shim.createTransport({ ...good, ...wrong } as unknown as Parameters<typeof shim.createTransport>[0]),

@@ -62,7 +62,16 @@ if (role === 'parent') {
 process.send!('ready');
 
 function arrival({ fd, ended, finAsked, pending }: FrozenConnection) {
-  const as = { ended, finAsked, pending, paused: false, frozen: true, highWatermark: 64 * 1024, hardLimit: 0 };
+  const as = {
+    ended,
+    finAsked,
+    pending,
+    paused: false,
+    frozen: true,
+    highWatermark: 64 * 1024,
+    hardLimit: 0,
+    receiveLimit: 1 << 20,
+  };
   const id = rig.transport.adopt(shim.duplicate(fd), as);
   return { begin: () => void rig.transport.thaw(id), drop: () => void rig.transport.letGo(id) };
 }

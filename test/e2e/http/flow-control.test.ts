@@ -6,7 +6,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import t from 'tap';
-import { startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import { connectRaw, startUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { type HttpProxy, managerOf, routeTo, startProxy } from './proxy.js';
 
 const MB = 1 << 20;
@@ -102,6 +102,18 @@ t.test('many slow clients cost no more than the limits of their connections', as
   const paths = Array.from({ length: 30 }, (_, index) => `/down/many/${index}/6`);
   const answers = await Promise.all(paths.map((path) => open(frugal, path)));
   await settled(() => paths.reduce((sum, path) => sum + written.get(path)!, 0));
+  const stat = async (name: string) => (await frugal.baton.stat(name))!;
+  await settled(() => stat('cluster.host.upstream_cx_rx_bytes_total'));
+  // What waits is sampled once in a while: a sample that knows this beginning of a head is of now.
+  const marker = await connectRaw(t, frugal.port);
+  marker.write('GET /');
+  await frugal.baton.waitForStat('http.main.downstream_cx_rx_bytes_buffered', 'GET /'.length);
+  const toClients = await stat('http.main.downstream_cx_tx_bytes_buffered');
+  const fromHosts = await stat('cluster.host.upstream_cx_rx_bytes_buffered');
+  t.ok(toClients > 0, 'bytes wait for clients');
+  const most = 4 * small;
+  const each = Math.round((toClients + fromHosts) / paths.length);
+  t.ok(each <= most, `of each answer ${each} bytes wait for its client, at most ${most}`);
   memory.check(t, 'while none of them reads');
   const digests = await Promise.all(answers.map(digestOf));
   t.ok(digests.every((digest) => digest === digestOfBlocks(6)));
@@ -195,13 +207,14 @@ function digestOfBlocks(count: number): string {
 }
 
 /** The value when it has not changed for a while. */
-async function settled(value: () => number): Promise<number> {
-  let last = value();
+async function settled(value: () => number | Promise<number>): Promise<number> {
+  let last = await value();
   let same = 0;
   await waitFor(
-    () => {
-      same = value() === last ? same + 1 : 0;
-      last = value();
+    async () => {
+      const now = await value();
+      same = now === last ? same + 1 : 0;
+      last = now;
       return same > 25;
     },
     { what: 'progress to stop', deadlineMs: 30_000 },
