@@ -1,6 +1,6 @@
 // A part of a body that must outlive the turn: copied into arena blocks, in order, up to a limit.
 
-import { type Memory, NO_BLOCK, PIECE_BYTES } from '../io/memory.js';
+import { type Memory, NO_BLOCK } from '../io/memory.js';
 
 interface Piece {
   block: number;
@@ -28,7 +28,7 @@ export class BodyBuffer {
       const room = last === undefined ? 0 : this.#memory.blockSize(last.block) - last.length;
       if (last === undefined || room === 0) {
         // Small bodies get small blocks; a body that grows gets larger ones.
-        const block = this.#memory.retain(Math.min(PIECE_BYTES, Math.max(length, this.#bytes)));
+        const block = this.#memory.retainPiece(Math.max(length, this.#bytes));
         if (block === NO_BLOCK) return false;
         last = { block, length: 0 };
         this.#pieces.push(last);

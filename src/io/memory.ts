@@ -115,6 +115,22 @@ export class Memory {
     return NO_BLOCK;
   }
 
+  /**
+   * A block for the first of `length` bytes that may be in pieces: for PIECE_BYTES of them at most, and when no block is left
+   * that is large enough, the largest one below. NO_BLOCK when there is none of any size.
+   */
+  retainPiece(length: number): number {
+    const wanted = Math.min(length, PIECE_BYTES);
+    const block = this.retain(wanted);
+    if (block !== NO_BLOCK) return block;
+    for (let index = BLOCK_SIZES.length - 1; index >= 0; index--) {
+      if (BLOCK_SIZES[index]! >= wanted) continue;
+      const smaller = this.#regions[index]!.take();
+      if (smaller !== NO_BLOCK) return smaller;
+    }
+    return NO_BLOCK;
+  }
+
   /** A block that holds a copy of [start, end), or NO_BLOCK. */
   retainCopy(start: number, end: number): number {
     const block = this.retain(end - start);

@@ -31,6 +31,19 @@ t.test('a full size falls back to the next, and a full arena says so', (t) => {
   t.end();
 });
 
+t.test('bytes that may be in pieces get smaller blocks when the larger ones are out, until there are none', (t) => {
+  const memory = new Memory(LAYOUT);
+  const sizes: number[] = [];
+  for (let block = memory.retainPiece(1 << 20); block !== NO_BLOCK; block = memory.retainPiece(1 << 20)) {
+    const size = memory.blockSize(block);
+    if (size !== sizes.at(-1)) sizes.push(size);
+  }
+  t.same(sizes, [65536, 16384, 4096, 1024]);
+  t.equal(memory.retainedBytes(), 4 * LAYOUT.arenaBytesPerSize, 'all of it was used');
+  t.equal(memory.retainPiece(1), NO_BLOCK);
+  t.end();
+});
+
 t.test('a released block keeps its bytes until the turn ends, and is used again afterwards', (t) => {
   const memory = new Memory({ ...LAYOUT, arenaBytesPerSize: 65536 });
   memory.bytes.set([1, 2, 3], 0);

@@ -40,9 +40,10 @@ export class HeldInput {
   /** Copies bytes[start, end). False when the arena has no room. */
   append(start: number, end: number): boolean {
     while (start < end) {
-      const part = Math.min(end - start, PIECE_BYTES);
-      const block = this.#memory.retainCopy(start, start + part);
+      const block = this.#memory.retainPiece(end - start);
       if (block === NO_BLOCK) return false;
+      const part = Math.min(end - start, PIECE_BYTES, this.#memory.blockSize(block));
+      this.#memory.bytes.copyWithin(block, start, start + part);
       this.#segments.push({ block, start: block, end: block + part });
       start += part;
     }

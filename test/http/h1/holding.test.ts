@@ -139,6 +139,30 @@ t.test('an end behind held bytes is told after them', (t) => {
   t.end();
 });
 
+t.test('with small blocks only, what is held is held whole and in order', (t) => {
+  const memory = newMemory();
+  const server = new ServerPeer({}, new Wire(memory));
+  const client = new ClientPeer({}, new Wire(memory));
+  const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');
+  server.receive(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
+  client.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true);
+  client.receive(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`);
+  while (memory.retain(4097) !== NO_BLOCK);
+  const retained = memory.retainedBytes();
+  for (const peer of [server, client]) {
+    peer.journal.take();
+    peer.turn(() => peer.codec.pauseReading());
+    peer.receive(body);
+    t.equal(peer.codec.bufferedBytes, body.length);
+    t.same(peer.journal.take(), []);
+    peer.turn(() => peer.codec.resumeReading());
+    t.same(peer.journal.take().slice(0, 2), [`data ${body}`, 'end']);
+  }
+  t.equal(memory.retainedBytes(), retained, 'and given back');
+  server.codec.destroy();
+  t.end();
+});
+
 t.test('without room in the arena a head is answered with 503, a body is reset, and a response too', (t) => {
   const memory = newMemory();
   const server = new ServerPeer({}, new Wire(memory));

@@ -1,0 +1,58 @@
+// A body that is kept: whole and in order, in blocks of whatever sizes there are, until none is left.
+
+import t from 'tap';
+import { BodyBuffer } from '../../src/http/body-buffer.js';
+import { Memory, NO_BLOCK } from '../../src/io/memory.js';
+
+const PART = 100_000;
+
+function setUp() {
+  const memory = new Memory({ receiveBytes: PART, scratchBytes: 4096, arenaBytesPerSize: 512 * 1024 });
+  for (let i = 0; i < PART; i++) memory.bytes[i] = (i * 31 + (i >> 8) * 7) & 255;
+  const part = Buffer.from(memory.bytes.subarray(0, PART));
+  const body = new BodyBuffer(memory);
+  const kept = () => {
+    const pieces: Buffer[] = [];
+    body.forEach((offset, length) => {
+      pieces.push(Buffer.from(memory.bytes.subarray(offset, offset + length)));
+    });
+    return pieces;
+  };
+  return { memory, part, body, kept };
+}
+
+t.test('large pieces while there is room', (t) => {
+  const { memory, part, body, kept } = setUp();
+  for (let i = 0; i < 3; i++) t.ok(body.append(0, PART));
+  t.ok(Buffer.concat(kept()).equals(Buffer.concat([part, part, part])));
+  t.equal(kept().length, Math.ceil((3 * PART) / 65536));
+  body.clear();
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('smaller ones when the larger blocks are out', (t) => {
+  const { memory, part, body, kept } = setUp();
+  t.ok(body.append(0, PART));
+  while (memory.retain(16385) !== NO_BLOCK);
+  const others = memory.retainedBytes() - 2 * 65536;
+  for (let i = 0; i < 9; i++) t.ok(body.append(0, PART));
+  t.equal(body.bytes, 10 * PART);
+  t.ok(Buffer.concat(kept()).equals(Buffer.concat(Array(10).fill(part))));
+  body.clear();
+  t.equal(memory.retainedBytes(), others);
+  t.end();
+});
+
+t.test('what does not fit any more is refused, and what was kept stays', (t) => {
+  const { memory, part, body, kept } = setUp();
+  let appended = 0;
+  while (body.append(0, PART)) appended++;
+  t.ok(appended > 15, 'all sizes were used up');
+  t.ok(body.bytes >= appended * PART && body.bytes < (appended + 1) * PART);
+  const expected = Buffer.concat(Array(appended + 1).fill(part)).subarray(0, body.bytes);
+  t.ok(Buffer.concat(kept()).equals(expected));
+  body.clear();
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
