@@ -110,17 +110,22 @@ export class Cluster implements ConnectingCluster {
     return (pools[priority] ??= new HttpPool(this, host, priority));
   }
 
-  /** A request has got a connection to `host`. */
-  requestBegan(host: ClusterHost): void {
+  /** A request has got a connection to `host`, or a connection of another protocol is made, which counts as one. */
+  requestBegan(host: Host<unknown>): void {
     host.stats.increment(HostStats.at.rq_total);
-    host.stats.increment(HostStats.at.rq_active);
     this.stats.increment(ClusterStats.at.upstream_rq_total);
+    this.requestGoesOn(host);
+  }
+
+  /** One that has begun in another process. */
+  requestGoesOn(host: Host<unknown>): void {
+    host.stats.increment(HostStats.at.rq_active);
     this.stats.increment(ClusterStats.at.upstream_rq_active);
     if (this.#countsActiveRequests) this.thread.words.acquire(host.block + HostWord.ActiveRequests);
   }
 
   /** That request has nothing more to do with its host. */
-  requestEnded(host: ClusterHost): void {
+  requestEnded(host: Host<unknown>): void {
     host.stats.decrement(HostStats.at.rq_active);
     this.stats.decrement(ClusterStats.at.upstream_rq_active);
     if (this.#countsActiveRequests) this.thread.words.release(host.block + HostWord.ActiveRequests);

@@ -81,6 +81,7 @@ export class UpstreamSocket implements ConnectionHandler {
       this.#isConnected = true;
       this.#id = former.id;
       thread.transport.setHandler(former.id, this);
+      cluster.requestGoesOn(host);
       return;
     }
     cluster.stats.increment(ClusterStats.at.upstream_cx_total);
@@ -157,6 +158,7 @@ export class UpstreamSocket implements ConnectionHandler {
     if (logger.isDebug) this.#log('connected');
     thread.wheel.cancel(this.#timer);
     stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
+    this.#cluster.requestBegan(this.#host);
     this.#events.upstreamConnected();
   }
 
@@ -227,6 +229,7 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#isClosed = true;
     thread.wheel.cancel(this.#timer);
     limits.release(LimitKind.Connections, Priority.Default);
+    if (this.#isConnected) this.#cluster.requestEnded(this.#host);
     stats.decrement(ClusterStats.at.upstream_cx_active);
     this.#host.stats.decrement(HostStats.at.cx_active);
   }
