@@ -23,6 +23,7 @@ import { RetryPolicy } from './retry-policy.js';
 import { Route, RouteKind, type RouteSettings } from './route.js';
 import { type RouteChoice, RouteConditions, RouteEntry } from './route-entry.js';
 import { type LevelSettings, type Place, type RouteFilter, settingsOfLevels } from './route-levels.js';
+import { upgradeTypes } from './upgrade-types.js';
 
 /** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
 export type ClusterResolver<C> = (name: string) => C | undefined;
@@ -281,16 +282,6 @@ function pathRewriteOf(action: RouteAction, path: PathRule, where: string): Path
 }
 
 function upgradesOf(action: RouteAction, where: string): ReadonlyMap<string, boolean> | undefined {
-  if (action.upgrade_configs === undefined || action.upgrade_configs.length === 0) return undefined;
-  const upgrades = new Map<string, boolean>();
-  action.upgrade_configs.forEach((upgrade, index) => {
-    const type = (upgrade.upgrade_type ?? '').toLowerCase();
-    if (upgrades.has(type)) {
-      throw new BatonError('CONFIG_INVALID', `the upgrade '${type}' occurs twice`, {
-        where: `${where}.upgrade_configs[${index}].upgrade_type`,
-      });
-    }
-    upgrades.set(type, upgrade.enabled ?? true);
-  });
-  return upgrades;
+  const upgrades = upgradeTypes(action.upgrade_configs, `${where}.upgrade_configs`);
+  return upgrades.size === 0 ? undefined : upgrades;
 }

@@ -92,6 +92,26 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       manager({ http_filters: [staticTap(), filter('router', 'router.v3.Router')] }),
       /static_config.*POST \/tap/,
     ],
+    [
+      'CONNECT for a connection manager',
+      manager(upgrading('CONNECT')),
+      /upgrade_configs\[0\].*'CONNECT'.*leave it out/,
+    ],
+    [
+      'CONNECT for a route',
+      managerOf([routeTo({ prefix: '/' }, 'host', upgrading('Connect'))]),
+      /route\.upgrade_configs/,
+    ],
+    [
+      'an upgrade twice',
+      manager(upgrading('websocket', 'WebSocket')),
+      /upgrade_configs\[1\].*'websocket' occurs twice/,
+    ],
+    [
+      'an upgrade of a route twice',
+      managerOf([routeTo({ prefix: '/' }, 'host', upgrading('a', 'A'))]),
+      /route\.upgrade_configs\[1\].*'a' occurs twice/,
+    ],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];
   const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));
@@ -151,6 +171,10 @@ function staticTap(): Config {
 
 function retrying(retry_on: string): Config {
   return { retry_policy: { retry_on } };
+}
+
+function upgrading(...types: string[]): Config {
+  return { upgrade_configs: types.map((upgrade_type) => ({ upgrade_type })) };
 }
 
 function bodyFrom(filename: string): Config {

@@ -6,6 +6,7 @@ import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
 import { buildRouteTable } from '../../../../http/routing/route-table.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/scope-key.js';
+import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
@@ -34,6 +35,9 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
       report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
     }
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
+    reportMistakes(report, '', () =>
+      upgradeTypes((config as HttpConnectionManager).upgrade_configs, 'upgrade_configs'),
+    );
     const scopes = (config as HttpConnectionManager).scoped_routes?.scope_key_builder;
     if (scopes !== undefined) {
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));

@@ -9,6 +9,7 @@ import { HeaderLine } from '../../../../http/headers/header-line.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
 import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
+import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { DiscoveredFilter } from './discovered-filter.js';
@@ -61,11 +62,7 @@ export function connectionManagerOptions(
     accessLogs,
     keepsRequestHeaders: returnsRequestId || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
-    upgrades: new Set(
-      (config.upgrade_configs ?? [])
-        .filter((upgrade) => upgrade.enabled ?? true)
-        .map((upgrade) => (upgrade.upgrade_type ?? '').toLowerCase()),
-    ),
+    upgrades: allowedUpgrades(config),
     proxies100Continue: config.proxy_100_continue ?? false,
     streamIdleMs: milliseconds(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
     requestMs: milliseconds(config.request_timeout, 0),
@@ -102,6 +99,11 @@ function createFilters(
     filters.push({ factory: extension.createOnWorker(config, context, chain), isDisabled });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
+}
+
+function allowedUpgrades(config: HttpConnectionManager): ReadonlySet<string> {
+  const types = upgradeTypes(config.upgrade_configs, 'upgrade_configs');
+  return new Set([...types].filter(([, isAllowed]) => isAllowed).map(([type]) => type));
 }
 
 function serverHeader(config: HttpConnectionManager): ServerHeader {
