@@ -1,10 +1,10 @@
 // Routes whose cluster is chosen for each request: by weight, or by the name that a header gives.
 
 import { BatonError } from '../../common/errors.js';
-import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
 import type { HeaderBlock } from '../headers/header-block.js';
+import { type HeaderReader, headerReader } from './header-reader.js';
 import type { Route } from './route.js';
 import type { RouteChoice } from './route-entry.js';
 
@@ -66,17 +66,18 @@ export class WeightedChoice<C> implements RouteChoice<C> {
 
 /** cluster_header: routes are kept for names that some cluster has, so clients can't make the list grow. */
 export class ClusterByHeader<C> implements RouteChoice<C> {
-  readonly #key: HeaderKey;
+  readonly #name: HeaderReader;
   readonly #make: (name: string) => Route<C>;
   readonly #routes = new Map<string, Route<C>>();
 
-  constructor(header: string, make: (name: string) => Route<C>) {
-    this.#key = headerKey(header);
+  /** @throws BatonError CONFIG_INVALID; `where` is the path of cluster_header in the configuration */
+  constructor(header: string, where: string, make: (name: string) => Route<C>) {
+    this.#name = headerReader(header, where);
     this.#make = make;
   }
 
   choose(headers: HeaderBlock): Route<C> {
-    const name = headers.get(this.#key) ?? '';
+    const name = this.#name(headers) ?? '';
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
     const route = this.#make(name);

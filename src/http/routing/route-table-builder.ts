@@ -186,7 +186,7 @@ class VirtualHostBuilder<C> {
     if (action.cluster_header !== undefined) {
       const find = this.#options.findCluster ?? this.#resolveCluster;
       const make = (name: string): Route<C> => new Route({ ...settings, clusterName: name, cluster: find(name) });
-      return new ClusterByHeader(action.cluster_header, make);
+      return new ClusterByHeader(action.cluster_header, `${at}.cluster_header`, make);
     }
     if (action.weighted_clusters !== undefined) {
       return new WeightedChoice(

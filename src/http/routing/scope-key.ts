@@ -1,12 +1,12 @@
 // Which scope a request is of: a key that is made of its headers (ScopedRoutes.ScopeKeyBuilder).
 
 import { BatonError } from '../../common/errors.js';
-import { headerKey } from '../../common/header-names.js';
 import type {
   ScopedRoutes_ScopeKeyBuilder,
   ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor,
 } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../headers/header-block.js';
+import { type HeaderReader, headerReader } from './header-reader.js';
 
 /** The key of a scope as one string: no header can hold what joins the fragments. */
 export function scopeKey(fragments: readonly string[]): string {
@@ -39,7 +39,7 @@ export class ScopeKeyBuilder {
 }
 
 class HeaderValueExtractor {
-  readonly #value: (headers: HeaderBlock) => string | undefined;
+  readonly #value: HeaderReader;
   /** '': the value is one element. */
   readonly #separator: string;
   /** Of the element that counts; without effect when elements are chosen by their key. */
@@ -48,7 +48,7 @@ class HeaderValueExtractor {
 
   constructor(config: ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor, where: string) {
     const { element, element_separator: separator = '', index, name = '' } = config;
-    this.#value = headerReader(name.toLowerCase(), `${where}.name`);
+    this.#value = headerReader(name, `${where}.name`);
     this.#separator = separator;
     this.#index = index ?? 0;
     this.#element = element && { key: element.key ?? '', separator: element.separator ?? '' };
@@ -75,14 +75,4 @@ class HeaderValueExtractor {
     }
     return undefined;
   }
-}
-
-function headerReader(name: string, where: string): (headers: HeaderBlock) => string | undefined {
-  if (name === ':path') return (headers) => headers.pathText();
-  if (name === ':method') return (headers) => headers.methodText();
-  if (name.startsWith(':') && name !== ':authority') {
-    throw new BatonError('CONFIG_INVALID', `requests have no '${name}' when their scope is looked for`, { where });
-  }
-  const key = headerKey(name === ':authority' ? 'host' : name);
-  return (headers) => headers.get(key);
 }

@@ -112,6 +112,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       managerOf([routeTo({ prefix: '/' }, 'host', upgrading('a', 'A'))]),
       /route\.upgrade_configs\[1\].*'a' occurs twice/,
     ],
+    [
+      "a cluster's name where no request has one",
+      route({ route: { cluster_header: ':scheme' } }),
+      /:scheme.*:authority/,
+    ],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];
   const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));

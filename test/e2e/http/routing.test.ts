@@ -184,6 +184,7 @@ t.test(
   async (t) => {
     const headers = { 'x-cluster': 'nobody' };
     t.equal((await proxy.on('named', '/', { headers: { 'x-cluster': 'red' } })).body, 'red');
+    t.equal((await proxy.on('named', '/authority', { headers: { host: 'green' } })).body, 'green');
     t.equal((await proxy.on('named', '/404', { headers })).status, 404);
     t.equal((await proxy.on('named', '/500', { headers })).status, 500);
     t.equal((await proxy.on('named', '/', { headers })).status, 503);
@@ -290,7 +291,8 @@ function namedClusterRoutes(): Config[] {
     match: { prefix },
     route: { cluster_header: 'x-cluster', ...(code && { cluster_not_found_response_code: code }) },
   });
-  return [route('/404', 'NOT_FOUND'), route('/500', 'INTERNAL_SERVER_ERROR'), route('/')];
+  const byAuthority = { match: { prefix: '/authority' }, route: { cluster_header: ':authority' } };
+  return [byAuthority, route('/404', 'NOT_FOUND'), route('/500', 'INTERNAL_SERVER_ERROR'), route('/')];
 }
 
 function startNamed(name: string): Promise<Upstream> {

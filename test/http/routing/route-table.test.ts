@@ -375,6 +375,18 @@ t.test('cluster_header names the cluster', async (t) => {
   t.same(asked, ['any'], 'what a client names is looked up, not registered');
 });
 
+t.test('cluster_header may be a pseudo-header', async (t) => {
+  const clusterFor = (cluster_header: string): string | undefined => {
+    const routes = oneHost({ match: { prefix: '/' }, route: { cluster_header } });
+    return routes.match(requestHead('GET /a?b', 'Host: c.test:80'), 0)!.cluster;
+  };
+  t.equal(clusterFor(':authority'), 'c.test:80');
+  t.equal(clusterFor(':Authority'), 'c.test:80');
+  t.equal(clusterFor('host'), 'c.test:80');
+  t.equal(clusterFor(':path'), '/a?b');
+  t.equal(clusterFor(':method'), 'GET');
+});
+
 t.test('require_tls sends clients to https', async (t) => {
   const routes = (require_tls: 'ALL' | 'EXTERNAL_ONLY'): RouteTable<string> =>
     table({ virtual_hosts: [{ name: 'all', domains: ['*'], require_tls, routes: [to('it')] }] });
@@ -402,6 +414,7 @@ t.test('what cannot be compiled is refused with its place', async (t) => {
       { match: { prefix: '/' }, route: { cluster: 'a', retry_policy: { retry_on: '5xx,sometimes' } } },
       `${where}.route.retry_policy.retry_on`,
     ],
+    [{ match: { prefix: '/' }, route: { cluster_header: ':scheme' } }, `${where}.route.cluster_header`],
     [
       { match: { prefix: '/' }, route: { cluster: 'a', regex_rewrite: { pattern: { regex: '[' } } } },
       `${where}.route.regex_rewrite.pattern.regex`,
