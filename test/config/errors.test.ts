@@ -22,6 +22,7 @@ function withFilter(filter: string): string {
 }
 
 const HCM_URL = 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_URL = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const ROUTER = '{ name: envoy.filters.http.router }';
 
@@ -351,6 +352,25 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     'keepalive probes that the kernel does not take',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, upstream_connection_options: { tcp_keepalive: { keepalive_probes: 0 } } } ]\n',
     `${CLUSTER}.upstream_connection_options.tcp_keepalive.keepalive_probes: it must be between 1 and 127, found 0`,
+  ],
+  [
+    'what a cluster is told of requests that only clients send',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        common_http_protocol_options: { headers_with_underscores_action: REJECT_REQUEST }
+        explicit_http_config:
+          http_protocol_options: { allow_absolute_url: true, accept_http_10: true, default_host_for_http_10: a }
+`,
+    `baton.yaml:8:41: ${CLUSTER}.typed_extension_protocol_options["${HTTP_OPTIONS}"].common_http_protocol_options.headers_with_underscores_action: it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out`,
+    'baton.yaml:10:36: ',
+    'explicit_http_config.http_protocol_options.allow_absolute_url: it is about requests of clients',
+    'explicit_http_config.http_protocol_options.accept_http_10: it is about requests of clients',
+    'explicit_http_config.http_protocol_options.default_host_for_http_10: it is about requests of clients',
   ],
   [
     'intervals in the wrong order',

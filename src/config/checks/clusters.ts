@@ -2,6 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../generated/api.js';
+import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkPipe, checkStream, isPlainIp } from './addresses.js';
@@ -10,6 +11,7 @@ import { checkGrpcCluster, speaksHttp2 } from './grpc-clusters.js';
 import { checkUnique } from './names.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
+const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
 export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
   checkUnique(
@@ -73,6 +75,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
+  checkHttpOptions(cluster, path, problems);
   const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
     problems.error(
@@ -80,6 +83,27 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
       'max_interval must be greater than or equal to base_interval',
     );
   }
+}
+
+/** Options that only say how requests of clients are read: the messages that hold them are a connection manager's as well. */
+function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  const options = unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+  const common = options?.common_http_protocol_options;
+  const http1 = options?.explicit_http_config?.http_protocol_options;
+  const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];
+  const refuse = (holder: Path, field: string) =>
+    problems.error(
+      [...at, ...holder, field],
+      'it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out',
+      'key',
+    );
+  if ((common?.headers_with_underscores_action ?? 'ALLOW') !== 'ALLOW') {
+    refuse(['common_http_protocol_options'], 'headers_with_underscores_action');
+  }
+  const holder = ['explicit_http_config', 'http_protocol_options'];
+  if (http1?.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
+  if (http1?.accept_http_10) refuse(holder, 'accept_http_10');
+  if (http1?.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
 }
 
 /** What Linux takes. */
