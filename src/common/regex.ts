@@ -34,12 +34,29 @@ export function compileFullMatch(pattern: string): Regex {
   return compileRegex(`^(?:${pattern})$`);
 }
 
-/** Envoy's substitution (`\1` for a capture group, `\0` for the match) as String.replace wants it. */
-export function replacementOf(substitution: string): string {
+/**
+ * Envoy's substitution (`\1` for a capture group, `\0` for the match) as String.replace wants it.
+ * @param pattern what is replaced: an expression that compiles
+ * @throws BatonError REGEX_INVALID for a group that `pattern` does not have
+ */
+export function replacementOf(substitution: string, pattern: string): string {
   return substitution.replace(/\\(\d)|\\\\|\$/g, (all, group: string | undefined) => {
-    if (group !== undefined) return group === '0' ? '$&' : `$${group}`;
-    return all === '$' ? '$$' : '\\';
+    if (group === undefined) return all === '$' ? '$$' : '\\';
+    if (group === '0') return '$&';
+    if (Number(group) > groupCount(pattern)) {
+      const message = `the substitution names \\${group}, a group that the expression does not have`;
+      const remedy = 'put what it stands for in parentheses, or write \\\\ for a backslash';
+      throw new BatonError('REGEX_INVALID', message, { remedy });
+    }
+    // Two digits, for a digit may follow.
+    return `$0${group}`;
   });
+}
+
+/** The alternative in front matches anything, and a match has a place for each group. */
+function groupCount(pattern: string): number {
+  const RE2 = loadRe2();
+  return new RE2(`|${pattern}`).exec('')!.length - 1;
 }
 
 const MAX_PATTERN = 32 * 1024;

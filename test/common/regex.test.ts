@@ -25,7 +25,20 @@ t.test('an expression that RE2 does not know is refused, with its text', async (
 });
 
 t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar", async (t) => {
-  const regex = compileRegex('^/service/([^/]+)(/.*)$');
-  t.equal('/service/foo/v1/api'.replace(regex, replacementOf('\\2/instance/\\1')), '/v1/api/instance/foo');
-  t.equal('/service/foo/x'.replace(regex, replacementOf('$1 \\0 \\\\')), '$1 /service/foo/x \\');
+  const replace = (pattern: string, substitution: string, text: string): string =>
+    text.replace(compileRegex(pattern), replacementOf(substitution, pattern));
+  const pattern = '^/service/([^/]+)(/.*)$';
+  t.equal(replace(pattern, '\\2/instance/\\1', '/service/foo/v1/api'), '/v1/api/instance/foo');
+  t.equal(replace(pattern, '$1 \\0 \\\\', '/service/foo/x'), '$1 /service/foo/x \\');
+  t.equal(replace('(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', '\\10', 'abcdefghij'), 'a0', 'a group has one digit');
+});
+
+t.test('a substitution that names a group which the expression lacks is refused', async (t) => {
+  t.throws(() => replacementOf('\\9x', 'a(b)'), {
+    code: 'REGEX_INVALID',
+    message: 'the substitution names \\9, a group that the expression does not have',
+  });
+  t.throws(() => replacementOf('\\1', '(?:a)[(]\\(\\Q(b)'), { code: 'REGEX_INVALID' });
+  t.equal(replacementOf('\\\\9', 'a'), '\\9', 'an escaped backslash names none');
+  t.equal(replacementOf('\\2', '(?P<name>a)|(b)'), '$02');
 });

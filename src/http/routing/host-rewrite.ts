@@ -29,7 +29,10 @@ export class HostRewrite {
     if (pattern !== undefined) {
       this.#regex = located(`${where}.host_rewrite_path_regex.pattern.regex`, () => compileRegex(pattern, 'g'));
     }
-    this.#substitution = replacementOf(action.host_rewrite_path_regex?.substitution ?? '');
+    const substitution = action.host_rewrite_path_regex?.substitution ?? '';
+    this.#substitution = located(`${where}.host_rewrite_path_regex.substitution`, () =>
+      replacementOf(substitution, pattern ?? ''),
+    );
     this.#appendsForwardedHost = action.append_x_forwarded_host ?? false;
   }
 

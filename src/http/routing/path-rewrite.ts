@@ -25,10 +25,10 @@ export class PathRewrite {
   constructor(rule: PathRule, prefix: string | undefined, regex: RegexMatchAndSubstitute | undefined, where: string) {
     this.#rule = rule;
     this.#prefix = new TextEncoder().encode(prefix ?? '');
-    if (regex !== undefined) {
-      this.#regex = located(`${where}.pattern.regex`, () => compileRegex(regex.pattern?.regex ?? '', 'g'));
-    }
-    this.#substitution = replacementOf(regex?.substitution ?? '');
+    const pattern = regex?.pattern?.regex ?? '';
+    if (regex !== undefined) this.#regex = located(`${where}.pattern.regex`, () => compileRegex(pattern, 'g'));
+    const substitution = regex?.substitution ?? '';
+    this.#substitution = located(`${where}.substitution`, () => replacementOf(substitution, pattern));
   }
 
   /** The new path and query as bytes in text. */
@@ -40,7 +40,8 @@ export class PathRewrite {
     }
     const queryStart = pathEndOf(memory.bytes, pathStart, pathEnd);
     const path = regexText(memory, pathStart, queryStart).replace(this.#regex, this.#substitution);
-    return byteText(path) + memory.text(queryStart, pathEnd);
+    // A request target cannot be empty.
+    return (path === '' ? '/' : byteText(path)) + memory.text(queryStart, pathEnd);
   }
 
   /** Rewrites the request's path; the former one goes to x-envoy-original-path if `keepsOriginal`. */

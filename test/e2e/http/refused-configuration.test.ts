@@ -56,6 +56,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['an unknown field', manager({ stat_prefx: 'a' }), /stat_prefx.*stat_prefix/],
     ['an unknown extension', manager({ http_filters: [filter('lua', 'lua.v3.Lua')] }), /http_filters\[0\]/],
     ['an unknown cluster', managerOf([routeTo({ prefix: '/' }, 'hots')]), /unknown cluster 'hots'.*host/],
+    [
+      'a group that the regex does not have',
+      route({ route: { cluster: 'host', regex_rewrite: { pattern: { regex: 'a' }, substitution: '\\9' } } }),
+      /regex_rewrite\.substitution: .*\\9/,
+    ],
     ['a wrong regex', managerOf([answering({ safe_regex: { regex: '(' } }, 'a')]), /regex/],
     ['a look-ahead', managerOf([answering({ safe_regex: { regex: '(?=a)' } }, 'a')]), /regex/],
     ['a route without action', route({}), /routes\[0\]/],

@@ -44,6 +44,8 @@ t.test('the path reaches the host rewritten, with its query as it was', async (t
     ['/separated', '/s'],
     ['/separated/a?q', '/s/a?q'],
     ['/regex/service/foo/v1/api?x=/service/a', '/regex/foo/instance/v1/api?x=/service/a'],
+    ['/empty', '/'],
+    ['/empty?q', '/?q'],
     ['/all/aXbXc', '/all/a-b-c'],
     ['/plain/%2e%2E//x/../y;z?a%20b', '/plain/%2e%2E//x/../y;z?a%20b'],
     ['/plain?', '/plain?'],
@@ -114,6 +116,7 @@ function rewritingRoutes(): Config[] {
     routeTo({ prefix: '/regex/' }, 'echo', {
       regex_rewrite: regex('/service/([^/]+)(/.*)$', '/\\1/instance\\2'),
     }),
+    routeTo({ path: '/empty' }, 'echo', { regex_rewrite: regex('.*', '') }),
     routeTo({ prefix: '/all/' }, 'echo', { regex_rewrite: regex('X', '-') }),
     routeTo({ prefix: '/literal' }, 'echo', { host_rewrite_literal: 'other.test:99' }),
     routeTo({ prefix: '/header' }, 'echo', { host_rewrite_header: 'x-host' }),

@@ -414,6 +414,20 @@ t.test('what cannot be compiled is refused with its place', async (t) => {
       { match: { prefix: '/' }, route: { cluster: 'a', retry_policy: { retry_on: '5xx,sometimes' } } },
       `${where}.route.retry_policy.retry_on`,
     ],
+    [
+      {
+        match: { prefix: '/' },
+        route: { cluster: 'a', regex_rewrite: { pattern: { regex: 'a' }, substitution: '\\9' } },
+      },
+      `${where}.route.regex_rewrite.substitution`,
+    ],
+    [
+      {
+        match: { prefix: '/' },
+        route: { cluster: 'a', host_rewrite_path_regex: { pattern: { regex: '(a)' }, substitution: '\\2' } },
+      },
+      `${where}.route.host_rewrite_path_regex.substitution`,
+    ],
     [{ match: { prefix: '/' }, route: { cluster_header: ':scheme' } }, `${where}.route.cluster_header`],
     [
       { match: { prefix: '/' }, route: { cluster: 'a', regex_rewrite: { pattern: { regex: '[' } } } },

@@ -109,6 +109,8 @@ t.test('regex_rewrite replaces every match in the path, never in the query', asy
   t.equal(rewrite('(?i)/xxx/', '/yyy/', '/aaa/XxX/bbb'), '/aaa/yyy/bbb');
   t.equal(rewrite('b', '[\\0]$1\\\\', '/abc'), '/a[b]$1\\c');
   t.equal(rewrite('none', 'x', '/abc'), '/abc');
+  t.equal(rewrite('.*', '', '/abc'), '/', 'no request has an empty path');
+  t.equal(rewrite('^/abc$', '', '/abc?x'), '/?x');
 });
 
 t.test('suppressed x-envoy headers are not written', async (t) => {
@@ -194,6 +196,7 @@ t.test('redirects', async (t) => {
   t.equal(location({ prefix_rewrite: '/new', strip_query: true }, '/old/x?a'), 'http://foo.com/new/x');
   const regex_rewrite = { pattern: { regex: '^/old/(.*)$' }, substitution: '/\\1/new' };
   t.equal(location({ regex_rewrite }, '/old/x?a'), 'http://foo.com/x/new?a');
+  t.equal(location({ regex_rewrite: { pattern: { regex: '.*' }, substitution: '' } }, '/old?a'), 'http://foo.com/?a');
 });
 
 t.test('redirect codes', async (t) => {
