@@ -313,6 +313,7 @@ export class Transport {
   /** Closes every descriptor of this thread, without events. */
   destroy(): void {
     this.#native.close();
+    this.#later.length = 0;
     this.#connections.length = 0;
     this.#listeners.clear();
   }

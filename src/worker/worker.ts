@@ -324,11 +324,14 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
     worker.abandon();
   });
   return new Promise((resolve) => {
-    port.on('message', (message: ToWorker) => {
+    const onMessage = (message: ToWorker): void => {
       if (worker.handle(message)) return;
+      // A closed port still delivers what stands behind this message, to a worker that has nothing left to do it with.
+      port.off('message', onMessage);
       port.close();
       void worker.end().then(resolve);
-    });
+    };
+    port.on('message', onMessage);
     worker.apply(start.snapshot);
   });
 }
