@@ -64,6 +64,15 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.events = events;
   }
 
+  /**
+   * A client that ends its direction waits for no answer: it cannot be told from one that has gone. What it has sent behind
+   * the unanswered request is not looked at. In a tunnel the directions end one by one.
+   */
+  override end(): void {
+    if (this.held === undefined || this.reading === Reading.Raw || !this.hasStream) super.end();
+    else this.#breakOff(ResetReason.ConnectionTermination, undefined);
+  }
+
   /** A request has begun and its answer is not complete. */
   get hasStream(): boolean {
     return this.decoder !== undefined;
@@ -140,7 +149,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
         this.writing = Writing.Chunked;
       }
     }
-    if (headers.close || (this.ended && this.held === undefined)) this.#isLast = true;
+    if (headers.close) this.#isLast = true;
     // A complete answer to a request that still arrives: nobody waits for the rest of it.
     if (endStream && this.reading !== Reading.Complete) this.#isLast = true;
     if (this.#isLast) tail |= Tail.Close;
@@ -195,6 +204,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     if (this.isClosed) return;
     this.decoder = decoder;
     decoder.onHeaders(head, isComplete);
+    if (this.ended && this.hasStream) this.#breakOff(ResetReason.ConnectionTermination, undefined);
   }
 
   protected override onReadComplete(): void {
@@ -217,7 +227,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     if (this.isClosed) return;
     this.dropHead();
     if (this.held !== undefined) this.goOn();
-    else if (this.ended) this.onEnd();
   }
 
   protected override onWriteBroken(): void {
@@ -240,9 +249,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
       case Reading.Raw:
         this.reading = Reading.Complete;
         this.decoder!.onData(0, 0, true);
-        break;
-      case Reading.Complete:
-        // The answer is still to come, and the last one.
         break;
       default:
         this.#breakOff(ResetReason.ConnectionTermination, undefined);
@@ -273,7 +279,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.writing = Writing.Raw;
     this.reading = Reading.Raw;
     if (this.held !== undefined) this.goOn();
-    else if (this.ended) this.onEnd();
   }
 
   /** Nothing more is read or sent; the owner closes the connection. */

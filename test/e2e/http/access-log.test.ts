@@ -171,6 +171,17 @@ t.test('flags and details tell what happened', async (t) => {
     ],
     [
       '/hang',
+      '0 DC downstream_remote_disconnect',
+      async () => {
+        const { length } = upstream.requests;
+        const client = await connectRaw(t, port);
+        client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+        await waitFor(() => upstream.requests.length > length);
+        client.destroy();
+      },
+    ],
+    [
+      '/hang',
       '400 DPE ',
       () => rawExchange(port, 'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nnonsense\r\n'),
     ],

@@ -37,6 +37,7 @@ const websocket = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
 const routes = [
   routeTo({ prefix: '/echo/off' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket', enabled: false }] }),
   routeTo({ prefix: '/echo/short' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/hang/long' }, 'raw', { timeout: '0s' }),
   routeTo({ prefix: '/hang' }, 'raw', { timeout: '0.2s' }),
   routeTo({ prefix: '/' }, 'raw'),
 ];
@@ -81,6 +82,17 @@ t.test('each side ends the tunnel for the other', async (t) => {
   socket.resume();
   second.reset();
   await waitFor(() => socket.destroyed || socket.readableEnded, { what: 'the host to see the end' });
+});
+
+t.test('a client that leaves before the answer takes its request from the host', async (t) => {
+  const { length } = upstream.requests;
+  const client = await connectRaw(t, proxy.port);
+  client.write(handshake('/hang/long'));
+  await waitFor(() => upstream.requests.length > length);
+  client.end();
+  const { socket } = upstream.requests.at(-1)!;
+  await waitFor(() => socket.destroyed, { what: 'the host to see the end' });
+  await proxy.baton.waitForStat('http.main.downstream_cx_upgrades_active', 0);
 });
 
 t.test('a large transfer passes unchanged, whatever the speeds', async (t) => {

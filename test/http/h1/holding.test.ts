@@ -126,16 +126,26 @@ t.test("a server's end behind held bytes is told after them, and the response is
   t.end();
 });
 
-t.test('an end behind held bytes is told after them', (t) => {
+t.test('the end of a client that waits for an answer is told at once, in a tunnel behind what is held', (t) => {
   const peer = new ServerPeer();
   peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
   peer.turn(() => peer.codec.pauseReading());
   peer.receive('abc');
+  peer.journal.take();
   peer.turn(() => peer.codec.end());
-  t.same(peer.journal.take().length, 1);
-  peer.turn(() => peer.codec.resumeReading());
-  t.same(peer.journal.take(), ['data abc', 'reset termination', 'close']);
+  t.same(peer.journal.take(), ['reset termination', 'close']);
   peer.codec.destroy();
+  const tunnel = new ServerPeer();
+  tunnel.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+  tunnel.turn(() => tunnel.begin({ start: '101', fields: [['upgrade', 'websocket']] }));
+  tunnel.journal.take();
+  tunnel.turn(() => tunnel.codec.pauseReading());
+  tunnel.receive('abc');
+  tunnel.turn(() => tunnel.codec.end());
+  t.same(tunnel.journal.take(), []);
+  tunnel.turn(() => tunnel.codec.resumeReading());
+  t.same(tunnel.journal.take(), ['data abc', 'end']);
+  tunnel.codec.destroy();
   t.end();
 });
 

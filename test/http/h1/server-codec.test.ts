@@ -478,20 +478,53 @@ playServer(
 
 playServer(
   t,
-  'a client that ends its side still gets its answers',
+  'a client that ends its side waits for nothing, and what it sent behind is not looked at',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
   .. end
   !! fin
-  !! answer 200
-  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  .. reset termination
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'an answer that has begun is broken when the client ends its side',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /a host=x
+  .. end
+  !! begin 200 content-length=4
+  << HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n
+  !! fin
+  .. reset termination
+  .. abort
+  `,
+);
+
+playServer(
+  t,
+  'requests that are answered when they come are answered though the client has ended its side; others are not',
+  String.raw`
+  !! auto 200
+  !! blocked
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\nHost: x\r\n\r\n
+  !! fin
+  !! drained
+  .. headers GET /a host=x
+  .. end
   .. idle
   .. headers GET /b host=x
   .. end
-  !! answer 200
-  << HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. idle
+  .. headers GET /c host=x
+  .. end
+  .. idle
   .. close
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
   `,
 );
 
