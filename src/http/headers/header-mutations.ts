@@ -117,6 +117,9 @@ class Step {
   }
 }
 
+/** What codecs write themselves, whatever a head says. */
+const CONNECTION_FIELDS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding']);
+
 function removal(name: string, where: string): Step {
   if (name.startsWith(':') || name.toLowerCase() === 'host') {
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be removed: every request needs it`, { where });
@@ -129,6 +132,10 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
   if (name.startsWith(':') || name.toLowerCase() === 'host') {
     const remedy = 'a route can rewrite path and host';
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be set here`, { where: `${where}.header.key`, remedy });
+  }
+  if (CONNECTION_FIELDS.has(name.toLowerCase())) {
+    const message = `'${name}' cannot be set: it belongs to a connection, and Baton writes it as the connection needs it`;
+    throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.key`, remedy: 'leave it out' });
   }
   const raw = option.header?.raw_value;
   if (raw !== undefined && /[\0\r\n]/.test(Buffer.from(raw, 'base64').toString('latin1'))) {

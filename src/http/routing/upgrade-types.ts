@@ -18,6 +18,11 @@ export function upgradeTypes(configs: readonly UpgradeConfig[] | undefined, wher
     const type = name.toLowerCase();
     const at = { where: `${where}[${index}].upgrade_type` };
     if (types.has(type)) throw new BatonError('CONFIG_INVALID', `the upgrade '${type}' occurs twice`, at);
+    if (type === '') throw new BatonError('CONFIG_INVALID', 'an upgrade needs a type, such as websocket', at);
+    if (type === 'h2c' && isAllowed) {
+      const message = `'${name}' cannot be allowed: requests that ask for it are answered in HTTP/1.1`;
+      throw new BatonError('CONFIG_INVALID', message, { ...at, remedy: 'leave it out' });
+    }
     if (type === 'connect' && isAllowed) {
       const remedy = 'leave it out, or set enabled to false';
       throw new BatonError('CONFIG_INVALID', `'${name}' is not implemented in Baton`, { ...at, remedy });

@@ -107,6 +107,13 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       managerOf([routeTo({ prefix: '/' }, 'host', upgrading('Connect'))]),
       /route\.upgrade_configs/,
     ],
+    ['an upgrade of no type', manager(upgrading('')), /upgrade_configs\[0\].*needs a type/],
+    ['an upgrade to HTTP/2', manager(upgrading('h2c')), /upgrade_configs\[0\].*'h2c'.*HTTP\/1.1/],
+    [
+      'a field of the connection that would be added',
+      route({ direct_response: { status: 200 }, ...adding('Transfer-Encoding', 'gzip') }),
+      /'Transfer-Encoding' cannot be set.*leave it out/,
+    ],
     [
       'an upgrade twice',
       manager(upgrading('websocket', 'WebSocket')),
