@@ -115,20 +115,32 @@ bool Instance::open(napi_value options) {
   }
   napi_create_reference(env_, holder, 1, &arrays_);
   napi_create_reference(env_, callback, 1, &callback_);
+  napi_value name;
+  napi_create_string_utf8(env_, "baton:transport", NAPI_AUTO_LENGTH, &name);
+  napi_async_init(env_, nullptr, name, &context_);
   napi_add_async_cleanup_hook(env_, threadEnds, this, &hook_);
   return true;
 }
 
+// One callback scope serves all batches of a turn: it costs as much as the way into JavaScript itself, and where traffic is
+// thin a batch is two or three events.
+void Instance::beginTurn() {
+  napi_open_handle_scope(env_, &handles_);
+  napi_get_reference_value(env_, callback_, &onBatch_);
+  napi_get_global(env_, &global_);
+  napi_open_callback_scope(env_, nullptr, context_, &callbacks_);
+}
+
+void Instance::endTurn() {
+  napi_close_callback_scope(env_, callbacks_);
+  napi_close_handle_scope(env_, handles_);
+}
+
 BatchHandler::Outcome Instance::handle(uint32_t from, uint32_t count) {
-  HandleScope scope(env_);
-  napi_value callback;
-  napi_value global;
   napi_value arguments[2];
-  napi_get_reference_value(env_, callback_, &callback);
-  napi_get_global(env_, &global);
   napi_create_uint32(env_, from, &arguments[0]);
   napi_create_uint32(env_, count, &arguments[1]);
-  if (napi_make_callback(env_, nullptr, global, callback, 2, arguments, nullptr) == napi_ok) return Outcome::Done;
+  if (napi_call_function(env_, global_, onBatch_, 2, arguments, nullptr) == napi_ok) return Outcome::Done;
   bool pending = false;
   napi_value exception;
   if (napi_is_exception_pending(env_, &pending) != napi_ok || !pending ||
@@ -168,6 +180,7 @@ void Instance::reportMistake(const char* what) {
 void Instance::closed() {
   napi_delete_reference(env_, arrays_);
   napi_delete_reference(env_, callback_);
+  napi_async_destroy(env_, context_);
   transport_.reset();
   if (hook_ != nullptr) napi_remove_async_cleanup_hook(hook_);
   deleteWhenUnused();

@@ -19,6 +19,8 @@ class Instance final : public BatchHandler {
   // nullptr once the transport is closed.
   Transport* transport() { return transport_ != nullptr && transport_->isOpen() ? transport_.get() : nullptr; }
 
+  void beginTurn() override;
+  void endTurn() override;
   Outcome handle(uint32_t from, uint32_t count) override;
   void reportException() override;
   void reportMistake(const char* what) override;
@@ -37,6 +39,12 @@ class Instance final : public BatchHandler {
   napi_ref arrays_ = nullptr;    // an array that holds the typed arrays
   napi_ref callback_ = nullptr;  // onBatch
   napi_ref exception_ = nullptr;
+  napi_async_context context_ = nullptr;
+  // Of the turn that is being served.
+  napi_handle_scope handles_ = nullptr;
+  napi_callback_scope callbacks_ = nullptr;
+  napi_value onBatch_ = nullptr;
+  napi_value global_ = nullptr;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   std::unique_ptr<Transport> transport_;
   bool wrapped_ = false;

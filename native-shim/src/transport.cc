@@ -86,6 +86,7 @@ void Transport::serve() {
   serving_ = servedThisIteration_ = true;
   now_ = nowMs(CLOCK_MONOTONIC);
   const double deadline = now_ + kTurnMs;
+  handler_.beginTurn();
   for (int round = 0; open_ && round < kRounds; ++round) {
     serveReady(deadline);
     if (!open_) break;
@@ -94,6 +95,7 @@ void Transport::serve() {
     if (!deliver()) break;
     if ((count <= 0 && ready_.empty()) || now_ > deadline) break;
   }
+  handler_.endTurn();
   serving_ = false;
   if (!open_) return;
   if (ready_.empty()) {

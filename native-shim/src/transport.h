@@ -24,6 +24,9 @@ class BatchHandler {
  public:
   enum class Outcome { Done, Threw, Gone };
 
+  // Around the batches of a turn: what JavaScript has put off until later (promises, ticks) is done at its end.
+  virtual void beginTurn() = 0;
+  virtual void endTurn() = 0;
   // Handles the events [from, count). Gone: the thread is ending, nobody will handle anything again.
   virtual Outcome handle(uint32_t from, uint32_t count) = 0;
   // Reports the exception of the last handle() that threw.
