@@ -52,6 +52,14 @@ export interface RefusedResource {
   readonly message: unknown;
 }
 
+/**
+ * Whether there is one that may be any of those that are there already, for its name cannot be read: what an update does not
+ * name may be in it then, and is not gone.
+ */
+export function hidesNames(refused: readonly RefusedResource[]): boolean {
+  return refused.some(({ name }) => name === '');
+}
+
 /** What a source says at one time. */
 export interface Update<M = unknown> {
   /** Of the whole; '' when there is none. */

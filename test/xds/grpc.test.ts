@@ -273,6 +273,18 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
+t.test('what is known stays known though a response has something without a name', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api());
+  plane.set('cluster', [cluster('a'), cluster('b')]);
+  const first = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  await first.has('b');
+  plane.set('cluster', [cluster('b'), cluster('')]);
+  await plane.waitForNack('cluster');
+  const later = subscriber.subscribe({ source: ADS, type: 'cluster', statPrefix: 'later.' });
+  await Promise.all([later.has('a'), later.has('b')]);
+});
+
 t.test('nothing comes in initial_fetch_timeout: it is told once, and may come later', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());

@@ -208,7 +208,7 @@ t.test('a file: versions, lines and columns, and nothing taken of one that is ga
       name: 'bad',
       details: new RegExp(`^${path}:7:14: lb_policy: unknown value.*\n(.*\n)*${path}:8:20: connect_timeout`),
     },
-    { name: '', details: new RegExp(`^${path}:13:3: expected a ${CLUSTER}, found no '@type'`) },
+    { name: 'untyped', details: new RegExp(`^${path}:13:3: expected a ${CLUSTER}, found no '@type'`) },
   ]);
   const again = await reader.readFile('cluster', path);
   t.equal(again.resources[0]!.message, first.resources[0]!.message);

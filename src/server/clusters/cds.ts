@@ -4,7 +4,7 @@ import { messageOf } from '../../common/errors.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
-import type { Resource, Update } from '../../xds/resource.js';
+import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
@@ -99,8 +99,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
 
   /** Names of clusters that this update says are gone. */
   #namesGone({ isComplete, refused, removed, resources }: Update<Cluster>): string[] {
-    // One of those that stay may be the one whose name cannot be read.
-    if (!isComplete || refused.some(({ name }) => name === '')) return [...removed];
+    if (!isComplete || hidesNames(refused)) return [...removed];
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     return [...new Set([...removed, ...[...this.#states.keys()].filter((name) => !there.has(name))])];
   }

@@ -4,7 +4,7 @@ import { messageOf } from '../../common/errors.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
-import type { Resource, Update } from '../../xds/resource.js';
+import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerSet } from './listener-set.js';
@@ -85,7 +85,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   /** Names of listeners that are no longer there. */
   #removedBy({ isComplete, refused, removed, resources }: Update<Listener>): Iterable<string> {
-    if (!isComplete) return removed;
+    if (!isComplete || hidesNames(refused)) return removed;
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const gone = new Set(removed);
     for (const { isStatic, name } of this.#listeners.entries) if (!isStatic && !there.has(name)) gone.add(name);

@@ -8,7 +8,7 @@ import { scopeKey } from '../../http/routing/scope-key.js';
 import { getLogger } from '../../log/logger.js';
 import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
-import type { Resource, Update } from '../../xds/resource.js';
+import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
@@ -122,7 +122,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
-    const next = new Map(update.isComplete ? [] : this.#inUse());
+    const next = new Map(update.isComplete && !hidesNames(update.refused) ? [] : this.#inUse());
     // What is refused is there, in another version: the one before it stays.
     for (const refusal of update.refused) {
       const before = this.#scopes.get(refusal.name);

@@ -1,7 +1,7 @@
 // All subscriptions to one kind of resources on a stream: what they want together, and which of them is told what.
 
 import { messageOf } from '../../common/errors.js';
-import type { RefusedResource, Resource, ResourceType } from '../resource.js';
+import { hidesNames, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
 import { Delta } from './delta.js';
@@ -217,7 +217,7 @@ export class TypeChannel {
       [],
     );
     this.#knowsAll = this.#wildcards.length > 0;
-    const isState = !this.#isDelta && (this.#knowsAll || this.#isState);
+    const isState = !this.#isDelta && (this.#knowsAll || this.#isState) && !hidesNames(refused);
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     this.#forget(isState ? [...this.#known.keys()].filter((name) => !there.has(name)) : removed);
   }

@@ -112,7 +112,10 @@ export class ResourceCheck {
     const { '@type': url, ...fields } = raw as Message;
     if (messageNameOf(String(url ?? '')) === RESOURCE_WRAPPER) return this.#wrapped(fields, source, path, known);
     const refusal = this.refusalOfType(String(url ?? ''), this.#message);
-    if (refusal !== undefined) return this.#refusedAt(known, source, path, refusal);
+    if (refusal !== undefined) {
+      const name = known.name || this.#nameIn(fields);
+      return this.#refusedAt({ ...known, name }, source, path, refusal);
+    }
     return this.#resource(fields, source, path, known, undefined);
   }
 
@@ -175,8 +178,8 @@ export class ResourceCheck {
 
   /** The name that the resource goes by: one of its own, which no other of the update has. */
   #checkName(message: Message, given: string, problems: Problems, place: string): string {
-    const field = this.#message === ENDPOINTS ? 'cluster_name' : 'name';
-    const own = String(message[field] ?? '');
+    const field = this.#nameField;
+    const own = this.#nameIn(message);
     // That of a virtual host begins with its route configuration's.
     const name = given === '' || this.#message === VIRTUAL_HOST ? given || own : own;
     if (problems.has([field])) return name;
@@ -190,6 +193,16 @@ export class ResourceCheck {
       problems.error([field], `duplicate resource '${name}': ${where} is the same`);
     } else if (problems.errorCount === 0) this.#places.set(name, place);
     return given || own;
+  }
+
+  /** '' when it has none. */
+  #nameIn(message: Message): string {
+    const name = message[this.#nameField];
+    return typeof name === 'string' ? name : '';
+  }
+
+  get #nameField(): string {
+    return this.#message === ENDPOINTS ? 'cluster_name' : 'name';
   }
 
   /** Each is told once: a thousand resources may have the same in common. */

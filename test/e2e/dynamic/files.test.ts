@@ -74,6 +74,33 @@ t.test('what is moved into place, or changed in place, is used; what is garbled 
   await baton.stop();
 });
 
+t.test(
+  'a resource whose type is mistyped leaves its listener in use, and takes none away but those not in the file',
+  async (t) => {
+    const directory = tempDir(t);
+    const listeners = new ResourceFile(directory, 'listeners');
+    const front = httpListener('front', 0, { route_config: routeAllTo('host') });
+    const other = { ...front, name: 'other' };
+    listeners.write(LISTENER, front, other);
+    const lds = { dynamic_resources: { lds_config: listeners.source } };
+    const config = bootstrap({ listeners: [], clusters: [staticCluster('host', one.port)], extra: lds });
+    const baton = await startBaton(t, { config });
+    t.equal(await answerOf(baton), 'one');
+
+    listeners.write('envoy.config.listener.v3.Listner', front);
+    await baton.waitForStat('listener_manager.lds.update_rejected', 1);
+    t.equal(await answerOf(baton), 'one');
+    await baton.waitForStat('listener_manager.listener_removed', 1);
+    t.match(baton.stderr, /front: .*listeners\.yaml.*found type URL 'type\.googleapis\.com\/.*\.Listner'/);
+
+    // One without a name may be any of those that are there.
+    listeners.write('envoy.config.listener.v3.Listner', { ...front, name: undefined });
+    await baton.waitForStat('listener_manager.lds.update_rejected', 2);
+    t.equal(await answerOf(baton), 'one');
+    await baton.stop();
+  },
+);
+
 t.test('a directory that is swapped by its link, and protobuf in binary form', async (t) => {
   const directory = tempDir(t);
   const types = loadMessages(RESPONSE, CLUSTER);

@@ -154,6 +154,26 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
+t.test('a response with something that cannot be read takes nothing away', async (t) => {
+  const setting = await start(t, 'sotw', true);
+  const { plane } = setting;
+  setAll(setting);
+  const baton = await startClient(t, setting, plane.ads());
+  const port = await baton.listenerPort('front');
+  t.equal(await get(port), 'one');
+  const stranger = { '@type': 'type.googleapis.com/envoy.config.core.v3.Node', id: 'front' };
+  for (const type of ['listener', 'cluster', 'endpoints', 'route'] as const) {
+    const { requests } = plane;
+    const type_url = requests.find((request) => request.type === type)!.typeUrl;
+    plane.respond(type, 'sotw', { version_info: '2', nonce: `stray/${type}`, type_url, resources: [stranger] });
+    const { error } = await plane.waitFor(`a refusal of ${type}`, ({ nonce }) => nonce === `stray/${type}`);
+    t.match(error, /found type URL/);
+    t.equal(await get(port), 'one');
+  }
+  t.equal(await baton.stat('listener_manager.listener_removed'), 0);
+  await baton.stop();
+});
+
 t.test('a server that is not there does not hold up the start for ever', async (t) => {
   const setting = await start(t, 'sotw', true);
   setting.plane.stop();

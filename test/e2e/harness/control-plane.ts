@@ -49,6 +49,7 @@ export interface XdsRequest {
   readonly stream: number;
   readonly method: string;
   readonly type: ResourceType | undefined;
+  readonly typeUrl: string;
   /** Of state of the world. */
   readonly version: string;
   readonly nonce: string;
@@ -517,6 +518,7 @@ function decode(bytes: Buffer, stream: number, method: string, protocol: XdsProt
     stream,
     method,
     type: found?.[0] as ResourceType | undefined,
+    typeUrl: url,
     version: text('version_info'),
     nonce: text('response_nonce'),
     names: protocol === 'sotw' ? list('resource_names') : list('resource_names_subscribe'),

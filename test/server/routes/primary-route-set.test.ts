@@ -5,6 +5,7 @@ import t from 'tap';
 import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { waitFor } from '../../e2e/harness/index.js';
+import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
 
 t.test('managers that name the same routes share a subscription, until the last one is gone', async (t) => {
@@ -177,6 +178,21 @@ t.test('a scope that cannot be used is rejected, and stays as it was', async (t)
   }));
   t.strictSame(fixture.send('scoped-route', delta(...swapped)), [], 'keys may change hands');
   t.strictSame(keys(), ['9', '1']);
+});
+
+t.test('scopes stay when an update has one that cannot even be named', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useScopes(SRDS);
+  const a = scope('a', '1', { route_configuration: routesTo('known', 'a') });
+  const b = scope('b', '2', { route_configuration: routesTo('known', 'b') });
+  fixture.send('scoped-route', all(a, b));
+  const c = scope('c', '3', { route_configuration: routesTo('known', 'c') });
+  fixture.send('scoped-route', { ...all(c), refused: [unreadable('', 'garbage')] });
+  const [provider] = fixture.routes.scoped;
+  t.strictSame(
+    [...provider!.resources()].map(({ name }) => name),
+    ['a', 'b', 'c'],
+  );
 });
 
 t.test('a scope whose key alone is another one is found by it', async (t) => {
