@@ -28,7 +28,8 @@ export const UNHEALTHY_FLAGS =
 export const DEGRADED_FLAGS = HealthFlag.DegradedActiveHealthCheck | HealthFlag.DegradedEdsHealth;
 
 /** A host with one of these does not count when the healthy part of a priority is reckoned. */
-export const EXCLUDED_FLAGS = HealthFlag.PendingActiveHealthCheck | HealthFlag.ExcludedViaImmediateFail;
+export const EXCLUDED_FLAGS =
+  HealthFlag.PendingActiveHealthCheck | HealthFlag.ExcludedViaImmediateFail | HealthFlag.EdsStatusDraining;
 
 /** Flags of an endpoint with this `health_status`. */
 export function endpointHealthFlags(status: EndpointHealth | undefined): number {

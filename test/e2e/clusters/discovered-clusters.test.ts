@@ -183,12 +183,24 @@ t.test('health and priorities of endpoints are obeyed, and shown', async (t) => 
   t.match(body, `127.0.0.1:${c}::priority::1\n`);
 });
 
+t.test('endpoints that drain get no new requests, however many of them there are', async (t) => {
+  const draining = { health_status: 'DRAINING' };
+  const lb_endpoints = [endpoint(a), endpoint(b, draining), endpoint(c, draining)];
+  setAssignments([{ cluster_name: 'service', endpoints: [{ lb_endpoints }] }]);
+  await baton.waitForStat('cluster.service.membership_excluded', 2);
+  t.equal(await baton.stat('cluster.service.membership_healthy'), 1);
+  // Changes of health alone wait a moment for others.
+  await waitFor(async () => (await httpRequest(port)).body === 'a', { what: 'the host that is healthy now' });
+  for (let i = 0; i < 10; i++) t.equal((await httpRequest(port)).body, 'a');
+  t.equal(await baton.stat('cluster.service.lb_healthy_panic'), 0);
+});
+
 t.test('a bad cluster leaves the one before it in use, beside good ones, and shows in the dump', async (t) => {
   const bad = { ...eds('service'), connect_timeout: '-1s' };
   setClusters([bad, staticCluster('good', b), staticCluster('fixed', c)]);
   await baton.waitForStat('cluster_manager.cds.update_rejected', 1);
   await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'good' } })).body === 'b');
-  t.equal((await httpRequest(port)).body, 'c');
+  t.equal((await httpRequest(port)).body, 'a');
   t.equal((await httpRequest(anyPort, '/', { headers: { cluster: 'fixed' } })).body, 'a', 'static ones stay');
   const { configs } = JSON.parse((await baton.admin('/config_dump?include_eds')).body);
   const { dynamic_active_clusters: active, static_clusters: fixed } = configs[1];

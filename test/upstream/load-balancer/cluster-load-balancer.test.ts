@@ -98,6 +98,17 @@ t.test('below the panic threshold all hosts are used, unless panic is to fail or
   t.ok(failing.balancer.pickedInPanic);
 });
 
+t.test('endpoints that drain neither bring about panic nor spill traffic to the next priority', async (t) => {
+  const draining = { healthFlags: endpointHealthFlags('DRAINING') };
+  const { picks, balancer } = clusterOf([{}, draining, draining]);
+  t.same(picks(), [300, 0, 0]);
+  t.notOk(balancer.pickedInPanic);
+  t.same(clusterOf([{}, draining, { priority: 1 }]).picks(), [300, 0, 0]);
+  const last = clusterOf([draining, draining]);
+  t.same(last.picks(), [150, 150], 'but for panic, there is nobody');
+  t.ok(last.balancer.pickedInPanic);
+});
+
 t.test('runtime moves the panic threshold and the request bias while there is traffic', async (t) => {
   const failed = { healthFlags: HealthFlag.FailedOutlierCheck };
   const { picks, runtime } = clusterOf([failed, failed, {}]);
