@@ -1,5 +1,5 @@
 // The requests of one worker that wait for virtual hosts: the primary is asked once for each, and tells all workers when it
-// is settled, behind the snapshot that has it.
+// is settled, behind the snapshot that has it. It is told as well when nobody waits any more: clients make up names.
 
 import type { WorkerPort } from '../extensions/factories.js';
 import type { HostWaiter, OnDemandHosts } from '../http/routing/on-demand-hosts.js';
@@ -7,7 +7,7 @@ import type { HostWaiter, OnDemandHosts } from '../http/routing/on-demand-hosts.
 /** Name of the port between the primary and the workers. */
 export const ON_DEMAND_PORT = 'envoy.filters.http.on_demand';
 
-/** A host of one route configuration: what workers ask for, and what the primary settles. */
+/** A host of one route configuration: what the primary settles. */
 export interface WantedHost {
   /** Id of the route configuration. */
   readonly routes: number;
@@ -15,13 +15,27 @@ export interface WantedHost {
   readonly host: string;
 }
 
-/** Requests that may wait at one time. */
+/** What workers say of a host. */
+export interface HostQuestion extends WantedHost {
+  /** False: no request of this worker waits for it any more. */
+  readonly isWanted: boolean;
+}
+
+/** Requests that may wait at one time: another one takes the place of the one that has waited longest. */
 const MOST_WAITING = 1024;
+
+interface Waiting {
+  readonly wanted: WantedHost;
+  readonly waiters: Set<HostWaiter>;
+}
 
 export class AwaitedHosts {
   readonly #port: WorkerPort;
-  readonly #waiters = new Map<string, Set<HostWaiter>>();
+  /** Hosts that were asked for first come first. */
+  readonly #hosts = new Map<string, Waiting>();
   #waiting = 0;
+  /** They wait no longer, and are told in a turn of their own. */
+  readonly #dismissed = new Set<HostWaiter>();
 
   constructor(port: WorkerPort) {
     this.#port = port;
@@ -38,30 +52,61 @@ export class AwaitedHosts {
     };
   }
 
-  #ask(wanted: WantedHost, waiter: HostWaiter): boolean {
-    if (this.#waiting >= MOST_WAITING) return false;
+  #ask(wanted: WantedHost, waiter: HostWaiter): void {
+    if (this.#waiting >= MOST_WAITING) this.#dismissOne();
     const key = keyOf(wanted);
-    const waiters = this.#waiters.get(key);
-    if (waiters === undefined) {
-      this.#waiters.set(key, new Set([waiter]));
-      this.#port.send(wanted);
-    } else waiters.add(waiter);
+    const waiting = this.#hosts.get(key);
+    if (waiting === undefined) {
+      this.#hosts.set(key, { wanted, waiters: new Set([waiter]) });
+      this.#say(wanted, true);
+    } else waiting.waiters.add(waiter);
     this.#waiting++;
-    return true;
   }
 
-  /** The answer still comes: who asks until then waits for it as well. */
   #cancel(wanted: WantedHost, waiter: HostWaiter): void {
-    if (this.#waiters.get(keyOf(wanted))?.delete(waiter)) this.#waiting--;
+    if (!this.#dismissed.delete(waiter)) this.#remove(wanted, waiter);
+  }
+
+  /** Who has waited longest goes on without an answer: clients cannot keep others from asking. */
+  #dismissOne(): void {
+    for (const { wanted, waiters } of this.#hosts.values()) {
+      for (const waiter of waiters) {
+        this.#remove(wanted, waiter);
+        if (this.#dismissed.size === 0) setImmediate(() => this.#tellDismissed());
+        this.#dismissed.add(waiter);
+        return;
+      }
+    }
+  }
+
+  #tellDismissed(): void {
+    for (const waiter of this.#dismissed) {
+      this.#dismissed.delete(waiter);
+      waiter.hostSettled();
+    }
+  }
+
+  #remove(wanted: WantedHost, waiter: HostWaiter): void {
+    const key = keyOf(wanted);
+    const waiting = this.#hosts.get(key);
+    if (!waiting?.waiters.delete(waiter)) return;
+    this.#waiting--;
+    if (waiting.waiters.size > 0) return;
+    this.#hosts.delete(key);
+    this.#say(wanted, false);
+  }
+
+  #say(wanted: WantedHost, isWanted: boolean): void {
+    this.#port.send({ ...wanted, isWanted } satisfies HostQuestion);
   }
 
   #settled(wanted: WantedHost): void {
     const key = keyOf(wanted);
-    const waiters = this.#waiters.get(key);
-    if (waiters === undefined) return;
-    this.#waiters.delete(key);
-    this.#waiting -= waiters.size;
-    for (const waiter of waiters) waiter.hostSettled();
+    const waiting = this.#hosts.get(key);
+    if (waiting === undefined) return;
+    this.#hosts.delete(key);
+    this.#waiting -= waiting.waiters.size;
+    for (const waiter of waiting.waiters) waiter.hostSettled();
   }
 }
 

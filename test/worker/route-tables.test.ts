@@ -8,6 +8,7 @@ import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/route-keys.js'
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
+import { waitFor } from '../e2e/harness/index.js';
 import { requestHead } from '../http/routing/heads.js';
 
 const SOURCE = { ads: {} };
@@ -115,7 +116,7 @@ t.test('the scope of a request chooses its routes', async (t) => {
   t.equal(clusterFor('b'), 'new');
 });
 
-t.test('a virtual host is asked for once, whoever waits for it, and as long as there is room', async (t) => {
+t.test('a virtual host is asked for once, whoever waits for it, and until nobody does', async (t) => {
   const { apply, port, sent, tables } = worker();
   apply(1, routesTo('one', 'known.com', { vhds: { config_source: SOURCE }, ignore_port_in_host_matching: true }));
   const missing = (host: string) => tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', `Host: ${host}`));
@@ -123,18 +124,37 @@ t.test('a virtual host is asked for once, whoever waits for it, and as long as t
   const { host, hosts } = missing('Foo.com:8080')!;
   t.equal(host, 'foo.com');
   let told = 0;
-  const waiters = Array.from({ length: 1025 }, () => ({ hostSettled: () => void told++ }));
-  const taken = waiters.map((waiter) => hosts.ask(host, waiter));
-  t.equal(taken.filter(Boolean).length, 1024);
-  t.strictSame(sent, [{ routes: 1, host }]);
+  const waiters = Array.from({ length: 3 }, () => ({ hostSettled: () => void told++ }));
+  for (const waiter of waiters) hosts.ask(host, waiter);
+  t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }]);
   hosts.cancel(host, waiters[0]!);
-  t.ok(hosts.ask('other', waiters[0]!));
   port.onState?.({ routes: 2, host });
   t.equal(told, 0);
   port.onState?.({ routes: 1, host });
-  t.equal(told, 1023);
+  t.equal(told, 2);
   port.onState?.({ routes: 1, host });
-  t.equal(told, 1023);
-  t.ok(hosts.ask(host, waiters[1]!));
-  t.equal(sent.length, 3, 'it may have come since');
+  t.equal(told, 2);
+  hosts.cancel(host, waiters[1]!);
+  t.strictSame(sent, []);
+  hosts.ask(host, waiters[1]!);
+  t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }], 'it may have come since');
+  hosts.cancel(host, waiters[1]!);
+  t.strictSame(sent, [{ routes: 1, host, isWanted: false }]);
+});
+
+t.test('when too many requests wait for virtual hosts the first of them goes on without', async (t) => {
+  const { apply, sent, tables } = worker();
+  apply(1, routesTo('one', 'known.com', { vhds: { config_source: SOURCE } }));
+  const { hosts } = tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', 'Host: made-up'))!;
+  const told: number[] = [];
+  const waiters = Array.from({ length: 1026 }, (_, index) => ({ hostSettled: () => void told.push(index) }));
+  for (const [index, waiter] of waiters.entries()) hosts.ask(index < 1000 ? 'made-up' : `made-up-${index}`, waiter);
+  t.strictSame(told, [], 'not while another one asks');
+  hosts.cancel('made-up', waiters[1]!);
+  await waitFor(() => told.length > 0, { what: 'the end of waiting' });
+  t.strictSame(told, [0], 'those that have left meanwhile are not told');
+  t.ok(
+    sent.every((said) => (said as { isWanted: boolean }).isWanted),
+    'others wait for the same',
+  );
 });

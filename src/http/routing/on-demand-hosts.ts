@@ -2,13 +2,16 @@
 
 /** A request that waits for its virtual host. */
 export interface HostWaiter {
-  /** It is known whether it exists: the table of the request's routes is up to date. Called in a turn of its own. */
+  /**
+   * It is known whether it exists, and the table of the request's routes is up to date; or it has waited while too many others
+   * began to. Called in a turn of its own.
+   */
   hostSettled(): void;
 }
 
 export interface OnDemandHosts {
-  /** `waiter` is told later, once. Returns false when too many wait: it is not told then. */
-  ask(host: string, waiter: HostWaiter): boolean;
+  /** `waiter` is told later, once. */
+  ask(host: string, waiter: HostWaiter): void;
   /** The waiter is not told any more. */
   cancel(host: string, waiter: HostWaiter): void;
 }

@@ -119,10 +119,15 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#settle();
   }
 
-  /** A request waits for this virtual host, in lower case: the workers are told when it is settled. */
-  ask(host: string): void {
+  /** Requests of a worker wait for this virtual host, in lower case: the workers are told when it is settled. */
+  ask(host: string, worker: number): void {
     if (this.#virtualHosts === undefined) this.#publication.settled(host);
-    else this.#virtualHosts.ask(host);
+    else this.#virtualHosts.ask(host, worker);
+  }
+
+  /** No request of the worker waits for it any more. */
+  forget(host: string, worker: number): void {
+    this.#virtualHosts?.forget(host, worker);
   }
 
   close(): void {

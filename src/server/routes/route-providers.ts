@@ -4,7 +4,7 @@ import { BatonError } from '../../common/errors.js';
 import type { ConfigSource } from '../../config/generated/api.js';
 import type { PrimaryPart } from '../../extensions/factories.js';
 import { rdsKey } from '../../http/routing/route-keys.js';
-import type { WantedHost } from '../../worker/awaited-hosts.js';
+import type { HostQuestion, WantedHost } from '../../worker/awaited-hosts.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
 import type { RoutesHost } from './routes-host.js';
@@ -23,7 +23,7 @@ export class RouteProviders {
   constructor(host: RoutesHost, nextId: () => number) {
     this.#host = host;
     this.#nextId = nextId;
-    host.onDemand.onMessage = (_worker, message) => this.#ask(message as WantedHost);
+    host.onDemand.onMessage = (worker, message) => this.#ask(message as HostQuestion, worker);
   }
 
   get all(): Iterable<RouteProvider> {
@@ -64,8 +64,10 @@ export class RouteProviders {
     this.#host.publish({ removedRoutes: [provider.id] });
   }
 
-  #ask({ routes, host }: WantedHost): void {
-    for (const provider of this.#byKey.values()) if (provider.id === routes) return provider.ask(host);
-    this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
+  #ask({ routes, host, isWanted }: HostQuestion, worker: number): void {
+    for (const provider of this.#byKey.values()) {
+      if (provider.id === routes) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
+    }
+    if (isWanted) this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
   }
 }

@@ -11,10 +11,17 @@ import type { RoutesHost } from './routes-host.js';
 
 const logger = getLogger('router');
 
-/** Hosts that may be asked for at one time: clients choose their names. */
+/** Hosts that may be asked for at one time: clients choose their names. Another one takes the place of the oldest. */
 const MOST_PENDING = 1024;
 /** How long requests wait for a source that says nothing. */
 const ANSWER_MS = 5000;
+
+/** A host that requests wait for. */
+interface Pending {
+  readonly timer: NodeJS.Timeout;
+  /** Those that have the requests. */
+  readonly workers: Set<number>;
+}
 
 export interface VirtualHostsUser {
   /** Everything that is wrong with these together with the route configuration; ''. Only `fresh` ones were not there before. */
@@ -43,8 +50,10 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   /** They differ from those that the source was asked for. */
   #isChanged = false;
   #isClosed = false;
-  /** Names that requests wait for. */
-  readonly #pending = new Map<string, NodeJS.Timeout>();
+  /** Names that requests wait for; the oldest come first. */
+  readonly #pending = new Map<string, Pending>();
+  /** It has been said that there are too many. */
+  #isFull = false;
 
   /** Subscribes. `statPrefix`: `http.ingress.` */
   constructor(host: RoutesHost, source: ConfigSource, routes: string, statPrefix: string, user: VirtualHostsUser) {
@@ -72,18 +81,30 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     return messagesOf(this.#hosts);
   }
 
-  /** Asks for a host, in lower case; the answer is settled(). */
-  ask(host: string): void {
+  /** Asks for a host, in lower case, for a worker; the answer is settled(). */
+  ask(host: string, worker: number): void {
     const name = this.#prefix + host;
-    if (this.#pending.has(name)) return;
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) {
+      pending.workers.add(worker);
+      return;
+    }
     // What is subscribed to is as it is: the source tells when it changes.
-    if (this.#names.has(name) || this.#pending.size >= MOST_PENDING) return this.#user.settled(host);
-    this.#pending.set(
-      name,
-      setTimeout(() => this.#answer(name, false), ANSWER_MS),
-    );
+    if (this.#names.has(name)) return this.#user.settled(host);
+    if (this.#pending.size >= MOST_PENDING) this.#answerOldest();
+    const timer = setTimeout(() => this.#answer(name, false), ANSWER_MS);
+    this.#pending.set(name, { timer, workers: new Set([worker]) });
     this.#names.add(name);
     this.#subscribeSoon();
+  }
+
+  /** The worker does not wait for it any more: when no other does, it is not asked for any longer. */
+  forget(host: string, worker: number): void {
+    const name = this.#prefix + host;
+    const pending = this.#pending.get(name);
+    if (!pending?.workers.delete(worker) || pending.workers.size > 0) return;
+    this.#settlePending(name, pending);
+    if (this.#names.delete(name)) this.#subscribeSoon();
   }
 
   update(update: Update<VirtualHost>): readonly Rejection[] {
@@ -144,13 +165,26 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   #answer(name: string, exists: boolean): void {
-    const timer = this.#pending.get(name);
-    if (timer === undefined) return;
-    clearTimeout(timer);
-    this.#pending.delete(name);
+    const pending = this.#pending.get(name);
+    if (pending === undefined) return;
+    this.#settlePending(name, pending);
     // Names that clients make up are not asked for for ever.
     if (!exists && this.#names.delete(name)) this.#subscribeSoon();
     this.#user.settled(name.slice(this.#prefix.length));
+  }
+
+  #answerOldest(): void {
+    if (!this.#isFull) {
+      this.#isFull = true;
+      logger.warning(`${MOST_PENDING} virtual hosts are asked for at '${this.#prefix}': older ones count as missing`);
+    }
+    for (const name of this.#pending.keys()) return this.#answer(name, false);
+  }
+
+  #settlePending(name: string, { timer }: Pending): void {
+    clearTimeout(timer);
+    this.#pending.delete(name);
+    if (this.#pending.size === 0) this.#isFull = false;
   }
 
   /** Once for all names that come and go in a turn: there may be many others. */

@@ -7,6 +7,7 @@ import { startControlPlane } from '../harness/control-plane.js';
 import {
   bootstrap,
   type Config,
+  connectRaw,
   httpListener,
   httpRequest,
   ROUTER_FILTER,
@@ -204,6 +205,45 @@ t.test(
     t.equal(await baton.stat('http.in.vhds.routes.update_rejected'), 0);
   },
 );
+
+t.test('virtual hosts that clients make up keep nobody from those that exist', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
+  plane.set('virtual-host', []);
+  const rds = { route_config_name: 'routes', config_source: plane.source('delta') };
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning', '--concurrency', '1'],
+    config: bootstrap({
+      listeners: [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, ROUTER_FILTER] })],
+      clusters: [plane.cluster()],
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  plane.hold();
+  const gone = await connectRaw(t, port);
+  gone.write('GET / HTTP/1.1\r\nhost: gone.com\r\n\r\n');
+  await plane.waitFor('the question', ({ names }) => names.includes('routes/gone.com'));
+  gone.destroy();
+  await plane.waitFor('the end of it', ({ unsubscribed }) => unsubscribed.includes('routes/gone.com'));
+
+  const made = Array.from({ length: 1024 }, (_, index) =>
+    connectRaw(t, port).then((client) => {
+      client.write(`GET / HTTP/1.1\r\nhost: made-up-${index}.com\r\n\r\n`);
+      return client;
+    }),
+  );
+  const clients = await Promise.all(made);
+  const asked = () => new Set(plane.requests.flatMap(({ names }) => names.filter((name) => name.includes('made-up'))));
+  await waitFor(() => asked().size === clients.length, { what: 'all questions' });
+  const there = httpRequest(port, '/', { headers: { host: 'there.com' } });
+  await plane.waitFor('the question', ({ names }) => names.includes('routes/there.com'));
+  const routes = [answering({ prefix: '/' }, 'there')];
+  plane.set('virtual-host', [{ name: 'routes/there.com', domains: ['there.com'], routes }]);
+  plane.release();
+  t.match(await there, { status: 200, body: 'there' });
+  for (const client of clients) client.destroy();
+  await baton.stop();
+});
 
 t.test('the scope of a request chooses its routes', async (t) => {
   const plane = await startControlPlane(t);

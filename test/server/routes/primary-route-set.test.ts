@@ -217,7 +217,7 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   t.strictSame(init.unreadyTargets, ['RDS routes'], 'the source of virtual hosts is asked first');
   fixture.send('virtual-host', { ...all(), isComplete: false });
   t.strictSame(init.unreadyTargets, []);
-  const ask = (host: string) => fixture.port.onMessage?.(0, { routes: 1, host });
+  const ask = (host: string) => fixture.port.onMessage?.(0, { routes: 1, host, isWanted: true });
   ask('there');
   ask('nowhere');
   const [named] = fixture.of('virtual-host');
@@ -258,7 +258,7 @@ t.test(
     fixture.send('virtual-host', { ...all(), isComplete: false });
     const before = fixture.published.length;
     const names = Array.from({ length: 20 }, (_, index) => `new${index}`);
-    for (const name of names) fixture.port.onMessage?.(0, { routes: 1, host: name });
+    for (const name of names) fixture.port.onMessage?.(0, { routes: 1, host: name, isWanted: true });
     for (const name of names) {
       const resources = [{ ...resource(hostTo('a', name)), name: `routes/${name}` }];
       t.strictSame(fixture.send('virtual-host', { ...all(), isComplete: false, resources }), []);
@@ -275,6 +275,38 @@ t.test(
     t.equal(fixture.published.length, before + 1);
   },
 );
+
+t.test('hosts that clients make up do not keep others from being asked for', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useRds();
+  fixture.send('route', all(routesTo('a', 'routes', { virtual_hosts: [], vhds: { config_source: SOURCE } })));
+  fixture.send('virtual-host', { ...all(), isComplete: false });
+  const say = (host: string, worker: number, isWanted = true) =>
+    fixture.port.onMessage?.(worker, { routes: 1, host, isWanted });
+  const made = Array.from({ length: 1500 }, (_, index) => `made-up-${index}`);
+  for (const host of made) say(host, 0);
+  say('there', 1);
+  await turn();
+  const [named] = fixture.of('virtual-host');
+  const asked = named!.names as ReadonlySet<string>;
+  t.equal(asked.size, 1025, 'no more than that at one time');
+  t.ok(asked.has('routes/there'));
+  t.strictSame(
+    fixture.settled.map(({ host }) => host),
+    made.slice(0, 1501 - 1024),
+    'those that have waited longest are let go',
+  );
+
+  const count = fixture.settled.length;
+  say('there', 0);
+  for (const host of [...made, 'there']) say(host, 0, false);
+  await turn();
+  t.strictSame(named!.names, new Set(['*', 'routes/there']), 'what nobody waits for is asked for no longer');
+  t.equal(fixture.settled.length, count);
+  say('there', 1, false);
+  await turn();
+  t.strictSame(named!.names, new Set(['*']));
+});
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

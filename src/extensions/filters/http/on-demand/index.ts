@@ -37,7 +37,8 @@ class OnDemandFilter implements HttpFilter, HostWaiter {
 
   decodeHeaders(): HeadersStatus {
     const missing = this.#stream.missingHost();
-    if (missing === undefined || !missing.hosts.ask(missing.host, this)) return HeadersStatus.Continue;
+    if (missing === undefined) return HeadersStatus.Continue;
+    missing.hosts.ask(missing.host, this);
     this.#awaited = missing;
     this.#stream.pauseRequest(PAUSE);
     return HeadersStatus.StopIteration;
