@@ -118,7 +118,8 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     {
       load: options.loadAnew,
       obstacle: () => server.obstacleToReload,
-      apply: (plan) => server.reload(plan),
+      namedSources: () => server.configuration.namedSources(),
+      apply: (plan, next) => server.reload(plan, next),
       stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
     },
     { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },

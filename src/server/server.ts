@@ -221,8 +221,8 @@ export class Server {
   }
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
-  reload(plan: ReloadPlan): Promise<void> {
-    return this.configuration.reload(plan, this.#ended.signal);
+  reload(plan: ReloadPlan, next: Bootstrap): Promise<void> {
+    return this.configuration.reload(plan, next, this.#ended.signal);
   }
 
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */

@@ -19,6 +19,14 @@ export class ServerConfigSources implements ConfigSources {
     return subscribeLater(this.#connected, request as SubscriptionRequest, this.#host.failed);
   }
 
+  /** What is read from now on is checked against another bootstrap. */
+  bootstrapChanged(): void {
+    this.#connected?.then(
+      (connected) => connected.bootstrapChanged(),
+      () => {},
+    );
+  }
+
   /** Ends what is left of subscriptions, and what they needed. */
   async close(): Promise<void> {
     await (await this.#connected?.catch(() => undefined))?.close();

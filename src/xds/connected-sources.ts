@@ -7,6 +7,7 @@ import type { GrpcSources } from './grpc/grpc-sources.js';
 import { CachedReader } from './reading/cached-reader.js';
 import { ReadingThread } from './reading/reading-thread.js';
 import { readingSettings } from './reading/settings.js';
+import type { ReadingSettings } from './reading/task.js';
 import type { SourcesHost } from './sources-host.js';
 import { subscribeLater } from './subscribe-later.js';
 import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
@@ -33,6 +34,11 @@ export class ConnectedSources implements ConfigSources {
     };
     this.#subscriptions.add(subscription);
     return subscription;
+  }
+
+  /** What is read from now on is checked against another bootstrap. */
+  bootstrapChanged(): void {
+    this.#thread?.renew(this.#settings);
   }
 
   /** Ends what is left of subscriptions, and what they needed. */
@@ -89,8 +95,11 @@ export class ConnectedSources implements ConfigSources {
 
   /** Shared by all subscriptions; it runs only while something is read. */
   get #reading(): ReadingThread {
-    const { bootstrap, dynamic, counted } = this.#host;
-    this.#thread ??= new ReadingThread({ settings: readingSettings(bootstrap, dynamic), counted });
+    this.#thread ??= new ReadingThread({ settings: this.#settings, counted: this.#host.counted });
     return this.#thread;
+  }
+
+  get #settings(): ReadingSettings {
+    return readingSettings(this.#host.bootstrap, this.#host.dynamic);
   }
 }

@@ -7,7 +7,7 @@ import type { StatsStore } from '../stats/store.js';
 import type { DynamicOptions } from './reading/settings.js';
 
 export interface SourcesHost {
-  /** With the node as the command line has changed it. */
+  /** As it is now, with the node as the command line has changed it. */
   readonly bootstrap: Bootstrap;
   /** As management servers are told of it. */
   readonly node: () => Node;

@@ -235,6 +235,36 @@ t.test('the thread ends when nothing comes, and is there again when something do
   t.match(resources, [{ name: 'a' }, { name: 'b' }]);
 });
 
+t.test('with another bootstrap what is known is checked again, and is the same object while it is right', async (t) => {
+  const { reader, thread } = newReader(t);
+  const api = { api_type: 'GRPC', transport_api_version: 'V3' };
+  const grpc_services = [{ envoy_grpc: { cluster_name: 'control' } }];
+  const eds_config = { resource_api_version: 'V3', api_config_source: { ...api, grpc_services } };
+  const all = [
+    encoded(CLUSTER, { name: 'plain' }),
+    encoded(CLUSTER, { name: 'discovered', type: 'EDS', eds_cluster_config: { eds_config } }),
+  ];
+  const first = await reader.read('cluster', 'v1', all);
+  t.equal(first.resources.length, 2);
+  thread.renew(readingSettings({}, DEFAULTS));
+  const second = await reader.read('cluster', 'v2', all);
+  t.match(second.refused, [{ name: 'discovered', details: /'control' does not exist/ }]);
+  thread.renew(readingSettings(BOOTSTRAP, DEFAULTS));
+  const third = await reader.read('cluster', 'v3', all);
+  t.strictSame(
+    third.resources.map(({ message }, index) => message === first.resources[index]!.message),
+    [true, true],
+  );
+});
+
+t.test('what is being read when the bootstrap changes is checked against the new one', async (t) => {
+  const { reader, thread } = newReader(t);
+  const reading = reader.read('cluster', 'v1', [withUnknownField(encoded(CLUSTER, { name: 'a' }))]);
+  await waitFor(() => thread.isRunning, { what: 'the thread' });
+  thread.renew(readingSettings(BOOTSTRAP, { ...DEFAULTS, rejectsUnknown: true }));
+  t.match((await reading).refused, [{ name: 'a', details: /unknown field/ }]);
+});
+
 t.test('a resource that needs more memory than there may be is refused, the others not', async (t) => {
   const { reader } = newReader(t, {}, { maxHeapMb: 96 });
   // So many empty groups that what they are read into does not fit.

@@ -12,6 +12,7 @@ import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { ChangeFailure } from './carry-out.js';
 import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
+import type { NamedSources } from './sources-in-use.js';
 
 /** What runs, and since when. */
 export interface RunningConfiguration extends Configuration {
@@ -23,8 +24,13 @@ export interface ReloadHost {
   load(): Promise<LoadResult>;
   /** Why nothing can be applied now; undefined: it can. */
   obstacle(): string | undefined;
-  /** All or nothing: rejects with everything as it was, or with a ChangeFailure that says that this failed too. */
-  apply(plan: ReloadPlan): Promise<void>;
+  /** Resources in use that management servers and files have delivered, as far as they may name sources of others. */
+  namedSources(): Iterable<NamedSources>;
+  /**
+   * All or nothing: rejects with everything as it was, or with a ChangeFailure that says that this failed too. `next` is the
+   * bootstrap that runs afterwards.
+   */
+  apply(plan: ReloadPlan, next: Bootstrap): Promise<void>;
   /** Scope `config_reload.`, made when it is asked for first. */
   stats(): Scope;
 }
@@ -109,17 +115,26 @@ export class ConfigurationReload {
     if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
-    const { namesStillInUse } = await import('./names-in-use.js');
-    const why = this.#host.obstacle() ?? namesStillInUse(plan.removedClusters, result.bootstrap);
+    const why = this.#host.obstacle() ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
     if (why !== undefined) return { outcome: 'failed', why, isUndone: true, difference, warnings };
     try {
-      await this.#host.apply(plan);
+      await this.#host.apply(plan, result.bootstrap);
     } catch (error) {
       const isUndone = !(error instanceof ChangeFailure) || error.isUndone;
       return { outcome: 'failed', why: messageOf(error), isUndone, difference, warnings };
     }
     this.#running = { ...result, loadedAt: new Date() };
     return { outcome: 'applied', difference, warnings };
+  }
+
+  /** Why clusters have to stay as they are; undefined: nothing does. */
+  async #whatNeedsClusters({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
+    if (clusters.length + removedClusters.length === 0) return undefined;
+    const [{ namesStillInUse }, { sourcesStillInUse }] = await Promise.all([
+      import('./names-in-use.js'),
+      import('./sources-in-use.js'),
+    ]);
+    return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#host.namedSources(), next);
   }
 
   async #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Promise<Comparison> {

@@ -34,6 +34,7 @@ import { ListenerDiscovery } from '../listeners/lds.js';
 import { ListenerSet, type ListenerSetHost } from '../listeners/listener-set.js';
 import type { ReloadPlan } from '../reload/comparison.js';
 import { DepartingClusters } from '../reload/departing-clusters.js';
+import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import type { StartSteps } from '../start/start-up.js';
@@ -94,6 +95,8 @@ export class RunningConfiguration {
   readonly hosts: HostWatch;
   readonly #host: RunningConfigurationHost;
   readonly #sources: ServerConfigSources;
+  /** That of the start, with what reloads have changed since. */
+  #bootstrap: Bootstrap;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
   readonly #departing: DepartingClusters;
@@ -112,8 +115,12 @@ export class RunningConfiguration {
     this.clusters = this.#createClusters();
     this.hosts = new HostWatch(this.clusters.byName);
     this.calls = new PrimaryCalls(host.shim, store, words, this.clusters.byName, this.runtime.runtime, failed);
+    this.#bootstrap = bootstrap;
+    const running = () => this.#bootstrap;
     this.#sources = new ServerConfigSources({
-      bootstrap,
+      get bootstrap() {
+        return running();
+      },
       store,
       hosts: this.hosts,
       node: () => host.node(),
@@ -167,8 +174,24 @@ export class RunningConfiguration {
     };
   }
 
+  /** What sources have delivered and is in use, as far as it may name sources of others. */
+  *namedSources(): Generator<NamedSources> {
+    for (const { active, isStatic, name, warming } of this.listeners.entries) {
+      if (isStatic) continue;
+      for (const version of [active, warming]) {
+        if (version !== undefined) yield { what: `listener '${name}'`, config: version.spec.config };
+      }
+    }
+    for (const { config, origin, spec } of [...this.clusters.byName.values(), ...this.clusters.warming.values()]) {
+      if (origin.isAddedViaApi) yield { what: `cluster '${spec.name}'`, config: config.eds_cluster_config };
+    }
+    for (const { name, resource } of this.routes.providers) {
+      if (resource !== undefined) yield { what: `route configuration '${name}'`, config: resource.message.vhds };
+    }
+  }
+
   /** Takes it to what another bootstrap says, or rejects with everything as it was. `ended`: the server ends. */
-  async reload(plan: ReloadPlan, ended: AbortSignal): Promise<void> {
+  async reload(plan: ReloadPlan, next: Bootstrap, ended: AbortSignal): Promise<void> {
     const [{ carryOut }, { changesOf }] = await Promise.all([
       import('../reload/carry-out.js'),
       import('../reload/changes.js'),
@@ -176,6 +199,8 @@ export class RunningConfiguration {
     const { listeners, runtime, clusters } = this;
     const settle = this.#host.publication.steps();
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
+    this.#bootstrap = next;
+    this.#sources.bootstrapChanged();
   }
 
   /** No source, file or filter changes anything any more. */

@@ -27,13 +27,15 @@ interface Known {
   readonly resource: Resource;
   readonly ttlMs: number | undefined;
   readonly size: number;
+  /** Of the thread that has read it last. */
+  readonly generation: number;
 }
 
 /** A part of an update. */
 interface Entry {
   readonly key: string;
   readonly sent: { readonly version?: string; readonly aliases?: readonly string[] };
-  /** As it was read; undefined when the same is known already. */
+  /** As it was read; undefined when the same is known to be right. */
   readonly item: ReadItem | undefined;
   readonly known: Known | undefined;
 }
@@ -77,17 +79,19 @@ export class CachedReader implements ResourceReader {
 
   async #read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources> {
     const keys = await inTurns(keysOf(encoded));
+    const { generation } = this.#thread;
     const known = keys.map((key) => this.#known.get(key));
-    const fresh = encoded.filter((_, index) => known[index] === undefined);
+    const fresh = encoded.filter((_, index) => known[index]?.generation !== generation);
     const items = await this.#ask(RESOURCE_MESSAGES[type], fresh);
     const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
     const entries = encoded.map((sent, index) => {
       return { key: keys[index]!, sent, item: read.get(sent), known: known[index] };
     });
-    return inTurns(this.#collect(version, entries));
+    return inTurns(this.#collect(version, entries, generation));
   }
 
   async #readFile(type: ResourceType, path: string): Promise<ReadFile> {
+    const { generation } = this.#thread;
     const result = await this.#thread.ask({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
       if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, false);
       throw error;
@@ -101,7 +105,7 @@ export class CachedReader implements ResourceReader {
       item,
       known: this.#known.get(keys[index]!),
     }));
-    return { version: result.version, ...(await inTurns(this.#collect(result.version, entries))) };
+    return { version: result.version, ...(await inTurns(this.#collect(result.version, entries, generation))) };
   }
 
   /** One item for each, whatever becomes of the thread. */
@@ -136,7 +140,7 @@ export class CachedReader implements ResourceReader {
   }
 
   /** Everything of an update, from what was read now and what was known. */
-  *#collect(version: string, entries: readonly Entry[]): Generator<void, ReadResources> {
+  *#collect(version: string, entries: readonly Entry[], generation: number): Generator<void, ReadResources> {
     const resources: Resource[] = [];
     const refused: RefusedResource[] = [];
     const ttlMs = new Map<string, number>();
@@ -156,9 +160,9 @@ export class CachedReader implements ResourceReader {
       // The same may stand in the update twice.
       let known = before ?? this.#known.get(key);
       if (known === undefined) {
-        known = yield* knownOf(item!);
+        known = yield* knownOf(item!, generation);
         done += known.size;
-      }
+      } else if (known.generation !== generation) known = { ...known, generation };
       const resource = asSent(known.resource, sent, version);
       const { name } = resource;
       if (names.has(name)) {
@@ -218,12 +222,12 @@ function asSent(resource: Resource, { version = '', aliases = [] }: Entry['sent'
 
 const NOTHING_FOUND = { warnings: [], counts: { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 } };
 
-function* knownOf(item: ReadItem): Generator<void, Known> {
+function* knownOf(item: ReadItem, generation: number): Generator<void, Known> {
   if (item.kind !== 'usable') throw new TypeError(`a resource that is ${item.kind}`);
   const { name, version, aliases, sensitive, ttlMs } = item;
   const message = yield* unpack(item.message);
   const resource = { name, version, message, aliases, sensitive };
-  return { resource, ttlMs, size: sizeOf(item.message) };
+  return { resource, ttlMs, size: sizeOf(item.message), generation };
 }
 
 function* keysOf(encoded: readonly EncodedResource[]): Generator<void, string[]> {

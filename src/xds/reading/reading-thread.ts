@@ -1,6 +1,7 @@
 // The primary's end of the thread that reads resources. The thread is started by the first question, and ends when none has
 // come for a while: what it has loaded is given back then.
 
+import { isDeepStrictEqual } from 'node:util';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
@@ -37,10 +38,30 @@ export class ReadingThread {
   readonly #told = new Set<string>();
   /** Of questions without an answer. */
   readonly #open = new Set<AbortController>();
+  #settings: ReadingSettings;
+  #generation = 0;
   #pool: Piscina | undefined;
+  /** Threads with former settings have ended. */
+  #formers: Promise<unknown> = Promise.resolve();
 
   constructor(options: ReadingThreadOptions) {
     this.#options = options;
+    this.#settings = options.settings;
+  }
+
+  /** Another one: what was right before may be wrong, and the other way round. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Reads otherwise from now on; what is being read is read anew. */
+  renew(settings: ReadingSettings): void {
+    if (isDeepStrictEqual(settings, this.#settings)) return;
+    this.#settings = settings;
+    this.#generation++;
+    const former = this.#pool;
+    this.#pool = undefined;
+    if (former !== undefined) this.#formers = Promise.all([this.#formers, former.destroy()]);
   }
 
   /** Whether the thread is there now. */
@@ -53,15 +74,19 @@ export class ReadingThread {
    * was read.
    */
   async ask<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
-    this.#pool ??= newPool(this.#options, (error) => this.#hasFailed(error));
-    const open = new AbortController();
-    this.#open.add(open);
-    try {
-      return (await this.#pool.run(task, { signal: open.signal })) as ReadingResults[T['kind']];
-    } catch (error) {
-      throw open.signal.aborted ? open.signal.reason : error;
-    } finally {
-      this.#open.delete(open);
+    for (;;) {
+      this.#pool ??= newPool(this.#settings, this.#options, (error) => this.#hasFailed(error));
+      const pool = this.#pool;
+      const open = new AbortController();
+      this.#open.add(open);
+      try {
+        const answer = await pool.run(task, { signal: open.signal });
+        if (pool === this.#pool) return answer as ReadingResults[T['kind']];
+      } catch (error) {
+        if (pool === this.#pool) throw open.signal.aborted ? open.signal.reason : error;
+      } finally {
+        this.#open.delete(open);
+      }
     }
   }
 
@@ -79,7 +104,7 @@ export class ReadingThread {
 
   /** Ends the thread; what it was asked is rejected. */
   async close(): Promise<void> {
-    await this.#pool?.destroy();
+    await Promise.all([this.#formers, this.#pool?.destroy()]);
   }
 
   /** The thread has died without a task: the pool would keep those who ask waiting for the next question. */
@@ -94,8 +119,11 @@ export function isTooLarge(error: unknown): boolean {
   return (error as { readonly code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-function newPool(options: ReadingThreadOptions, failed: (error: Error) => void): Piscina {
-  const { settings, idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB } = options;
+function newPool(
+  settings: ReadingSettings,
+  { idleMs = IDLE_MS, maxHeapMb = MAX_HEAP_MB }: ReadingThreadOptions,
+  failed: (error: Error) => void,
+): Piscina {
   const pool = new Piscina({
     filename: programFile('xds/reading/thread.js').href,
     workerData: settings,

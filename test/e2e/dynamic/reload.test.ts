@@ -1,0 +1,64 @@
+// Reloads of the bootstrap beside a management server: what the one changes counts for what the other says from then on.
+
+import { writeFileSync } from 'node:fs';
+import t from 'tap';
+import { startControlPlane } from '../harness/control-plane.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  startBaton,
+  waitFor,
+} from '../harness/index.js';
+import { answering, managerOf } from '../http/proxy.js';
+
+async function reload(baton: BatonProcess, config: Config): Promise<{ outcome: string; why?: string }> {
+  writeFileSync(baton.configPath, JSON.stringify(config));
+  const { body } = await baton.admin('/config/reload?format=json&apply=true', { method: 'POST', deadlineMs: 60_000 });
+  return JSON.parse(body);
+}
+
+const answerOf = async (baton: BatonProcess, listener: string) =>
+  (await httpRequest(await baton.listenerPort(listener), '/')).body;
+
+t.test('sources are reached by the clusters that a reload has brought, and not by those that it took', async (t) => {
+  const [first, second] = [await startControlPlane(t), await startControlPlane(t)];
+  const extra = first.ads();
+  const config = (...clusters: Config[]) =>
+    bootstrap({ listeners: [], clusters: [first.cluster(), ...clusters], extra });
+  const services = { grpc_services: [{ envoy_grpc: { cluster_name: 'second' } }] };
+  const config_source = { resource_api_version: 'V3', api_config_source: first.api('sotw', services) };
+  const front = httpListener('front', 0, { rds: { route_config_name: 'routes', config_source } });
+  const routes = (text: string) => ({
+    name: 'routes',
+    virtual_hosts: [{ name: 'all', domains: ['*'], routes: [answering({ prefix: '/' }, text)] }],
+  });
+  second.set('route', [routes('one')]);
+  first.set('cluster', []);
+  first.set('listener', []);
+  const baton = await startBaton(t, { config: config(), args: ['--drain-time-s', '1'] });
+  await first.waitForAck('listener');
+  first.set('listener', [front]);
+  t.match((await first.waitForNack('listener')).error, /'second' does not exist/);
+
+  t.match(await reload(baton, config(second.cluster('second'))), { outcome: 'applied' });
+  first.set('listener', [front]);
+  await first.waitForAck('listener');
+  await waitFor(async () => (await answerOf(baton, 'front').catch(() => '')) === 'one', { what: 'the listener' });
+
+  const why = /cluster 'second' .*listener 'front'.*api_config_source/;
+  t.match(await reload(baton, config()), { outcome: 'failed', why });
+  const http1 = { ...second.cluster('second'), typed_extension_protocol_options: undefined };
+  t.match(await reload(baton, config(http1)), { outcome: 'failed', why });
+  second.set('route', [routes('two')]);
+  await waitFor(async () => (await answerOf(baton, 'front')) === 'two', { what: 'routes from the source' });
+
+  first.set('listener', []);
+  await baton.waitForStat('listener_manager.listener_removed', 1);
+  t.match(await reload(baton, config()), { outcome: 'applied' });
+  first.set('listener', [front]);
+  t.match((await first.waitForNack('listener')).error, /'second' does not exist/, 'though it was good before');
+  await baton.stop();
+});
