@@ -14,6 +14,8 @@ const logger = getLogger('upstream');
 export class ClusterDiscoveryService implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
   readonly #states = new Map<string, DynamicState>();
+  /** Those whose names static clusters have. */
+  readonly #shadowed = new Map<string, Resource<Cluster>>();
   #version = '';
   #subscription: Subscription | undefined;
   #target: InitTarget | undefined;
@@ -62,9 +64,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
         names.add(name);
         if (this.#set(resource)) changed++;
       } catch (error) {
-        const rejection = { name, details: messageOf(error) };
-        rejections.push(rejection);
-        this.#states.set(name, rejected(this.#stateOf(name), resource, rejection));
+        rejections.push(this.#reject(resource, error));
       }
     }
     for (const resource of update.refused) {
@@ -74,12 +74,25 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
       logger.debug(`cds: remove cluster '${name}'`);
       this.#clusters.removeDynamic(name);
       this.#states.delete(name);
+      this.#shadowed.delete(name);
     }
     const used = update.resources.length - rejections.length;
     logger.info(`cds: added/updated ${changed} cluster(s), skipped ${used - changed} unmodified cluster(s)`);
     if (used > 0 || rejections.length + update.refused.length === 0) this.#version = update.version;
     this.#target?.ready();
     return rejections;
+  }
+
+  /** Static clusters have gone: those that came under their names are used now. */
+  staticsRemoved(names: readonly string[]): void {
+    for (const name of names) {
+      const resource = this.#shadowed.get(name);
+      try {
+        if (resource !== undefined) this.#set(resource);
+      } catch (error) {
+        this.#reject(resource!, error);
+      }
+    }
   }
 
   fetchTimedOut(): void {
@@ -91,7 +104,11 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
     const { name } = resource;
     const outcome = this.#clusters.setDynamic(resource);
     logger.debug(`cds: add/update cluster '${name}'${outcome === 'changed' ? '' : ' skipped'}`);
-    if (outcome === 'static') return false;
+    if (outcome === 'static') {
+      this.#shadowed.set(name, resource);
+      return false;
+    }
+    this.#shadowed.delete(name);
     if (outcome === 'changed' || this.#stateOf(name).clientStatus !== 'ACKED')
       this.#states.set(name, accepted(resource));
     return outcome === 'changed';
@@ -101,7 +118,15 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
   #namesGone({ isComplete, refused, removed, resources }: Update<Cluster>): string[] {
     if (!isComplete || hidesNames(refused)) return [...removed];
     const there = new Set([...resources, ...refused].map(({ name }) => name));
-    return [...new Set([...removed, ...[...this.#states.keys()].filter((name) => !there.has(name))])];
+    const known = [...this.#states.keys(), ...this.#shadowed.keys()];
+    return [...new Set([...removed, ...known.filter((name) => !there.has(name))])];
+  }
+
+  #reject(resource: Resource<Cluster>, error: unknown): Rejection {
+    const { name } = resource;
+    const rejection = { name, details: messageOf(error) };
+    this.#states.set(name, rejected(this.#stateOf(name), resource, rejection));
+    return rejection;
   }
 
   #stateOf(name: string): DynamicState {

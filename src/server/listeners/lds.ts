@@ -18,6 +18,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #listeners: ListenerSet;
   /** Of resources that cannot be used, by name, as of the last update. */
   readonly #failures = new Map<string, DynamicState>();
+  /** Those whose names static listeners have. */
+  readonly #shadowed = new Map<string, Resource<Listener>>();
   /** Of the last update that has changed a listener; '' when there was none. */
   #versionInfo = '';
   #target: InitTarget | undefined;
@@ -55,16 +57,15 @@ export class ListenerDiscovery implements Watcher<Listener> {
     this.#failures.clear();
     let hasChanged = false;
     // Addresses of what goes are free for what comes.
-    for (const name of this.#removedBy(update)) if (this.#remove(name)) hasChanged = true;
+    const gone = new Set(this.#removedBy(update));
+    for (const name of gone) if (this.#remove(name)) hasChanged = true;
+    for (const name of this.#shadowed.keys()) if (gone.has(name)) this.#shadowed.delete(name);
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
         if (this.#set(resource)) hasChanged = true;
       } catch (error) {
-        const details = messageOf(error);
-        logger.warning(`lds: listener '${resource.name}' cannot be used: ${details}`);
-        this.#failures.set(resource.name, rejected(this.#stateOf(resource.name), resource, { details }));
-        rejections.push({ name: resource.name, details });
+        rejections.push(this.#reject(resource, error));
       }
     }
     for (const resource of update.refused) {
@@ -73,6 +74,17 @@ export class ListenerDiscovery implements Watcher<Listener> {
     if (hasChanged) this.#versionInfo = update.version;
     this.#target?.ready();
     return rejections;
+  }
+
+  /** Static listeners may have gone: those that came under their names are used now. */
+  staticsChanged(): void {
+    for (const resource of [...this.#shadowed.values()]) {
+      try {
+        this.#set(resource);
+      } catch (error) {
+        this.#reject(resource, error);
+      }
+    }
   }
 
   fetchTimedOut(): void {
@@ -89,6 +101,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const gone = new Set(removed);
     for (const { isStatic, name } of this.#listeners.entries) if (!isStatic && !there.has(name)) gone.add(name);
+    for (const name of this.#shadowed.keys()) if (!there.has(name)) gone.add(name);
     return gone;
   }
 
@@ -103,6 +116,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   /** Returns whether it changes anything. Throws when it cannot be used. */
   #set(resource: Resource<Listener>): boolean {
     const { message: config, name, sensitive } = resource;
+    if (this.#listeners.entry(name)?.isStatic) this.#shadowed.set(name, resource);
+    else this.#shadowed.delete(name);
     const spec: ListenerSpec = {
       name,
       config,
@@ -120,6 +135,14 @@ export class ListenerDiscovery implements Watcher<Listener> {
     void plan.apply();
     logger.info(`lds: add/update listener '${name}'`);
     return true;
+  }
+
+  #reject(resource: Resource<Listener>, error: unknown): Rejection {
+    const { name } = resource;
+    const details = messageOf(error);
+    logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
+    this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
+    return { name, details };
   }
 
   #stateOf(name: string): DynamicState {

@@ -6,12 +6,19 @@ import type { FormerListeners } from '../listeners/former-listeners.js';
 export class DepartingClusters {
   readonly #clusters: Pick<ClusterSet, 'apply'>;
   readonly #formers: Pick<FormerListeners, 'whenGone'>;
+  readonly #removed: (names: readonly string[]) => void;
   /** For each name the removal that counts. */
   readonly #removals = new Map<string, symbol>();
 
-  constructor(clusters: Pick<ClusterSet, 'apply'>, formers: Pick<FormerListeners, 'whenGone'>) {
+  /** `removed` is told when they have gone. */
+  constructor(
+    clusters: Pick<ClusterSet, 'apply'>,
+    formers: Pick<FormerListeners, 'whenGone'>,
+    removed: (names: readonly string[]) => void,
+  ) {
     this.#clusters = clusters;
     this.#formers = formers;
+    this.#removed = removed;
   }
 
   /** Removes static clusters: now, or when what drains now has ended. */
@@ -21,7 +28,9 @@ export class DepartingClusters {
     this.#formers.whenGone(() => {
       const removed = names.filter((name) => this.#removals.get(name) === removal);
       for (const name of removed) this.#removals.delete(name);
-      if (removed.length > 0) this.#clusters.apply({ set: [], removed });
+      if (removed.length === 0) return;
+      this.#clusters.apply({ set: [], removed });
+      this.#removed(removed);
     });
   }
 

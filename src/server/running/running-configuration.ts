@@ -142,7 +142,9 @@ export class RunningConfiguration {
       filterConfigs: this.filterConfigs,
     });
     this.listeners = new ListenerSet(this.#listenerSetHost(), host.listenerStats);
-    this.#departing = new DepartingClusters(this.clusters, this.listeners.formers);
+    this.#departing = new DepartingClusters(this.clusters, this.listeners.formers, (names) => {
+      this.clusterDiscovery.staticsRemoved(names);
+    });
     const { lds_config: lds } = bootstrap.dynamic_resources ?? {};
     this.listenerDiscovery = lds && new ListenerDiscovery(lds, this.#sources, this.listeners);
   }
@@ -201,6 +203,7 @@ export class RunningConfiguration {
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
     this.#bootstrap = next;
     this.#sources.bootstrapChanged();
+    this.listenerDiscovery?.staticsChanged();
   }
 
   /** No source, file or filter changes anything any more. */

@@ -62,3 +62,27 @@ t.test('sources are reached by the clusters that a reload has brought, and not b
   t.match((await first.waitForNack('listener')).error, /'second' does not exist/, 'though it was good before');
   await baton.stop();
 });
+
+t.test('what a management server has said appears when a reload has removed the static one of its name', async (t) => {
+  const plane = await startControlPlane(t);
+  const saying = (text: string) => httpListener('front', 0, managerOf([answering({ prefix: '/' }, text)]));
+  const config = (listeners: Config[], ...clusters: Config[]) =>
+    bootstrap({ listeners, clusters: [plane.cluster(), ...clusters], extra: plane.ads() });
+  const cluster = { name: 'shared', connect_timeout: '1s', alt_stat_name: 'static' };
+  plane.set('cluster', [{ ...cluster, alt_stat_name: 'dynamic' }]);
+  plane.set('listener', [saying('dynamic')]);
+  const baton = await startBaton(t, { config: config([saying('static')], cluster), args: ['--drain-time-s', '1'] });
+  await plane.waitForAck('listener');
+  t.equal(await answerOf(baton, 'front'), 'static');
+  t.match(await reload(baton, config([])), { outcome: 'applied' });
+  await waitFor(async () => (await answerOf(baton, 'front').catch(() => '')) === 'dynamic', { what: 'the listener' });
+  await waitFor(async () => (await baton.admin('/clusters')).body.includes('shared::added_via_api::true'), {
+    what: 'the cluster',
+  });
+  plane.set('cluster', []);
+  plane.set('listener', []);
+  await plane.waitForAck('listener');
+  await baton.waitForStat('listener_manager.total_listeners_active', 0);
+  t.notMatch((await baton.admin('/clusters')).body, /^shared::/m);
+  await baton.stop();
+});
