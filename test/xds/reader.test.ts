@@ -235,6 +235,38 @@ t.test('the thread ends when nothing comes, and is there again when something do
   t.match(resources, [{ name: 'a' }, { name: 'b' }]);
 });
 
+t.test('what is refused is shown as it was sent, the wrong values with it, and secrets without', async (t) => {
+  const { reader } = newReader(t);
+  const path = join(tempDir(t), 'listeners.json');
+  const socket = {
+    '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext',
+    common_tls_context: { tls_certificates: [{ private_key: { inline_string: 7 } }] },
+    require_client_certificate: 'perhaps',
+  };
+  const listener = {
+    '@type': `type.googleapis.com/${LISTENER}`,
+    name: 'front',
+    listener_filters_timeout: '-5s',
+    traffic_direction: 'SIDEWAYS',
+    tcp_backlog_size: 1e30,
+    filter_chains: [{ filter_chain_match: { source_ports: [1, 'two'] }, transport_socket: { typed_config: socket } }],
+  };
+  writeFileSync(path, JSON.stringify({ resources: [listener] }));
+  const { refused } = await reader.readFile('listener', path);
+  t.match(refused[0]!.message, {
+    listener_filters_timeout: '-5s',
+    traffic_direction: 'SIDEWAYS',
+    tcp_backlog_size: 1e30,
+    filter_chains: [
+      {
+        filter_chain_match: { source_ports: [1, 'two'] },
+        transport_socket: { typed_config: { require_client_certificate: 'perhaps' } },
+      },
+    ],
+  });
+  t.notMatch(JSON.stringify(refused[0]!.message), /"inline_string":7/);
+});
+
 t.test('with another bootstrap what is known is checked again, and is the same object while it is right', async (t) => {
   const { reader, thread } = newReader(t);
   const api = { api_type: 'GRPC', transport_api_version: 'V3' };

@@ -29,6 +29,12 @@ export type Message = { [field: string]: unknown };
 /** What happens to fields that the API does not have. */
 export type UnknownFields = 'refuse' | 'warn' | 'ignore';
 
+/** A scalar that is not as it has to be, and no secret. */
+export interface RejectedValue {
+  readonly path: Path;
+  readonly value: string | number | boolean;
+}
+
 export class Decoder {
   readonly #schema: Schema;
   readonly #problems: Problems;
@@ -39,6 +45,8 @@ export class Decoder {
   #valuesLeft: number;
   /** Fields that the API does not have, accepted so far. */
   unknownCount = 0;
+  /** What was left out: only who shows what has been sent needs it. */
+  readonly rejected: RejectedValue[] = [];
   /** What is read now is not to be shown. */
   #isSecret = false;
 
@@ -178,7 +186,7 @@ export class Decoder {
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     switch (type.kind) {
       case 'scalar':
-        return this.#take(readScalar(type.scalar, raw));
+        return this.#take(readScalar(type.scalar, raw), raw);
       case 'enum':
         return this.#enum(type.name, raw);
       case 'message':
@@ -191,7 +199,8 @@ export class Decoder {
   #enum(name: string, raw: unknown): unknown {
     const type = this.#schema.enum(name);
     const result = readEnum(type, raw);
-    if (result.problem !== '') return this.#take(result);
+    if (result.problem !== '') return this.#take(result, raw);
+    this.#reject(raw);
     const near = didYouMean(String(raw), type.values.keys());
     return this.#refuse(`unknown value ${describe(raw)}${near === '' ? `; it is one of ${choices(type)}` : near}`);
   }
@@ -201,11 +210,11 @@ export class Decoder {
       case 'any':
         return this.#any(raw);
       case 'duration':
-        return this.#take(readDuration(raw));
+        return this.#take(readDuration(raw), raw);
       case 'timestamp':
-        return this.#take(readTimestamp(raw));
+        return this.#take(readTimestamp(raw), raw);
       case 'fieldMask':
-        return this.#take(readScalar('string', raw));
+        return this.#take(readScalar('string', raw), raw);
       case 'struct':
         if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return this.#json(raw);
         return this.#refuse(`expected a map, found ${describe(raw)}`);
@@ -272,8 +281,16 @@ export class Decoder {
     return copy;
   }
 
-  #take(result: ScalarResult): unknown {
-    return result.problem === undefined ? result.value : this.#refuse(result.problem);
+  #take(result: ScalarResult, raw: unknown): unknown {
+    if (result.problem === undefined) return result.value;
+    this.#reject(raw);
+    return this.#refuse(result.problem);
+  }
+
+  #reject(raw: unknown): void {
+    if (this.#isSecret || typeof raw === 'object' || raw === undefined) return;
+    const value = typeof raw === 'string' || typeof raw === 'number' || typeof raw === 'boolean' ? raw : String(raw);
+    this.rejected.push({ path: [...this.#path], value });
   }
 
   #tooMany(): undefined {

@@ -10,7 +10,7 @@ import { FeatureUse } from '../../config/feature-use.js';
 import { implementedBy } from '../../config/implemented/index.js';
 import type { ImplementedTable } from '../../config/implemented/table.js';
 import type { LoadCounts } from '../../config/load/load.js';
-import { Decoder, type Message } from '../../config/schema/decode.js';
+import { Decoder, type Message, type RejectedValue } from '../../config/schema/decode.js';
 import { messageNameOf } from '../../config/schema/message-name.js';
 import { describe } from '../../config/schema/scalar.js';
 import type { Schema } from '../../config/schema/schema.js';
@@ -30,6 +30,13 @@ interface KnownOfResource {
   readonly name: string;
   readonly version: string;
   readonly aliases: readonly string[];
+}
+
+interface Decoded {
+  readonly message: Message;
+  readonly problems: Problems;
+  /** What is not in the message. */
+  readonly rejected: readonly RejectedValue[];
 }
 
 /** What aliases may add to the values that stand in a text. */
@@ -92,7 +99,7 @@ export class ResourceCheck {
   }
 
   /** Decodes and checks a message without asking what it means. */
-  decode(name: string, raw: unknown, source: Source, path: Path): { message: Message; problems: Problems } {
+  decode(name: string, raw: unknown, source: Source, path: Path): Decoded {
     const problems = new Problems([within(source, path)]);
     const decoder = new Decoder(this.#schema, problems, this.#settings.unknownFields, source.size + MAX_EXPANSION);
     const message = decoder.decode(name, raw);
@@ -102,7 +109,7 @@ export class ResourceCheck {
     if (this.#settings.unknownFields === 'warn') this.#unknownFields += decoder.unknownCount;
     this.#deprecatedUses += features.deprecated;
     this.#unfinishedUses += features.unfinished;
-    return { message, problems };
+    return { message, problems, rejected: decoder.rejected };
   }
 
   #read(raw: unknown, source: Source, path: Path, known: KnownOfResource): ReadItem {
@@ -153,7 +160,7 @@ export class ResourceCheck {
   }
 
   #resource(raw: Message, source: Source, path: Path, known: KnownOfResource, ttlMs: number | undefined): ReadItem {
-    const { message, problems } = this.decode(this.#message, raw, source, path);
+    const { message, problems, rejected } = this.decode(this.#message, raw, source, path);
     checkResource(this.#message, message, {
       catalog: this.#catalog,
       problems,
@@ -170,6 +177,7 @@ export class ResourceCheck {
     const { version, aliases } = known;
     const sensitive = sensitiveValues(this.#schema, this.#message, message);
     if (problems.errorCount > 0) {
+      for (const { path, value } of rejected) putBack(message, path, value);
       const shown = pack(redact(message, sensitive));
       return { kind: 'refused', name, version, details: formatAll(problems.errors), message: shown };
     }
@@ -223,6 +231,19 @@ export class ResourceCheck {
 
 const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
 const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
+
+/** Whoever is told why a value is refused wants to see it. */
+function putBack(message: Message, path: Path, value: unknown): void {
+  let holder = message;
+  for (const part of path.slice(0, -1)) {
+    const held = Object.hasOwn(holder, part) ? holder[part] : undefined;
+    // It has been left out as a whole.
+    if (typeof held !== 'object' || held === null) return;
+    holder = held as Message;
+  }
+  const last = path.at(-1)!;
+  if (last !== '__proto__') holder[last] = value;
+}
 
 /** A part of a text, as a text: paths begin there. */
 function within(source: Source, path: Path): Source {

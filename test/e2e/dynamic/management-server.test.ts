@@ -107,8 +107,10 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     await waitFor(async () => (await get(port)) === 'two', { what: 'the routes as before' });
 
     // What is wrong is told with its reason, and what was there goes on.
-    plane.set('cluster', [cluster(source, { lb_policy: 'CLUSTER_PROVIDED' })]);
-    t.match((await plane.waitForNack('cluster')).error, /^web: .*lb_policy/);
+    plane.set('cluster', [cluster(source, { lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '-1s' })]);
+    t.match((await plane.waitForNack('cluster')).error, /^web: .*connect_timeout.*\n.*lb_policy/);
+    const failed = (await baton.admin('/config_dump?resource=dynamic_active_clusters')).body;
+    t.match(JSON.parse(failed).configs[0].error_state.failed_configuration, { connect_timeout: '-1s' });
     plane.set('listener', [listener(source, { stat_prefix: '' })]);
     t.match((await plane.waitForNack('listener')).error, /^front: .*stat_prefix/);
     t.equal(await get(port), 'two');
