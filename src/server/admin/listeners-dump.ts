@@ -56,7 +56,7 @@ function dynamicNames(set: ListenerSet, discovery: ListenerDiscovery | undefined
 function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDiscovery | undefined): DumpResource {
   const { active, warming } = set.entry(name) ?? {};
   const draining = [...set.formers.listeners()].findLast((each) => each.name === name);
-  const state = discovery?.failures.get(name) ?? active?.spec.state ?? REQUESTED;
+  const state = discovery?.failures.get(name) ?? active?.spec.state ?? (warming && REQUESTED);
   return {
     name,
     message: {
@@ -64,7 +64,8 @@ function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDisc
       active_state: active && stateFields(active.spec),
       warming_state: warming && stateFields(warming.spec),
       draining_state: draining && stateFields(draining.spec),
-      ...statusFields(RESOURCE_MESSAGES.listener, state),
+      // One that only drains is asked for no more.
+      ...(state && statusFields(RESOURCE_MESSAGES.listener, state)),
     },
   };
 }

@@ -164,6 +164,17 @@ t.test('an address goes from one version to the next without a refused connectio
   );
 });
 
+t.test('a listener that only drains has no state but that', async (t) => {
+  const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))], 60);
+  const kept = await connectRaw(t, await changing.baton.listenerPort('door'));
+  t.equal(await ask(kept), 'good');
+  await changing.set([]);
+  const { dynamic_listeners: [door] = [] } = await changing.dump();
+  t.match(door, { name: 'door', draining_state: { version_info: '1' } });
+  t.notOk(door?.client_status, 'nobody asks for it any more');
+  t.notOk(door?.active_state);
+});
+
 t.test('an update of filter chains drains those that have changed, and leaves the others alone', async (t) => {
   const chains = (two: string) => ({
     ...httpListener('door', 0, {}),
