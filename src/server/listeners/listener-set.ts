@@ -309,6 +309,7 @@ export class ListenerSet {
   #useChains(listener: PrimaryListener, spec: ListenerSpec, chains: ListenerUpdate['chains'] & object): void {
     const left = listener.replaceChains(spec, chains);
     this.#stats.increment(ListenerManagerStats.at.listener_in_place_updated);
+    this.#countCreated();
     this.#formers.addChains(listener, left);
   }
 
@@ -318,12 +319,17 @@ export class ListenerSet {
     entry.active = listener;
     this.#active.set(entry.name, listener);
     if (active !== undefined) this.#leave(active);
-    this.#stats.increment(ListenerManagerStats.at.listener_create_success);
+    this.#countCreated();
     if (!this.#isRunning) {
       this.#rollout.publish(listener);
       // It was told to stop before it began.
       if (this.#stoppedDirections.includes(listener.config)) listener.close();
     }
+  }
+
+  /** On each worker, as it is counted in Envoy; failures count once. */
+  #countCreated(): void {
+    this.#stats.add(ListenerManagerStats.at.listener_create_success, this.#host.workers);
   }
 
   /** The update is dropped, and the listener serves on as it is. */

@@ -160,6 +160,8 @@ t.test('an address goes from one version to the next without a refused connectio
       ['listener_added', 3],
       ['listener_modified', 3],
       ['listener_removed', 1],
+      // With the static one, on two workers.
+      ['listener_create_success', 12],
     ]),
   );
 });
@@ -195,6 +197,7 @@ t.test('an update of filter chains drains those that have changed, and leaves th
     await changing.stats(),
     new Map([
       ['listener_in_place_updated', 1],
+      ['listener_create_success', 6],
       ['listener_modified', 1],
       ['total_filter_chains_draining', 1],
     ]),
