@@ -273,6 +273,34 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
+t.test('delta: a response that says two things of one name is refused as a whole', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api('delta'));
+  plane.set('cluster', [cluster('a')]);
+  const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  await plane.waitForAck('cluster');
+  const type_url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+  const sent = (name: string, timeout: number) => {
+    return { name, version: `${timeout}`, resource: { '@type': type_url, ...cluster(name, timeout) } };
+  };
+  const respond = async (nonce: string, resources: object[], removed_resources: string[]) => {
+    plane.respond('cluster', 'delta', { nonce, type_url, resources, removed_resources });
+    return (await plane.waitFor(`the answer to ${nonce}`, (request) => request.nonce === nonce)).error;
+  };
+  t.equal(
+    await respond('twice/1', [sent('a', 2), sent('b', 2), sent('a', 3)], []),
+    'duplicate name a found among added/updated resources',
+  );
+  t.equal(
+    await respond('both/1', [sent('a', 2), sent('b', 2)], ['a']),
+    'duplicate name a found in the union of added+removed resources',
+  );
+  t.equal(seen.updates.length, 1, 'nothing of them is used');
+  t.equal(subscriber.store.value('cluster.update_rejected'), 2);
+  t.equal(await respond('right/1', [sent('b', 2)], ['a']), undefined);
+  t.match(seen.updates.at(-1), { resources: [{ name: 'b' }], removed: ['a'] });
+});
+
 t.test('what is known stays known though a response has something without a name', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());

@@ -111,6 +111,8 @@ export class TypeChannel {
 
   /** Resolves when the response is applied, as far as it can be; it is answered if the stream that it came on is still there. */
   async handle(response: Response, isCurrent: () => boolean): Promise<void> {
+    const contradiction = this.#isDelta ? contradictionIn(response) : undefined;
+    if (contradiction !== undefined) return this.refuse(response, contradiction, isCurrent());
     const read = await this.#read(response);
     if (this.#isClosed) return;
     if (typeof read === 'string') return this.refuse(response, read, isCurrent());
@@ -280,6 +282,17 @@ export class TypeChannel {
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };
+
+/** What is said of a name twice, and differently: nobody knows which of the two is meant. Undefined where there is no such name. */
+function contradictionIn({ removed, resources }: Response): string | undefined {
+  const names = new Set<string>();
+  for (const { name } of resources) {
+    if (names.has(name)) return `duplicate name ${name} found among added/updated resources`;
+    if (name !== '') names.add(name);
+  }
+  const both = removed.find((name) => names.has(name));
+  return both === undefined ? undefined : `duplicate name ${both} found in the union of added+removed resources`;
+}
 
 function isBody(resource: SentResource): resource is SentResource & EncodedResource {
   return resource.value !== undefined;
