@@ -8,7 +8,7 @@ import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../e
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { OnDemandHosts } from '../http/routing/on-demand-hosts.js';
 import { keyOfRds, keyOfScopedRoutes } from '../http/routing/route-keys.js';
-import { buildRouteTable, type RouteTable } from '../http/routing/route-table.js';
+import { buildRouteTableInSteps, type RouteTable } from '../http/routing/route-table.js';
 import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { AwaitedHosts } from './awaited-hosts.js';
@@ -16,6 +16,9 @@ import type { RouteSnapshot, Snapshot } from './messages.js';
 import { RouteScopes } from './route-scopes.js';
 
 const logger = getLogger('router');
+
+/** Routes that are built without a turn for others: a millisecond's work, or two. */
+const BATCH = 50;
 
 /** What tables are built with. */
 export type TableThread = Pick<WorkerContext, 'clusters' | 'runtime'>;
@@ -31,6 +34,19 @@ export class RouteTables implements WorkerRoutes {
   constructor(thread: TableThread, port: WorkerPort) {
     this.#thread = thread;
     this.#awaited = new AwaitedHosts(port);
+  }
+
+  /**
+   * Builds long tables that a snapshot needs, in steps between which requests are served, before it is applied. Undefined:
+   * nothing takes long.
+   */
+  prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> | undefined {
+    const long = routes.filter(({ config, id }) => config !== undefined && isLong(config) && this.#byId.has(id));
+    return long.length === 0 ? undefined : this.#prepare(long);
+  }
+
+  *#prepare(long: readonly RouteSnapshot[]): Generator<void, void> {
+    for (const { config, id } of long) yield* this.#byId.get(id)?.prepare(config!) ?? [];
   }
 
   apply({ routes, routeScopes }: Pick<Snapshot, 'routes' | 'routeScopes'>): void {
@@ -84,6 +100,8 @@ class LiveRoutes {
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
   #config: RouteConfiguration = {};
+  /** Tables that are built already, of the configuration that comes next. */
+  #prepared: Prepared | undefined;
 
   constructor(thread: TableThread, onDemandHosts: OnDemandHosts) {
     this.#thread = thread;
@@ -99,9 +117,26 @@ class LiveRoutes {
     return source;
   }
 
+  /** Builds what update() needs; what cannot be built is left to it. */
+  *prepare(config: RouteConfiguration): Generator<void, void> {
+    const tables = new Map<string, RouteTable<ClusterReference>>();
+    for (const [signature, reference] of this.#sources) {
+      const source = reference.deref();
+      if (source === undefined) continue;
+      try {
+        tables.set(signature, yield* inBatches(this.#steps(config, source.filters)));
+      } catch {
+        break;
+      }
+    }
+    this.#prepared = { config, tables };
+  }
+
   /** From now on new requests get routes of this one. */
   update(config: RouteConfiguration): void {
     this.#config = config;
+    const prepared = this.#prepared?.config === config ? this.#prepared.tables : undefined;
+    this.#prepared = undefined;
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
       if (source === undefined) {
@@ -109,7 +144,7 @@ class LiveRoutes {
         continue;
       }
       try {
-        source.current = this.#build(config, source.filters);
+        source.current = prepared?.get(signature) ?? this.#build(config, source.filters);
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
         logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
@@ -117,15 +152,44 @@ class LiveRoutes {
     }
   }
 
-  #build(config: RouteConfiguration, { list }: RouteFilters): RouteTable<ClusterReference> {
+  #build(config: RouteConfiguration, filters: RouteFilters): RouteTable<ClusterReference> {
+    const steps = this.#steps(config, filters);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  }
+
+  #steps(config: RouteConfiguration, { list }: RouteFilters): Generator<void, RouteTable<ClusterReference>> {
     const { clusters, runtime } = this.#thread;
-    return buildRouteTable(config, (name) => clusters.reference(name), {
+    return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
       readFile: readRegularFile,
       filters: list,
       onDemandHosts: config.vhds === undefined ? undefined : this.#onDemandHosts,
       runtime,
     });
+  }
+}
+
+interface Prepared {
+  readonly config: RouteConfiguration;
+  /** By the signature of the filters. */
+  readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
+}
+
+function isLong({ virtual_hosts: hosts = [] }: RouteConfiguration): boolean {
+  let routes = 0;
+  for (const host of hosts) if ((routes += host.routes?.length ?? 0) > BATCH) return true;
+  return false;
+}
+
+/** The same with many steps in one. */
+function* inBatches<Result>(steps: Generator<void, Result>): Generator<void, Result> {
+  for (let done = 1; ; done++) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    if (done % BATCH === 0) yield;
   }
 }
 

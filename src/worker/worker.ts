@@ -66,6 +66,11 @@ class Worker {
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
   readonly #shim: NativeShim;
+  /** What a snapshot needs is prepared. */
+  #isPreparing = false;
+  /** What has come since. */
+  readonly #waiting: Exclude<ToWorker, { readonly kind: 'shut-down' }>[] = [];
+  #isEnded = false;
   #departures: WorkerDepartures | undefined;
   #arrivals: WorkerArrivals | undefined;
 
@@ -161,6 +166,24 @@ class Worker {
     }
   }
 
+  /** Requests are served while what takes long is prepared; whatever else comes meanwhile counts behind the snapshot. */
+  #take(snapshot: Snapshot): void {
+    const steps = this.#routes.prepare(snapshot);
+    if (steps === undefined) return this.apply(snapshot);
+    this.#isPreparing = true;
+    const step = () => {
+      if (this.#isEnded) return;
+      if (!steps.next().done) {
+        setImmediate(step);
+        return;
+      }
+      this.#isPreparing = false;
+      this.apply(snapshot);
+      while (!this.#isPreparing && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
+    };
+    step();
+  }
+
   /** Others are not kept from serving by one that cannot be built. */
   #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
     try {
@@ -177,65 +200,70 @@ class Worker {
 
   /** Returns false when the worker has ended. */
   handle(message: ToWorker): boolean {
+    if (message.kind === 'shut-down') return false;
+    if (this.#isPreparing) this.#waiting.push(message);
+    else this.#obey(message);
+    return true;
+  }
+
+  #obey(message: Exclude<ToWorker, { readonly kind: 'shut-down' }>): void {
     switch (message.kind) {
       case 'snapshot':
-        this.apply(message.snapshot);
-        return true;
+        return this.#take(message.snapshot);
       case 'runtime':
         this.#runtime.apply(message.snapshot);
         this.#listeners.runtimeChanged();
-        return true;
+        return;
       case 'reopen-logs':
         reopenLog();
         void this.#accessLogFiles.reopenAll();
-        return true;
+        return;
       case 'log-levels':
         setLevelRules(message.rules);
-        return true;
+        return;
       case 'memory':
         message.reply.postMessage(threadMemory(this.#name));
         message.reply.close();
-        return true;
+        return;
       case 'profile':
         void this.#profiled.run(message.command).then((answer) => {
           message.reply.postMessage(answer);
           message.reply.close();
         });
-        return true;
+        return;
       case 'accept':
         this.#listeners.accept(message.id, message.fds, message.isShared);
-        return true;
+        return;
       case 'stop-listeners':
         this.#listeners.stop(message.ids, message.acceptRest);
-        return true;
+        return;
       case 'drain':
         this.#listeners.drain(message.windows);
-        return true;
+        return;
       case 'drain-ended':
         this.#beginTurn();
         this.#listeners.drainEnded(message.ids);
-        return true;
+        return;
       case 'connections':
         message.reply.postMessage(this.#connections());
         message.reply.close();
-        return true;
+        return;
       case 'hand-over':
         this.#handOver(message.channels, message.descriptors);
-        return true;
+        return;
       case 'take-over':
         this.#takeOver(message.channels);
-        return true;
+        return;
       case 'extension-state':
         this.#beginTurn();
         this.#ports.changed(message.name, message.state);
-        return true;
-      case 'shut-down':
-        return false;
+        return;
     }
   }
 
   /** Closes all connections and writes out what is buffered. */
   async end(): Promise<void> {
+    this.#isEnded = true;
     this.#endHandOver();
     this.#transport.destroy();
     this.#timers.close();

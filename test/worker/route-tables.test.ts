@@ -79,6 +79,48 @@ t.test('routes that are gone stay with those who have them, and the name is free
   t.equal(clusterOf(source), 'one');
 });
 
+t.test('a long table is built in steps, and used when its snapshot is', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, routesTo('one'));
+  const source = tables.rds(RDS, PLAIN);
+  const long = (cluster: string, count: number): RouteConfiguration => ({
+    name: 'routes',
+    virtual_hosts: Array.from({ length: count }, (_, index) => ({
+      name: `v${index}`,
+      domains: [index === 0 ? '*' : `host-${index}.com`],
+      routes: [{ match: { prefix: '/' }, route: { cluster } }],
+    })),
+  });
+  const snapshotOf = (config: RouteConfiguration) => ({ id: 1, key: rdsKey(SOURCE, 'routes'), config });
+  t.equal(tables.prepare({ routes: [snapshotOf(long('two', 10))] }), undefined, 'a short one takes no time');
+  const snapshot = snapshotOf(long('two', 1000));
+  const steps = tables.prepare({ routes: [snapshot] })!;
+  let count = 0;
+  while (!steps.next().done) {
+    count++;
+    t.equal(clusterOf(source), 'one');
+  }
+  t.ok(count >= 10, `${count} steps`);
+  t.equal(clusterOf(source), 'one');
+  tables.apply({ routes: [snapshot], routeScopes: [] });
+  t.equal(clusterOf(source), 'two');
+  apply(1, routesTo('three'));
+  t.equal(clusterOf(source), 'three');
+});
+
+t.test('a long table with a mistake leaves the one before', async (t) => {
+  const { apply, tables } = worker();
+  apply(1, routesTo('one'));
+  const source = tables.rds(RDS, PLAIN);
+  const good = Array.from({ length: 100 }, () => ({ match: { prefix: '/' }, route: { cluster: 'two' } }));
+  const bad = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename: '/nonexistent/file' } } };
+  const virtual_hosts = [{ name: 'v', domains: ['*'], routes: [...good, bad] }];
+  const routes = [{ id: 1, key: rdsKey(SOURCE, 'routes'), config: { name: 'routes', virtual_hosts } }];
+  for (const _ of tables.prepare({ routes })!);
+  tables.apply({ routes, routeScopes: [] });
+  t.equal(clusterOf(source), 'one');
+});
+
 t.test('a table that cannot be built leaves the one before', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one'));

@@ -53,24 +53,24 @@ export interface BuiltVirtualHost<C> {
   readonly httpsRedirect: Route<C>;
 }
 
-/** Builds each virtual host, and adds it under its domains. */
-export function buildVirtualHosts<C, V>(
+/** Builds each virtual host, and adds it under its domains; yields after each route. */
+export function* buildVirtualHosts<C, V>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
   options: RouteTableOptions<C>,
   domains: DomainTable<V>,
   make: (built: BuiltVirtualHost<C>) => V,
-): void {
-  (config.virtual_hosts ?? []).forEach((host, index) => {
+): Generator<void, void> {
+  for (const [index, host] of (config.virtual_hosts ?? []).entries()) {
     const where = `virtual_hosts[${index}]`;
-    const value = make(new VirtualHostBuilder(config, host, where, resolveCluster, options).build());
+    const value = make(yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build());
     (host.domains ?? []).forEach((domain, at) => {
       if (domains.add(domain, value)) return;
       throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
         where: `${where}.domains[${at}]`,
       });
     });
-  });
+  }
 }
 
 class VirtualHostBuilder<C> {
@@ -101,10 +101,15 @@ class VirtualHostBuilder<C> {
         : new RetryPolicy(host.retry_policy, `${where}.retry_policy`, this.#runtime);
   }
 
-  build(): BuiltVirtualHost<C> {
-    const routes = this.#host.routes ?? [];
+  *build(): Generator<void, BuiltVirtualHost<C>> {
+    const routes: RouteEntry<C>[] = [];
+    for (const [index, route] of (this.#host.routes ?? []).entries()) {
+      const entry = this.#entryOrMistake(route, `${this.#where}.routes[${index}]`);
+      if (entry !== undefined) routes.push(entry);
+      yield;
+    }
     return {
-      routes: routes.flatMap((route, index) => this.#entryOrMistake(route, `${this.#where}.routes[${index}]`)),
+      routes,
       requireTls: this.#host.require_tls ?? 'NONE',
       httpsRedirect: new Route<C>({
         ...this.#settings({}, []),
@@ -116,14 +121,14 @@ class VirtualHostBuilder<C> {
     };
   }
 
-  #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | [] {
+  #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | undefined {
     const { onMistake } = this.#options;
     if (onMistake === undefined) return this.#entry(route, where);
     try {
       return this.#entry(route, where);
     } catch (error) {
       onMistake(error);
-      return [];
+      return undefined;
     }
   }
 

@@ -27,8 +27,21 @@ export function buildRouteTable<C>(
   resolveCluster: ClusterResolver<C>,
   options: RouteTableOptions<C> = {},
 ): RouteTable<C> {
+  const steps = buildRouteTableInSteps(config, resolveCluster, options);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** The same a route at a time: who builds a long table may let others have the thread between two steps. */
+export function* buildRouteTableInSteps<C>(
+  config: RouteConfiguration,
+  resolveCluster: ClusterResolver<C>,
+  options: RouteTableOptions<C>,
+): Generator<void, RouteTable<C>> {
   const domains = new DomainTable<VirtualHost<C>>();
-  buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));
+  yield* buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));
   const internalOnly = (config.internal_only_headers ?? []).map(headerKey);
   const ignoresPort = config.ignore_port_in_host_matching ?? false;
   return new RouteTable(config.name ?? '', domains, ignoresPort, internalOnly, options.onDemandHosts);

@@ -107,6 +107,59 @@ t.test('routes of a file are swapped under load without a failed request, and ba
   t.ok((await baton.stat('http.in.no_cluster'))! > 0);
 });
 
+t.test('thousands of virtual hosts leave a cluster before it goes, and requests are served meanwhile', async (t) => {
+  const upstreams = await Promise.all(
+    ['one', 'two'].map((name) => startUpstream(t, (_request, answer) => void answer.end(name))),
+  );
+  const [one, two] = upstreams.map(({ port }, index) => staticCluster(index === 0 ? 'one' : 'two', port)) as [
+    Config,
+    Config,
+  ];
+  const long = (cluster: string, path = '/nowhere') => ({
+    name: 'routes',
+    virtual_hosts: Array.from({ length: 5000 }, (_, index) => ({
+      name: `v${index}`,
+      domains: index === 0 ? ['*'] : [`h${index}.com`],
+      routes: [routeTo({ prefix: path }, cluster), routeTo({ prefix: '/' }, cluster)],
+    })),
+  });
+  const plane = await startControlPlane(t);
+  const rds = { route_config_name: 'routes', config_source: { resource_api_version: 'V3', ads: {} } };
+  plane.set('cluster', [one, two]);
+  plane.set('listener', [httpListener('in', 0, { rds })]);
+  plane.set('route', [long('one')]);
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning', '--concurrency', '2'],
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads() }),
+  });
+  const client = new KeepAliveClient(t, await baton.listenerPort('in'), 4);
+  const seen: string[] = [];
+  let isOver = false;
+  const load = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (!isOver) {
+        const { body, status } = await client.get('/');
+        seen.push(`${status} ${body}`);
+      }
+    }),
+  );
+  await waitFor(() => seen.includes('200 one'), { what: 'the first cluster' });
+  plane.set('route', [long('two')]);
+  await plane.waitForAck('route');
+  plane.set('cluster', [two]);
+  await plane.waitForAck('cluster');
+  await waitFor(() => seen.at(-1) === '200 two', { what: 'the second cluster' });
+  await baton.waitForStat('cluster_manager.cluster_removed', 1);
+  await client.repeat(20, '/');
+  isOver = true;
+  await load;
+  t.strictSame(Object.keys(tally(seen)).sort(), ['200 one', '200 two'], 'the former serves until the later does');
+  // It may end while workers still build.
+  plane.set('route', [long('two', '/elsewhere')]);
+  await plane.waitForAck('route');
+  await baton.stop();
+});
+
 t.test('a listener takes no traffic until its routes are there', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('route', [saying('here')]);
