@@ -351,7 +351,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #checkStream(stream: ServerStream, now: number): number {
     const { requestMs } = this.manager.options;
     let remaining = Number.POSITIVE_INFINITY;
-    if (requestMs > 0 && !stream.isRequestComplete) {
+    if (requestMs > 0 && stream.awaitsRequest) {
       remaining = requestMs - (now - this.#requestStartMs);
       if (remaining <= 0) {
         stream.requestTimeout();

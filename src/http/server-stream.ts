@@ -115,9 +115,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.manager.stats.http;
   }
 
-  /** The whole request has been received. */
-  get isRequestComplete(): boolean {
-    return this.#isRequestComplete;
+  /** The rest of the request is what the stream waits for: a response that has begun may take it as slowly as it likes. */
+  get awaitsRequest(): boolean {
+    return !this.#isRequestComplete && !this.#hasResponseHead;
   }
 
   get passes100Continue(): boolean {
@@ -440,10 +440,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     });
   }
 
-  /** The request has not arrived completely within HttpConnectionManager.request_timeout. */
+  /** The request has not arrived completely within HttpConnectionManager.request_timeout, and has no response. */
   requestTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
-    if (this.#hasResponseHead) return this.resetResponse('request_overall_timeout');
     this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
   }
 

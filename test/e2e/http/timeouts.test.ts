@@ -13,6 +13,9 @@ const SOON = '0.25s';
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path.startsWith('/answer')) socket.write(response(200, 'yes'));
   if (path.startsWith('/half')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  if (path.startsWith('/tunnel')) {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n');
+  }
 });
 const slowly = await startUpstream(t, (_request, answer) => {
   let left = 8;
@@ -48,7 +51,7 @@ const proxy = await startProxy(t, {
       },
     ),
     movingStreams: managerOf([routeTo({ prefix: '/' }, 'slowly', { timeout: '0s' })], { stream_idle_timeout: '1s' }),
-    requests: managerOf([toRaw('/')], { request_timeout: SOON }),
+    requests: managerOf([toRaw('/')], { request_timeout: SOON, upgrade_configs: [{ upgrade_type: 'websocket' }] }),
     heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
     idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
     oldConnections: managerOf([toRaw('/')], {
@@ -143,6 +146,23 @@ t.test('a request that is not complete in time is answered 408', async (t) => {
   await timePasses();
   socket.write(response(200, 'late'));
   t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete one has time');
+});
+
+t.test('once the response has begun, the request may take its time', async (t) => {
+  const upload = await connectRaw(t, proxy.ports['requests']!);
+  upload.write('POST /half HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n');
+  await upload.readUntil('half');
+  const { socket: answering } = upstream.requests.at(-1)!;
+  const tunnel = await connectRaw(t, proxy.ports['requests']!);
+  tunnel.write('GET /tunnel HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n');
+  await tunnel.readUntil('\r\n\r\n');
+  const { socket: tunneling } = upstream.requests.at(-1)!;
+  await timePasses();
+  await timePasses();
+  answering.write(' more.');
+  tunneling.write('more');
+  t.equal(await upload.readUntil('.'), ' more.', 'a response');
+  t.equal(await tunnel.readUntil('more'), 'more', 'a tunnel');
 });
 
 t.test('a request head that is not complete in time is answered 408', async (t) => {
