@@ -36,7 +36,7 @@ export class StreamInfo {
 
   protocol: Protocol = Protocol.None;
   upstreamProtocol: Protocol = Protocol.None;
-  /** `http` or `https`; empty for TCP. */
+  /** `http` or `https`, by which the client came to the first proxy; empty for TCP. */
   scheme = '';
   /** 0 when no response began. */
   responseCode = 0;

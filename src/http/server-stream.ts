@@ -108,7 +108,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   get scheme(): 'http' | 'https' {
-    return this.connection.scheme;
+    return this.info.scheme === 'https' ? 'https' : 'http';
   }
 
   get httpStats(): Scope {
@@ -156,6 +156,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
+    info.scheme = options.forwarding.scheme;
     if (client !== this.connection.remoteIp) info.inferredRemoteAddress = `${client}:0`;
     this.isInternal = headers.findId(INTERNAL) >= 0;
     this.#findRoute(routes, headers);

@@ -1,7 +1,7 @@
 // What the connection manager does to the headers of a request at the door: who the client is, what it may say about
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
-import { type HeaderKey, headerKey } from '../../common/header-names.js';
+import { equalsFolded, type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { Random } from '../../common/random.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
@@ -46,6 +46,8 @@ export interface EdgeConnection {
 export class ForwardingRules {
   /** Whether the request that apply() saw last is an internal one. */
   isInternal = false;
+  /** … and by which scheme its client came to the first proxy: that of its connection, unless x-forwarded-proto says otherwise. */
+  scheme: 'http' | 'https' = 'http';
 
   readonly #usesRemoteAddress: boolean;
   readonly #trustedHops: number;
@@ -96,6 +98,7 @@ export class ForwardingRules {
   ): string {
     headers.removeId(INTERNAL.id);
     const peer = connection.remoteIp;
+    this.scheme = connection.scheme;
     const hasForwardedFor = headers.mayHave(FORWARDED_FOR.id) && headers.findId(FORWARDED_FOR.id) >= 0;
     const edgeLines = this.#edgeLines;
     if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
@@ -130,7 +133,9 @@ export class ForwardingRules {
       isSure = forwarded !== '' && this.#trustedHops === 0 && isSingle(headers);
       if (forwarded !== '') client = forwarded;
     }
-    if (headers.findId(FORWARDED_PROTO.id) < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
+    const proto = headers.findId(FORWARDED_PROTO.id);
+    if (proto >= 0) this.scheme = schemeAt(headers, proto) ?? this.scheme;
+    else (this.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;
@@ -210,6 +215,9 @@ const HTTP_LINE = new HeaderLine(FORWARDED_PROTO, 'http');
 const HTTPS_LINE = new HeaderLine(FORWARDED_PROTO, 'https');
 const INTERNAL_LINE = new HeaderLine(INTERNAL, 'true');
 
+const HTTP = Buffer.from('http');
+const HTTPS = Buffer.from('https');
+
 const NO_KEYS: readonly HeaderKey[] = [];
 const COMMA = 44;
 const SPACE = 32;
@@ -219,6 +227,15 @@ function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: st
   const { bytes } = headers.memory;
   const at = prefix === '' ? start : writeLatin1(bytes, start, prefix);
   endLine(headers, key, start, writeLatin1(bytes, at, ip));
+}
+
+/** The scheme that a field names; undefined: none that a client could have come by. */
+function schemeAt(headers: HeaderBlock, index: number): 'http' | 'https' | undefined {
+  const { bytes } = headers.memory;
+  const start = headers.valueStart(index);
+  const end = headers.valueEnd(index);
+  if (equalsFolded(bytes, start, end, HTTPS)) return 'https';
+  return equalsFolded(bytes, start, end, HTTP) ? 'http' : undefined;
 }
 
 function appendVia(headers: HeaderBlock, via: string): void {

@@ -17,6 +17,8 @@ writeFileSync(join(directory, 'page.txt'), 'a page\n');
 const proxy = await startProxy(t, {
   listeners: {
     redirects: managerOf(redirectRoutes()),
+    edge: managerOf(redirectRoutes(), { use_remote_address: true }),
+    behindEdge: managerOf(redirectRoutes(), { use_remote_address: true, xff_num_trusted_hops: 1 }),
     direct: managerOf(directRoutes(), { server_name: 'front' }),
   },
 });
@@ -50,6 +52,26 @@ t.test('each field of a redirect shapes the location', async (t) => {
   }
   const { headers } = await proxy.on('redirects', '/host/', { headers: { host: 'here.test' } });
   t.equal(headers['x-route'], 'redirected', 'response headers of the route are added');
+});
+
+t.test('a client that came to the first proxy by https stays there', async (t) => {
+  const cases: [string, string, string, string, string][] = [
+    ['redirects', 'https', '/path/a', 'here.test', 'https://here.test/new'],
+    ['redirects', 'HTTPS', '/host/a', 'here.test', 'https://there.test/host/a'],
+    ['behindEdge', 'https', '/path/a', 'here.test', 'https://here.test/new'],
+    ['edge', 'https', '/path/a', 'here.test', 'http://here.test/new'],
+    ['redirects', 'http', '/path/a', 'here.test', 'http://here.test/new'],
+    ['redirects', 'gopher', '/path/a', 'here.test', 'http://here.test/new'],
+    ['redirects', 'https', '/https/a', 'here.test:443', 'https://here.test:443/https/a'],
+    ['redirects', 'https', '/scheme/a', 'here.test:443', 'ftp://here.test/scheme/a'],
+    ['redirects', 'https', '/scheme/a', 'here.test:80', 'ftp://here.test:80/scheme/a'],
+  ];
+  for (const [listener, proto, path, host, location] of cases) {
+    const { headers } = await proxy.on(listener, path, { headers: { host, 'x-forwarded-proto': proto } });
+    t.equal(headers.location, location, `${listener}: ${proto} ${host}${path}`);
+  }
+  const { headers } = await proxy.on('redirects', '/host/', { headers: { 'x-forwarded-proto': 'https' } });
+  t.equal(headers['x-scheme'], 'https', '%REQ(:SCHEME)%');
 });
 
 t.test('a direct response is what the configuration says, from whatever source', async (t) => {
@@ -104,7 +126,7 @@ function redirectRoutes(): Config[] {
   return Object.entries(redirects).map(([name, redirect]) => ({
     match: { prefix: `/${name}/` },
     redirect,
-    response_headers_to_add: [headerOption('x-route', 'redirected')],
+    response_headers_to_add: [headerOption('x-route', 'redirected'), headerOption('x-scheme', '%REQ(:SCHEME)%')],
   }));
 }
 
