@@ -20,27 +20,32 @@ export interface HeaderChanges {
 }
 
 const enum Action {
-  Remove = 0,
-  Append = 1,
-  AddIfAbsent = 2,
-  Overwrite = 3,
-  OverwriteIfPresent = 4,
+  Append = 0,
+  AddIfAbsent = 1,
+  Overwrite = 2,
+  OverwriteIfPresent = 3,
+}
+
+interface Change {
+  /** What it adds is made from the request's head. */
+  readonly needsRequestHeaders: boolean;
+  apply(headers: HeaderBlock, info: StreamInfo | undefined): void;
 }
 
 /** Changes to a head, in the order in which they are made. */
 export class HeaderMutations {
   /** Values are made from the request's head: it must still be there when a response is changed. */
   readonly needsRequestHeaders: boolean;
-  readonly #steps: readonly Step[];
+  readonly #changes: readonly Change[];
 
-  constructor(steps: readonly Step[]) {
-    this.needsRequestHeaders = steps.some((step) => step.needsRequestHeaders);
-    this.#steps = steps;
+  constructor(changes: readonly Change[]) {
+    this.needsRequestHeaders = changes.some((change) => change.needsRequestHeaders);
+    this.#changes = changes;
   }
 
   /** `info` may be left out only where all values are literal. */
   apply(headers: HeaderBlock, info: StreamInfo | undefined): void {
-    for (let i = 0; i < this.#steps.length; i++) this.#steps[i]!.apply(headers, info);
+    for (let i = 0; i < this.#changes.length; i++) this.#changes[i]!.apply(headers, info);
   }
 
   /** Values may be made from the response itself, which is not on its way yet. */
@@ -57,21 +62,36 @@ export class HeaderMutations {
  * @throws BatonError CONFIG_INVALID
  */
 export function compileHeaderMutations(places: readonly HeaderChanges[]): HeaderMutations | undefined {
-  const steps: Step[] = [];
+  const changes: Change[] = [];
   for (const place of places) {
     (place.toRemove ?? []).forEach((name, index) => {
-      steps.push(removal(name, `${place.where}_to_remove[${index}]`));
+      changes.push(removal(name, `${place.where}_to_remove[${index}]`));
     });
     const additions = (place.toAdd ?? []).map((option, index) =>
       addition(option, `${place.where}_to_add[${index}]`, place.isLiteral ?? false),
     );
     // As in Envoy what overwrites goes first: a value that the same list appends is not lost.
-    steps.push(...additions.filter((step) => step.overwrites), ...additions.filter((step) => !step.overwrites));
+    const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
+    if (ordered.length > 1 && ordered.some((each) => each.looksAtHead)) changes.push(new AdditionsAtOnce(ordered));
+    else changes.push(...ordered);
   }
-  return steps.length > 0 ? new HeaderMutations(steps) : undefined;
+  return changes.length > 0 ? new HeaderMutations(changes) : undefined;
 }
 
-class Step {
+class Removal implements Change {
+  readonly needsRequestHeaders = false;
+  readonly #key: HeaderKey;
+
+  constructor(key: HeaderKey) {
+    this.#key = key;
+  }
+
+  apply(headers: HeaderBlock): void {
+    headers.remove(this.#key);
+  }
+}
+
+class Addition implements Change {
   readonly #action: Action;
   readonly #key: HeaderKey;
   /** A constant value. */
@@ -95,39 +115,75 @@ class Step {
     return this.#action >= Action.Overwrite;
   }
 
+  /** What it adds, or whether it adds anything, may depend on the fields that are there. */
+  get looksAtHead(): boolean {
+    const isConditional = this.#action === Action.AddIfAbsent || this.#action === Action.OverwriteIfPresent;
+    return isConditional || this.#format !== undefined;
+  }
+
   apply(headers: HeaderBlock, info: StreamInfo | undefined): void {
+    const value = this.valueFor(headers, info);
+    if (value !== undefined) this.put(headers, value);
+  }
+
+  /** What is to be added to this head; undefined: nothing. */
+  valueFor(headers: HeaderBlock, info: StreamInfo | undefined): HeaderLine | string | undefined {
     const action = this.#action;
-    if (action === Action.Remove) {
-      headers.remove(this.#key);
-      return;
-    }
-    if (action === Action.AddIfAbsent && headers.find(this.#key) >= 0) return;
-    if (action === Action.OverwriteIfPresent && headers.find(this.#key) < 0) return;
+    if (action === Action.AddIfAbsent && headers.find(this.#key) >= 0) return undefined;
+    if (action === Action.OverwriteIfPresent && headers.find(this.#key) < 0) return undefined;
     const line = this.#line;
-    if (line !== undefined) {
-      if (line.isEmpty && !this.#keepsEmpty) return;
-      if (action >= Action.Overwrite) line.setIn(headers);
-      else line.addTo(headers);
-      return;
-    }
+    if (line !== undefined) return line.isEmpty && !this.#keepsEmpty ? undefined : line;
     const value = this.#format!.text(info!);
-    if (value === '' && !this.#keepsEmpty) return;
-    if (action >= Action.Overwrite) headers.set(this.#key, value);
-    else headers.add(this.#key, value);
+    return value === '' && !this.#keepsEmpty ? undefined : value;
+  }
+
+  put(headers: HeaderBlock, value: HeaderLine | string): void {
+    if (typeof value === 'string') {
+      if (this.overwrites) headers.set(this.#key, value);
+      else headers.add(this.#key, value);
+    } else if (this.overwrites) value.setIn(headers);
+    else value.addTo(headers);
+  }
+}
+
+/**
+ * A list of which no addition sees what another one does: all values are made from the head as it was before the list, as
+ * Envoy's HeaderParser::evaluateHeaders makes them.
+ */
+class AdditionsAtOnce implements Change {
+  readonly needsRequestHeaders: boolean;
+  readonly #additions: readonly Addition[];
+  /** Of the head that is being changed. */
+  readonly #values: (HeaderLine | string | undefined)[];
+
+  constructor(additions: readonly Addition[]) {
+    this.needsRequestHeaders = additions.some((addition) => addition.needsRequestHeaders);
+    this.#additions = additions;
+    this.#values = additions.map(() => undefined);
+  }
+
+  apply(headers: HeaderBlock, info: StreamInfo | undefined): void {
+    const additions = this.#additions;
+    const values = this.#values;
+    for (let i = 0; i < additions.length; i++) values[i] = additions[i]!.valueFor(headers, info);
+    for (let i = 0; i < additions.length; i++) {
+      const value = values[i];
+      if (value !== undefined) additions[i]!.put(headers, value);
+    }
   }
 }
 
 /** What codecs write themselves, whatever a head says. */
 const CONNECTION_FIELDS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding']);
 
-function removal(name: string, where: string): Step {
+function removal(name: string, where: string): Removal {
   if (name.startsWith(':') || name.toLowerCase() === 'host') {
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be removed: every request needs it`, { where });
   }
-  return new Step(Action.Remove, headerKey(name), '', false);
+  return new Removal(headerKey(name));
 }
 
-function addition(option: HeaderValueOption, where: string, isLiteral: boolean): Step {
+function addition(option: HeaderValueOption, where: string, isLiteral: boolean): Addition {
   const name = option.header?.key ?? '';
   if (name.startsWith(':') || name.toLowerCase() === 'host') {
     const remedy = 'a route can rewrite path and host';
@@ -146,7 +202,7 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
   const constant = raw === undefined ? text : Buffer.from(raw, 'base64');
   const hasOperators = raw === undefined && !isLiteral && text.includes('%');
   const value = hasOperators ? compileValue(text, where) : constant;
-  return new Step(actionOf(option, where), headerKey(name), value, option.keep_empty_value ?? false);
+  return new Addition(actionOf(option, where), headerKey(name), value, option.keep_empty_value ?? false);
 }
 
 function actionOf(option: HeaderValueOption, where: string): Action {

@@ -41,6 +41,35 @@ t.test('removals come before additions, overwriting before appending', async (t)
   t.same(apply(both, [], ['x: old']), ['x: set', 'x: appended']);
 });
 
+t.test('values and conditions know nothing of what their own list changes', async (t) => {
+  const set = (key: string, value: string): HeaderValueOption => ({
+    header: { key, value },
+    append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+  });
+  t.same(apply([set('a', '%REQ(b)%'), set('b', '%REQ(a)%')], [], ['a: 1', 'b: 2']), ['a: 2', 'b: 1'], 'they swap');
+  t.same(
+    apply([set('x', 'new'), { header: { key: 'y', value: '%REQ(x)%' } }], [], ['x: old']),
+    ['x: new', 'y: old'],
+    'a value from before',
+  );
+  const first: HeaderValueOption = { header: { key: 'x', value: 'appended' } };
+  t.same(
+    apply([first, { header: { key: 'x', value: 'absent' }, append_action: 'ADD_IF_ABSENT' }], [], []),
+    ['x: appended', 'x: absent'],
+    'it was absent',
+  );
+  t.same(
+    apply([set('x', 'set'), { header: { key: 'x', value: 'again' }, append_action: 'OVERWRITE_IF_EXISTS' }], [], []),
+    ['x: set'],
+    'it did not exist',
+  );
+  t.same(
+    apply([{ header: { key: 'y', value: '%REQ(x)%' }, keep_empty_value: true }, first], ['x'], ['x: old']),
+    ['y: ', 'x: appended'],
+    'but removals of the same place come first',
+  );
+});
+
 t.test('empty values are left out, unless they are to be kept', async (t) => {
   t.same(apply([{ header: { key: 'x' } }], [], []), []);
   t.same(apply([{ header: { key: 'x' }, keep_empty_value: true }], [], []), ['x: ']);
