@@ -58,7 +58,7 @@ export class StreamInfo {
   virtualHostName = '';
   /** Name or alt_stat_name of the cluster that was chosen. */
   upstreamCluster = '';
-  /** Address of the host that was chosen, as `127.0.0.1:80`, `[::1]:80` or a path. */
+  /** Of the last try: address of the host that was chosen, as `127.0.0.1:80`, `[::1]:80` or a path. */
   upstreamHost = '';
   upstreamLocalAddress = '';
   upstreamTransportFailureReason = '';
@@ -76,7 +76,7 @@ export class StreamInfo {
   lastDownstreamRxMs = UNSET;
   firstDownstreamTxMs = UNSET;
   lastDownstreamTxMs = UNSET;
-  /** Upstream: first and last byte of the request out, first and last byte of the response in. */
+  /** Upstream, in the last try: first and last byte of the request out, first and last byte of the response in. */
   firstUpstreamTxMs = UNSET;
   lastUpstreamTxMs = UNSET;
   firstUpstreamRxMs = UNSET;
@@ -94,6 +94,17 @@ export class StreamInfo {
 
   get downstreamLocalAddress(): string {
     return this.downstream?.localText ?? '';
+  }
+
+  /** The request is tried again: what is known of the try before is not of the one that counts. */
+  forgetTry(): void {
+    this.upstreamHost = '';
+    this.upstreamLocalAddress = '';
+    this.upstreamTransportFailureReason = '';
+    this.firstUpstreamTxMs = UNSET;
+    this.lastUpstreamTxMs = UNSET;
+    this.firstUpstreamRxMs = UNSET;
+    this.lastUpstreamRxMs = UNSET;
   }
 
   /** Makes the object ready for the next stream that begins now. */

@@ -222,7 +222,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#encoder = encoder;
     this.#tryStartMs = clock.monotonicMs;
     info.upstreamHost = host.address;
-    if (info.firstUpstreamTxMs < 0) info.firstUpstreamTxMs = this.#tryStartMs;
+    info.firstUpstreamTxMs = this.#tryStartMs;
     info.upstreamLocalAddress = connection.localText;
     this.#cluster.requestBegan(host);
     if (this.#isRequestComplete) this.#tryTimeouts?.start(false);
@@ -252,7 +252,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const { info } = this.#stream;
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
-    if (info.firstUpstreamRxMs < 0) info.firstUpstreamRxMs = now;
+    info.firstUpstreamRxMs = now;
     const isServerError = status >= 500;
     this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
     this.#tryTimeouts?.responseBegan();
@@ -413,9 +413,10 @@ export class Router implements TerminalFilter, PoolRequest {
     const cluster = this.#cluster;
     const host = cluster.pickHost();
     if (host === undefined) return this.#answer(NO_HEALTHY_HOST);
+    const { info } = this.#stream;
     this.#host = host;
-    this.#attempts++;
-    this.#stream.info.attemptCount = this.#attempts;
+    if (this.#attempts++ > 0) info.forgetTry();
+    info.attemptCount = this.#attempts;
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${this.#attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;

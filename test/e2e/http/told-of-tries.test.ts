@@ -1,0 +1,87 @@
+// What logs, hosts, clients and statistics are told of the tries of a request.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { type Config, fileAccessLog, freePort, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import { managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
+
+const LATER_MS = 150;
+
+// Paths say what the host does with the first try of each: all others it answers.
+const seen = new Set<string>();
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  const isFirst = !seen.has(path);
+  seen.add(path);
+  if (!isFirst) setTimeout(() => socket.write(response(200, 'served')), path.startsWith('/late') ? LATER_MS : 0);
+  else if (path.endsWith('/503')) socket.write(response(503));
+});
+
+const logFile = join(tempDir(t), 'log');
+const FIELDS = {
+  path: '%REQ(:PATH)%',
+  status: '%RESPONSE_CODE%',
+  flags: '%RESPONSE_FLAGS%',
+  tries: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
+  first: '%RESPONSE_DURATION%',
+  rest: '%RESPONSE_TX_DURATION%',
+  host: '%UPSTREAM_HOST%',
+  reason: '%UPSTREAM_TRANSPORT_FAILURE_REASON%',
+};
+const log = fileAccessLog(logFile);
+const access_log = [
+  { ...log, typed_config: { ...(log['typed_config'] as Config), log_format: { json_format: FIELDS } } },
+];
+
+const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
+const retried = (more: Config = {}): Config => ({ retry_policy: { retry_on: '5xx', ...QUICKLY, ...more } });
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf(
+      [
+        routeTo({ prefix: '/half/' }, 'half', retried({ retry_on: 'connect-failure' })),
+        routeTo({ prefix: '/guarded/' }, 'guarded', retried()),
+        routeTo({ prefix: '/' }, 'raw', retried()),
+      ],
+      { access_log },
+    ),
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('half', [await freePort(), upstream.port]),
+    staticCluster('guarded', upstream.port, { circuit_breakers: { thresholds: [{ max_retries: 0 }] } }),
+  ],
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
+});
+
+t.test('a log tells of the last try', async (t) => {
+  t.equal((await proxy.get('/late/503')).status, 200);
+  const { first, rest, ...line } = await logged('/late/503');
+  t.match(line, { status: 200, tries: 2 });
+  t.ok(Number(first) >= LATER_MS - 10, `the response began after ${first} ms`);
+  t.ok(Number(rest) < LATER_MS, `and took ${rest} ms from there`);
+  for (const path of ['/half/1', '/half/2']) {
+    seen.add(path);
+    t.equal((await proxy.get(path)).status, 200);
+  }
+  const both = [await logged('/half/1'), await logged('/half/2')];
+  t.ok(
+    both.some(({ tries }) => tries === 2),
+    'one met the host that takes no connections',
+  );
+  for (const { reason, host } of both) t.match({ reason, host }, { reason: null, host: `127.0.0.1:${upstream.port}` });
+});
+
+t.test('a retry that the circuit breaker refuses is flagged', async (t) => {
+  t.equal((await proxy.get('/guarded/503')).status, 503);
+  t.match(await logged('/guarded/503'), { status: 503, flags: 'UO', tries: 1 });
+});
+
+/** The line of the log about the request for a path, which was made once. */
+async function logged(path: string): Promise<Record<string, unknown>> {
+  return waitFor(() => {
+    const lines = existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : [];
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>).find((line) => line['path'] === path);
+  });
+}
