@@ -65,6 +65,7 @@ export class Retries extends RetryState {
     }
     if (!this.#holdsPlace && !limits.tryAcquire(LimitKind.Retries, this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
+      this.#stream.info.responseFlags |= ResponseFlag.UpstreamOverflow;
       return false;
     }
     this.#holdsPlace = true;
