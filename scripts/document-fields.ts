@@ -42,6 +42,18 @@ its line; [configuration.md](configuration.md) tells how. Fields and enum values
 has hidden are listed like all others.
 `;
 
+const REQUEST_HEADERS = `## Header fields by which requests steer the router
+
+Requests from outside lose most of them at the edge; the router takes all of them from what it sends to a host.
+
+| field | |
+|---|---|
+| \`x-envoy-retry-on\`, \`x-envoy-retry-grpc-on\`, \`x-envoy-max-retries\`, \`x-envoy-retriable-status-codes\`, \`x-envoy-retriable-header-names\` | obeyed |
+| \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | obeyed |
+| \`x-envoy-upstream-rq-timeout-alt-response\` | obeyed: timeouts are answered with 204 |
+| \`x-envoy-upstream-stream-duration-ms\`, \`x-envoy-hedge-on-per-try-timeout\`, \`x-envoy-upstream-alt-stat-name\` | without effect |
+`;
+
 const schema = loadSchema();
 const catalog = new ExtensionCatalog(EXTENSIONS);
 const table = implementedBy(EXTENSIONS);
@@ -52,7 +64,7 @@ export function compatibilityDocument(): string {
   const own = Object.keys(table).filter((name) => !listed.has(name));
   const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
   if (own.length > 0) sections.push(section("Extensions' own messages", own.sort()));
-  return `${HEAD}\n${extensions()}\n${sections.join('\n')}`;
+  return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}\n${sections.join('\n')}`;
 }
 
 /** docs/compatibility.md as it is. */

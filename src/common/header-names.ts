@@ -51,6 +51,10 @@ const NAMES = [
   'x-client-trace-id',
   'grpc-status',
   'origin',
+  'x-envoy-upstream-rq-timeout-alt-response',
+  'x-envoy-upstream-stream-duration-ms',
+  'x-envoy-upstream-alt-stat-name',
+  'x-envoy-hedge-on-per-try-timeout',
 ] as const;
 
 export type KnownHeader = (typeof NAMES)[number];
@@ -77,6 +81,25 @@ export const HEADER_NAMES: readonly string[] = ['', ...NAMES];
 /** The number of a name that is known at compile time. */
 export function knownHeader(name: KnownHeader): number {
   return ids.get(name)!;
+}
+
+/** A set of known names, for HeaderBlock.mayHaveOneOf(). */
+export class HeaderSet {
+  /** A bit for each of the numbers below 32, and for each of those from there on. */
+  readonly low: number;
+  readonly high: number;
+
+  /** Names that are not known are left out. */
+  constructor(keys: readonly HeaderKey[]) {
+    let low = 0;
+    let high = 0;
+    for (const { id } of keys) {
+      if (id >= 32) high |= 1 << (id - 32);
+      else if (id !== OTHER_HEADER) low |= 1 << id;
+    }
+    this.low = low;
+    this.high = high;
+  }
 }
 
 /** The key for any name, known or not. */

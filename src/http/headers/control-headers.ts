@@ -1,6 +1,6 @@
 // Takes from requests the headers by which only proxies and internal clients may speak to the proxy.
 
-import { equalsFolded, FOLD, type HeaderKey, headerKey, OTHER_HEADER } from '../../common/header-names.js';
+import { equalsFolded, FOLD, type HeaderKey, HeaderSet, headerKey, OTHER_HEADER } from '../../common/header-names.js';
 import type { HeaderBlock } from './header-block.js';
 
 /**
@@ -10,12 +10,8 @@ import type { HeaderBlock } from './header-block.js';
  */
 export function sanitizeExternal(headers: HeaderBlock, isEdge: boolean, internalOnly: readonly HeaderKey[]): void {
   for (let i = 0; i < ALWAYS_IDS.length; i++) headers.removeId(ALWAYS_IDS[i]!);
-  for (let i = 0; i < EXTERNAL_IDS.length; i++) {
-    if (headers.mayHave(EXTERNAL_IDS[i]!)) headers.removeId(EXTERNAL_IDS[i]!);
-  }
-  if (isEdge) {
-    for (let i = 0; i < EDGE_IDS.length; i++) if (headers.mayHave(EDGE_IDS[i]!)) headers.removeId(EDGE_IDS[i]!);
-  }
+  if (headers.mayHaveOneOf(EXTERNAL_SET)) for (const id of EXTERNAL_IDS) headers.removeId(id);
+  if (isEdge && headers.mayHaveOneOf(EDGE_SET)) for (const id of EDGE_IDS) headers.removeId(id);
   for (let i = 0; i < internalOnly.length; i++) headers.remove(internalOnly[i]!);
   if (headers.mayHave(OTHER_HEADER)) removeUnknown(headers, false, isEdge);
 }
@@ -60,6 +56,8 @@ const ALWAYS_IDS = knownIds(ALL_LOSE);
 const ALWAYS_NAMES = unknownNames(ALL_LOSE);
 const EXTERNAL_IDS = knownIds(EXTERNAL_LOSES);
 const EDGE_IDS = knownIds(EDGE_LOSES);
+const EXTERNAL_SET = new HeaderSet(EXTERNAL_LOSES);
+const EDGE_SET = new HeaderSet(EDGE_LOSES);
 const EXTERNAL_NAMES = unknownNames(EXTERNAL_LOSES);
 const EDGE_NAMES = unknownNames(EDGE_LOSES);
 

@@ -4,7 +4,7 @@
 // into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
-import { equalsFolded, type HeaderKey, OTHER_HEADER } from '../../common/header-names.js';
+import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/header-names.js';
 import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 
@@ -199,6 +199,11 @@ export class HeaderBlock {
   /** Whether one of the known names below 32 whose bits are set in `mask` may occur: false is certain. */
   mayHaveAny(mask: number): boolean {
     return (this.#presentLow & mask) !== 0;
+  }
+
+  /** Whether one of these names may occur: false is certain. */
+  mayHaveOneOf(names: HeaderSet): boolean {
+    return ((this.#presentLow & names.low) | (this.#presentHigh & names.high)) !== 0;
   }
 
   /** Index of the first field at or behind `from` with the known name `id`, or -1. */

@@ -107,6 +107,10 @@ t.test('what only a proxy may say is taken from strangers', async (t) => {
     'x-envoy-downstream-service-cluster': 'theirs',
     'x-envoy-original-path': '/admin',
     'x-envoy-expected-rq-timeout-ms': '1',
+    'x-envoy-upstream-alt-stat-name': 'theirs',
+    'x-envoy-upstream-rq-timeout-alt-response': '1',
+    'x-envoy-retriable-header-names': 'x-theirs',
+    'x-envoy-force-trace': 'true',
   };
   const headers = await seen('edge', forged);
   for (const [name, value] of Object.entries(forged)) t.not(headers[name], value, name);

@@ -42,9 +42,14 @@ const proxy = await startProxy(t, {
       [
         routeTo({ prefix: '/half/' }, 'half', retried({ retry_on: 'connect-failure' })),
         routeTo({ prefix: '/guarded/' }, 'guarded', retried()),
+        routeTo({ prefix: '/brief/' }, 'raw', { timeout: '0.2s' }),
         routeTo({ prefix: '/' }, 'raw', retried()),
       ],
-      { access_log },
+      {
+        access_log,
+        use_remote_address: true,
+        internal_address_config: { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] },
+      },
     ),
   },
   clusters: [
@@ -76,6 +81,22 @@ t.test('a log tells of the last try', async (t) => {
 t.test('a retry that the circuit breaker refuses is flagged', async (t) => {
   t.equal((await proxy.get('/guarded/503')).status, 503);
   t.match(await logged('/guarded/503'), { status: 503, flags: 'UO', tries: 1 });
+});
+
+t.test('a request from inside steers the router by fields that no host sees', async (t) => {
+  const steering = {
+    'x-envoy-upstream-rq-timeout-alt-response': 'yes',
+    'x-envoy-upstream-stream-duration-ms': '10000',
+    'x-envoy-hedge-on-per-try-timeout': 'true',
+    'x-envoy-upstream-alt-stat-name': 'other',
+    'x-envoy-upstream-rq-timeout-ms': '150',
+    'x-envoy-upstream-rq-per-try-timeout-ms': '100',
+  };
+  t.match(await proxy.get('/brief/hang/1', { headers: steering }), { status: 204, body: '' });
+  t.match(await logged('/brief/hang/1'), { status: 204, flags: 'UT' });
+  const { head } = upstream.requests.at(-1)!;
+  for (const name of Object.keys(steering)) t.notMatch(head, name);
+  t.match(await proxy.get('/brief/hang/2'), { status: 504, body: 'upstream request timeout' }, 'unless it says so');
 });
 
 /** The line of the log about the request for a path, which was made once. */

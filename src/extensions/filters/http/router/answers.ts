@@ -33,9 +33,11 @@ export const NO_HEALTHY_HOST: Answer = {
   flags: ResponseFlag.NoHealthyUpstream,
 };
 
-/** `details` tell which timeout it was. */
-export function timedOut(details: string): Answer {
-  return { status: 504, body: 'upstream request timeout', details, flags: ResponseFlag.UpstreamRequestTimeout };
+/** `details` tell which timeout it was; `isEmpty`: the request asked for an answer that is no error. */
+export function timedOut(details: string, isEmpty: boolean): Answer {
+  const flags = ResponseFlag.UpstreamRequestTimeout;
+  if (isEmpty) return { status: 204, body: '', details, flags };
+  return { status: 504, body: 'upstream request timeout', details, flags };
 }
 
 /** The last try ended without a response. */

@@ -1,6 +1,6 @@
 // The header fields that the router writes itself, in bytes and without strings where every request has them.
 
-import { type HeaderKey, headerKey } from '../../../../common/header-names.js';
+import { type HeaderKey, HeaderSet, headerKey } from '../../../../common/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
 
@@ -10,6 +10,15 @@ const ATTEMPT_COUNT = headerKey('x-envoy-attempt-count');
 const OVERLOADED = headerKey('x-envoy-overloaded');
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
 const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
+const ALT_RESPONSE = headerKey('x-envoy-upstream-rq-timeout-alt-response');
+/** They speak to the router as well, of what it has not: longest streams, hedging, and statistics by another name. */
+const UNUSED = [
+  'x-envoy-upstream-stream-duration-ms',
+  'x-envoy-hedge-on-per-try-timeout',
+  'x-envoy-upstream-alt-stat-name',
+];
+const UNUSED_KEYS = UNUSED.map(headerKey);
+const WISHES = new HeaderSet([UPSTREAM_TIMEOUT, PER_TRY_TIMEOUT, ALT_RESPONSE, ...UNUSED_KEYS]);
 
 /** How long the host has taken, in whole milliseconds. */
 export function setServiceTime(headers: HeaderBlock, milliseconds: number): void {
@@ -39,14 +48,19 @@ export interface RequestTimeouts {
   timeoutMs: number;
   /** One try; 0: as long as the whole request. */
   perTryMs: number;
+  /** Who waited too long is told by 204 and not by 504. */
+  isAnsweredEmpty: boolean;
 }
 
-/** Timeouts that the request itself asks for replace those of its route; the fields are not for the host. */
+/** What the request itself asks of its timeouts replaces what its route says; the fields are not for the host. */
 export function takeRequestedTimeouts(headers: HeaderBlock, timeouts: RequestTimeouts): void {
+  if (!headers.mayHaveOneOf(WISHES)) return;
   const whole = takeNumber(headers, UPSTREAM_TIMEOUT.id);
   if (whole >= 0) timeouts.timeoutMs = whole;
   const perTry = takeNumber(headers, PER_TRY_TIMEOUT.id);
   if (perTry >= 0) timeouts.perTryMs = perTry;
+  timeouts.isAnsweredEmpty = headers.remove(ALT_RESPONSE);
+  for (const key of UNUSED_KEYS) headers.remove(key);
 }
 
 /** Whether a response tells that its host is overloaded: such a failure is not tried again. */

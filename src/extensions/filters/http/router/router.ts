@@ -79,7 +79,7 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
   readonly #retries: Retries;
-  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0 };
+  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0, isAnsweredEmpty: false };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
   #tryTimeouts: TryTimeouts | undefined;
@@ -374,7 +374,7 @@ export class Router implements TerminalFilter, PoolRequest {
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
       return this.#stream.resetResponse(details);
     }
-    this.#answer(timedOut(details));
+    this.#answer(timedOut(details, this.#timeouts.isAnsweredEmpty));
   }
 
   // ── Tries ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -393,6 +393,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const timeouts = this.#timeouts;
     timeouts.timeoutMs = route.timeoutMs;
     timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
+    timeouts.isAnsweredEmpty = false;
     takeRequestedTimeouts(headers, timeouts);
     // The time of the whole request ends such a try.
     if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
