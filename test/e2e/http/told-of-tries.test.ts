@@ -43,6 +43,9 @@ const proxy = await startProxy(t, {
         routeTo({ prefix: '/half/' }, 'half', retried({ retry_on: 'connect-failure' })),
         routeTo({ prefix: '/guarded/' }, 'guarded', retried()),
         routeTo({ prefix: '/brief/' }, 'raw', { timeout: '0.2s' }),
+        routeTo({ prefix: '/limited/' }, 'raw', { timeout: '10s', ...retried({ per_try_timeout: '0.2s' }) }),
+        routeTo({ prefix: '/endless/' }, 'raw', { timeout: '0s', ...retried({ per_try_timeout: '2s' }) }),
+        routeTo({ prefix: '/scarce/' }, 'raw', { timeout: '0.35s', ...retried({ per_try_timeout: '0.2s' }) }),
         routeTo({ prefix: '/' }, 'raw', retried()),
       ],
       {
@@ -97,6 +100,22 @@ t.test('a request from inside steers the router by fields that no host sees', as
   const { head } = upstream.requests.at(-1)!;
   for (const name of Object.keys(steering)) t.notMatch(head, name);
   t.match(await proxy.get('/brief/hang/2'), { status: 504, body: 'upstream request timeout' }, 'unless it says so');
+});
+
+t.test('each try tells its host how long it will be waited for', async (t) => {
+  const told = async (path: string) => {
+    t.equal((await proxy.get(path)).status, 200);
+    return upstream.requests
+      .filter((request) => request.path === path)
+      .map(({ head }) => Number(/\r\nx-envoy-expected-rq-timeout-ms: (\d+)/.exec(head)?.[1]));
+  };
+  t.same(await told('/limited/hang'), [200, 200], 'as long as a try has');
+  t.same(await told('/endless/503'), [2000, 2000], 'also where the whole request has for ever');
+  const [first, second] = await told('/scarce/hang');
+  t.equal(first, 200);
+  t.ok(second! >= 1 && second! <= 150, `${second} ms, which are left of the whole request`);
+  const [whole, rest] = await told('/late/again/503');
+  t.ok(whole === 15_000 && rest! <= whole, `${rest} of ${whole} ms`);
 });
 
 /** The line of the log about the request for a path, which was made once. */

@@ -26,10 +26,19 @@ export function setServiceTime(headers: HeaderBlock, milliseconds: number): void
   serviceTimes.line(milliseconds).addTo(headers);
 }
 
-/** How long the host has for this try. */
-export function setExpectedTimeout(headers: HeaderBlock, milliseconds: number): void {
+/** How long the host has for a try that begins `elapsedMs` after the end of the request, if it does not have for ever. */
+export function setExpectedTimeout(headers: HeaderBlock, timeouts: RequestTimeouts, elapsedMs: number): void {
+  const milliseconds = expectedTimeout(timeouts, elapsedMs);
+  if (milliseconds === 0) return;
   headers.removeId(EXPECTED_TIMEOUT.id);
   expectedTimeouts.line(milliseconds).addTo(headers);
+}
+
+function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts, elapsedMs: number): number {
+  const ofTry = perTryMs > 0 ? perTryMs : timeoutMs;
+  if (timeoutMs === 0) return ofTry;
+  // 0 would be for ever.
+  return Math.max(1, Math.min(ofTry, timeoutMs - elapsedMs));
 }
 
 /** Which try this is, the first being 1. */

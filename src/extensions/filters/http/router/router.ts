@@ -398,7 +398,7 @@ export class Router implements TerminalFilter, PoolRequest {
     // The time of the whole request ends such a try.
     if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
     this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
-    if (!suppressEnvoyHeaders && timeouts.timeoutMs > 0) setExpectedTimeout(headers, expectedTimeout(timeouts));
+    if (!suppressEnvoyHeaders) setExpectedTimeout(headers, timeouts, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
     this.#retries.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
@@ -501,6 +501,10 @@ export class Router implements TerminalFilter, PoolRequest {
     const cluster = this.#route.cluster!.current;
     if (cluster === undefined) return this.#answer(NO_HEALTHY_HOST);
     this.#cluster = cluster;
+    if (!this.#options.suppressEnvoyHeaders) {
+      const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
+      setExpectedTimeout(this.#headers, this.#timeouts, Math.floor(elapsedMs));
+    }
     this.#start();
   }
 
@@ -571,10 +575,6 @@ export class Router implements TerminalFilter, PoolRequest {
   #log(text: string): void {
     logger.debug(`[C${this.#stream.info.connectionId}] ${text}`);
   }
-}
-
-function expectedTimeout({ timeoutMs, perTryMs }: RequestTimeouts): number {
-  return perTryMs > 0 ? perTryMs : timeoutMs;
 }
 
 function onBackOffTimer(router: Router): void {
