@@ -124,7 +124,10 @@ export class HttpCall implements PoolRequest {
   timedOut(): void {
     if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
-    if (this.#state === State.Running) this.#host.stats.increment(HostStats.at.rq_timeout);
+    if (this.#state === State.Running) {
+      this.#host.stats.increment(HostStats.at.rq_timeout);
+      if (this.#status === 0) this.#host.stats.increment(HostStats.at.rq_error);
+    }
     this.#abort();
     this.#events.onFailure('it does not answer in time');
   }
@@ -140,6 +143,7 @@ export class HttpCall implements PoolRequest {
   }
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
+    if (reason !== PoolFailure.Overflow) this.#host.stats.increment(HostStats.at.rq_error);
     this.#over();
     this.#events.onFailure(poolFailureText(reason, errno));
   }
@@ -175,7 +179,7 @@ export class HttpCall implements PoolRequest {
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
-    this.#host.stats.increment(HostStats.at.rq_error);
+    if (this.#status === 0) this.#host.stats.increment(HostStats.at.rq_error);
     this.#over();
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#events.onFailure(

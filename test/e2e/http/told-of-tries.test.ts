@@ -3,7 +3,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type Config, fileAccessLog, freePort, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  fileAccessLog,
+  freePort,
+  rawExchange,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
@@ -16,6 +24,9 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   seen.add(path);
   if (!isFirst) setTimeout(() => socket.write(response(200, 'served')), path.startsWith('/late') ? LATER_MS : 0);
   else if (path.endsWith('/503')) socket.write(response(503));
+  else if (path.endsWith('/409')) socket.write(response(409));
+  else if (path.endsWith('/half')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (path.endsWith('/close')) socket.end();
 });
 
 const logFile = join(tempDir(t), 'log');
@@ -36,6 +47,8 @@ const access_log = [
 
 const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
 const retried = (more: Config = {}): Config => ({ retry_policy: { retry_on: '5xx', ...QUICKLY, ...more } });
+/** Clusters of which each serves one request whose first try fails: by how it fails. */
+const counted = ['503', '409', 'hang', 'close'];
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf(
@@ -46,6 +59,13 @@ const proxy = await startProxy(t, {
         routeTo({ prefix: '/limited/' }, 'raw', { timeout: '10s', ...retried({ per_try_timeout: '0.2s' }) }),
         routeTo({ prefix: '/endless/' }, 'raw', { timeout: '0s', ...retried({ per_try_timeout: '2s' }) }),
         routeTo({ prefix: '/scarce/' }, 'raw', { timeout: '0.35s', ...retried({ per_try_timeout: '0.2s' }) }),
+        ...counted.map((name) =>
+          routeTo({ prefix: `/${name}/` }, name, retried({ retry_on: '5xx,retriable-4xx', per_try_timeout: '0.2s' })),
+        ),
+        routeTo({ prefix: '/once/' }, 'once', { timeout: '0.2s' }),
+        routeTo({ prefix: '/broken/' }, 'broken'),
+        routeTo({ prefix: '/closed/' }, 'closed'),
+        routeTo({ prefix: '/overflowing/' }, 'overflowing'),
         routeTo({ prefix: '/' }, 'raw', retried()),
       ],
       {
@@ -58,6 +78,9 @@ const proxy = await startProxy(t, {
   clusters: [
     staticCluster('raw', upstream.port),
     staticCluster('half', [await freePort(), upstream.port]),
+    ...['once', 'broken', ...counted].map((name) => staticCluster(name, upstream.port)),
+    staticCluster('closed', await freePort()),
+    staticCluster('overflowing', upstream.port, { circuit_breakers: { thresholds: [{ max_requests: 0 }] } }),
     staticCluster('guarded', upstream.port, { circuit_breakers: { thresholds: [{ max_retries: 0 }] } }),
   ],
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
@@ -117,6 +140,32 @@ t.test('each try tells its host how long it will be waited for', async (t) => {
   const [whole, rest] = await told('/late/again/503');
   t.ok(whole === 15_000 && rest! <= whole, `${rest} of ${whole} ms`);
 });
+
+t.test('a host is said to have failed once for each try that it did not serve', async (t) => {
+  for (const way of counted) t.equal((await proxy.get(`/${way}/${way}`)).status, 200, way);
+  t.equal((await proxy.get('/closed/')).status, 503);
+  t.equal((await proxy.get('/overflowing/')).status, 503);
+  t.equal((await proxy.get('/once/hang')).status, 504);
+  t.match((await rawExchange(proxy.port, 'GET /broken/half HTTP/1.1\r\nhost: a\r\n\r\n')).text, /half$/);
+  const hosts = await countsOfHosts();
+  for (const way of counted) t.match(hosts(way), { rq_success: 1, rq_error: 1 }, way);
+  t.match(hosts('hang'), { rq_timeout: 1 });
+  t.match(hosts('closed'), { rq_success: 0, rq_error: 1 }, 'no connection could be had');
+  t.match(hosts('overflowing'), { rq_success: 0, rq_error: 0 }, 'it was not asked');
+  t.match(hosts('once'), { rq_success: 0, rq_error: 1, rq_timeout: 1 }, 'it did not answer');
+  t.match(hosts('broken'), { rq_success: 1, rq_error: 0 }, 'it broke off behind its head, which had been counted');
+});
+
+/** What the only host of a cluster has counted. */
+async function countsOfHosts(): Promise<(cluster: string) => Record<string, number>> {
+  const { body } = await proxy.baton.admin('/clusters');
+  const counts = (cluster: string) =>
+    body.split('\n').flatMap((line) => {
+      const [name, , field, value] = line.split('::');
+      return name === cluster && value !== undefined ? [[field!, Number(value)] as const] : [];
+    });
+  return (cluster) => Object.fromEntries(counts(cluster));
+}
 
 /** The line of the log about the request for a path, which was made once. */
 async function logged(path: string): Promise<Record<string, unknown>> {

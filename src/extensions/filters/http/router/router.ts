@@ -22,7 +22,7 @@ import { ClusterStats, HostStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
-import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
+import { type HttpPool, PoolFailure, type PoolRequest } from '../../../../upstream/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -235,6 +235,8 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#try = Try.None;
     this.#pool = undefined;
     if (host !== undefined) this.#stream.info.upstreamHost = host.address;
+    // What a circuit breaker refuses is no fault of the host.
+    if (reason !== PoolFailure.Overflow) host?.stats.increment(HostStats.at.rq_error);
     const failure = poolFailure(reason, errno);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
     this.#failed(failure);
@@ -253,14 +255,15 @@ export class Router implements TerminalFilter, PoolRequest {
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
-    const isServerError = status >= 500;
-    this.#host!.stats.increment(isServerError ? HostStats.at.rq_error : HostStats.at.rq_success);
+    const hostStats = this.#host!.stats;
     this.#tryTimeouts?.responseBegan();
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#isRequestComplete)) {
+      hostStats.increment(HostStats.at.rq_error);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
+    hostStats.increment(status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
     this.#hasResponse = true;
     if (this.#isRequestComplete) this.#body.clear();
     info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
@@ -294,9 +297,11 @@ export class Router implements TerminalFilter, PoolRequest {
     const { stats } = this.#cluster;
     stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     this.#tryOver();
-    this.#host!.stats.increment(HostStats.at.rq_error);
     const failure = resetFailure(reason);
-    if (!this.#hasResponse) return this.#failed(failure);
+    if (!this.#hasResponse) {
+      this.#host!.stats.increment(HostStats.at.rq_error);
+      return this.#failed(failure);
+    }
     this.#stream.info.responseFlags |= failure.flag;
     this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
     this.#stream.resetResponse(`upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`);
@@ -354,17 +359,24 @@ export class Router implements TerminalFilter, PoolRequest {
   #routeTimeout(): void {
     const { stats } = this.#cluster;
     stats.increment(ClusterStats.at.upstream_rq_timeout);
-    if (this.#try === Try.Running) this.#host!.stats.increment(HostStats.at.rq_timeout);
+    if (this.#try === Try.Running) this.#countHostTimeout();
     this.#answerTimeout('response_timeout');
   }
 
   /** The host is not waited for any longer: another try, or 504. */
   #tryTimedOut({ counter, details }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
-    this.#host!.stats.increment(HostStats.at.rq_timeout);
+    this.#countHostTimeout();
     this.#abortTry();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     this.#answerTimeout(details);
+  }
+
+  /** A response that has begun has been counted. */
+  #countHostTimeout(): void {
+    const { stats } = this.#host!;
+    stats.increment(HostStats.at.rq_timeout);
+    if (!this.#hasResponse) stats.increment(HostStats.at.rq_error);
   }
 
   #answerTimeout(details: string): void {
