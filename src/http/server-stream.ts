@@ -14,6 +14,7 @@ import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { HttpFilter, HttpFilterFactory, LocalReply, TerminalFilter } from './filter.js';
+import { becomeGrpcReply, isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
@@ -71,6 +72,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
+  /** Seen when it comes: its head need not outlive the turn. */
+  #isGrpc = false;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
   /** Why the request body is not read now: bits of Pause. */
@@ -139,6 +142,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     this.requestHeaders = headers;
     this.#isRequestComplete = endStream;
+    this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     info.requestHeaders = headers;
     info.protocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     this.connection.describe(info);
@@ -397,12 +401,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     headers.setStatus(reply.status);
     const { body } = reply;
     const { length } = body;
-    if (length > 0) {
+    if (length > 0 && !this.#isGrpc) {
       headers.add(CONTENT_LENGTH, String(length));
       headers.add(CONTENT_TYPE, 'text/plain');
     }
     reply.editHeaders?.(headers);
-    const hasBody = length > 0 && this.requestHeaders.method !== Method.Head;
+    const isHead = this.requestHeaders.method === Method.Head;
+    if (this.#isGrpc) becomeGrpcReply(headers, body, !isHead);
+    const hasBody = length > 0 && !isHead && !this.#isGrpc;
     this.encodeHeaders(headers, !hasBody);
     if (hasBody) this.#sendLocalBody(body);
     headers.drop();

@@ -1,0 +1,67 @@
+// Local replies to gRPC requests: their clients look at grpc-status and not at the status of HTTP, so they get a head that has
+// the one and no body.
+
+import { headerKey } from '../common/header-names.js';
+import type { HeaderBlock } from './headers/header-block.js';
+
+const CONTENT_LENGTH = headerKey('content-length');
+const CONTENT_TYPE = headerKey('content-type');
+const GRPC_STATUS = headerKey('grpc-status');
+const GRPC_MESSAGE = headerKey('grpc-message');
+
+const TYPE = Buffer.from('application/grpc');
+const PLUS = 43;
+
+/** Whether a request is one of gRPC: its type is application/grpc, or that with a suffix (application/grpc+proto). */
+export function isGrpcRequest(headers: HeaderBlock): boolean {
+  const index = headers.findId(CONTENT_TYPE.id);
+  if (index < 0) return false;
+  const start = headers.valueStart(index);
+  const length = headers.valueEnd(index) - start;
+  const { bytes } = headers.memory;
+  if (length < TYPE.length || (length > TYPE.length && bytes[start + TYPE.length] !== PLUS)) return false;
+  // What tells it from other types stands last.
+  for (let at = TYPE.length - 1; at >= 0; at--) if (bytes[start + at] !== TYPE[at]) return false;
+  return true;
+}
+
+/** Makes the head of a local reply one of gRPC: `body` is what it says, `hasMessage` whether it may say it. */
+export function becomeGrpcReply(headers: HeaderBlock, body: string | Uint8Array, hasMessage: boolean): void {
+  const { status } = headers;
+  headers.setStatus(200);
+  headers.remove(CONTENT_LENGTH);
+  headers.set(CONTENT_TYPE, 'application/grpc');
+  if (headers.find(GRPC_STATUS) < 0) headers.add(GRPC_STATUS, String(grpcStatusOf(status)));
+  if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
+}
+
+/** As in gRPC's http-grpc-status-mapping.md. */
+function grpcStatusOf(status: number): number {
+  switch (status) {
+    case 400:
+      return 13;
+    case 401:
+      return 16;
+    case 403:
+      return 7;
+    case 404:
+      return 12;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return 14;
+    default:
+      return 2;
+  }
+}
+
+/** What cannot stand in a grpc-message, as %XX. */
+function percentEncoded(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) {
+    const isPlain = byte >= 0x20 && byte < 0x7e && byte !== 0x25;
+    text += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return text;
+}
