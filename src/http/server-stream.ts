@@ -161,7 +161,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     info.scheme = options.forwarding.scheme;
-    if (client !== this.connection.remoteIp) info.inferredRemoteAddress = `${client}:0`;
+    if (client !== this.connection.remoteIp) {
+      info.inferredRemoteAddress = client.includes(':') ? `[${client}]:0` : `${client}:0`;
+    }
     this.isInternal = headers.findId(INTERNAL) >= 0;
     this.#findRoute(routes, headers);
     if (headers.upgrade && !this.#acceptUpgrade(headers)) return;

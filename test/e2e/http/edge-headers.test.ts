@@ -10,7 +10,7 @@ import {
   startUpstream,
   staticCluster,
 } from '../harness/index.js';
-import { managerOf, routeTo, startProxy } from './proxy.js';
+import { headerOption, managerOf, routeTo, startProxy } from './proxy.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -33,6 +33,10 @@ const routerWithout = {
     },
   ],
 };
+const clientHeaders = [
+  headerOption('x-client', '%DOWNSTREAM_REMOTE_ADDRESS%'),
+  headerOption('x-client-ip', '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'),
+];
 const proxy = await startProxy(t, {
   listeners: {
     inner: managerOf(routes),
@@ -45,6 +49,7 @@ const proxy = await startProxy(t, {
     overwriting: managerOf(routes, { server_name: 'front' }),
     appending: managerOf(routes, { server_name: 'front', server_header_transformation: 'APPEND_IF_ABSENT' }),
     passing: managerOf(routes, { server_name: 'front', server_header_transformation: 'PASS_THROUGH' }),
+    telling: managerOf(routes.map((route) => ({ ...route, response_headers_to_add: clientHeaders }))),
     via: managerOf(routes, { via: '1.1 front', add_user_agent: true }),
   },
   clusters: [staticCluster('echo', echo.port), staticCluster('named', named.port)],
@@ -95,6 +100,16 @@ t.test('x-request-id is made where there is none, and at the edge always', async
   const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
   t.equal(returned.headers['x-request-id'], own);
   t.notHas((await proxy.on('inner', '/echo')).headers, ['x-request-id']);
+});
+
+t.test('the client that x-forwarded-for tells has no port', async (t) => {
+  for (const [ip, address] of [
+    ['203.0.113.7', '203.0.113.7:0'],
+    ['2001:db8::1', '[2001:db8::1]:0'],
+  ] as const) {
+    const { headers } = await proxy.on('telling', '/', { headers: { 'x-forwarded-for': ip } });
+    t.match(headers, { 'x-client': address, 'x-client-ip': ip });
+  }
 });
 
 t.test('what only a proxy may say is taken from strangers', async (t) => {
