@@ -69,7 +69,7 @@ t.test('connect_timeout ends a connect that nobody answers: TCP', async (t) => {
   t.same(await client.readToEnd(), { text: '', closed: 'end' });
   await baton.waitForStat('cluster.hole.upstream_cx_connect_timeout', 2);
   const line = await waitFor(() => readFileSync(access, 'utf8'), { what: 'the log line' });
-  t.equal(line, 'UF 0\n');
+  t.equal(line, 'UF,URX 0\n');
 });
 
 t.test('a retry after a connect timeout reaches another host', async (t) => {

@@ -190,10 +190,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamTransportFailureReason = isTimeout ? '' : `delayed connect error: ${reason}`;
     if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connectAgain();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
-    this.#fail(
-      ResponseFlag.UpstreamConnectionFailure | (this.#attempts > 1 ? ResponseFlag.UpstreamRetryLimitExceeded : 0),
-      '',
-    );
+    // Also where there is one attempt: Envoy finds no other left when it would begin it.
+    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.UpstreamRetryLimitExceeded, '');
   }
 
   upstreamData(offset: number, length: number): void {
