@@ -257,7 +257,9 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   #connectFailed(errno: number, isTimeout: boolean): void {
     const { cluster, host, thread } = this.pool;
-    cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    const { at } = ClusterStats;
+    cluster.stats.increment(at.upstream_cx_connect_fail);
+    cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
     countBindError(cluster, errno);
     host.stats.increment(HostStats.at.cx_connect_fail);
     if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);

@@ -202,7 +202,9 @@ export class UpstreamSocket implements ConnectionHandler {
   }
 
   #connectFailed(reason: string, isTimeout: boolean): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    const { at } = ClusterStats;
+    this.#cluster.stats.increment(at.upstream_cx_connect_fail);
+    this.#cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
     this.#host.stats.increment(HostStats.at.cx_connect_fail);
     if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : reason}`);
     this.#closed();

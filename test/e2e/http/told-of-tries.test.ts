@@ -151,6 +151,7 @@ t.test('a host is said to have failed once for each try that it did not serve', 
   for (const way of counted) t.match(hosts(way), { rq_success: 1, rq_error: 1 }, way);
   t.match(hosts('hang'), { rq_timeout: 1 });
   t.match(hosts('closed'), { rq_success: 0, rq_error: 1 }, 'no connection could be had');
+  t.equal(await proxy.baton.stat('cluster.closed.upstream_cx_destroy_remote'), 1);
   t.match(hosts('overflowing'), { rq_success: 0, rq_error: 0 }, 'it was not asked');
   t.match(hosts('once'), { rq_success: 0, rq_error: 1, rq_timeout: 1 }, 'it did not answer');
   t.match(hosts('broken'), { rq_success: 1, rq_error: 0 }, 'it broke off behind its head, which had been counted');

@@ -13,6 +13,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { startDeafServer } from '../http/deaf-server.js';
 import { openStream, startPeers } from './stream.js';
 
 const closed = await freePort();
@@ -25,6 +26,7 @@ const baton = await startBaton(t, {
       tcpListener('refused', 0, { cluster: 'refused', access_log: [logOf('refused')] }),
       tcpListener('thrice', 0, { cluster: 'thrice', max_connect_attempts: 3, access_log: [logOf('thrice')] }),
       tcpListener('second-chance', 0, { cluster: 'half', max_connect_attempts: 2 }),
+      tcpListener('deaf', 0, { cluster: 'deaf' }),
       tcpListener('empty', 0, { cluster: 'empty', access_log: [logOf('empty')] }),
       tcpListener('limited', 0, { cluster: 'limited', access_log: [logOf('limited')] }),
     ],
@@ -32,6 +34,7 @@ const baton = await startBaton(t, {
       staticCluster('refused', closed),
       staticCluster('thrice', closed),
       staticCluster('half', [closed, upstream.port]),
+      staticCluster('deaf', await startDeafServer(t), { connect_timeout: '0.25s' }),
       staticCluster('empty', []),
       staticCluster('limited', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 2 }] } }),
     ],
@@ -46,6 +49,13 @@ t.test('an upstream that refuses closes the client, without a byte', async (t) =
   t.match(await logLine('refused'), /^UF,URX .*[Cc]onnection refused/);
   await baton.waitForStat('cluster.refused.upstream_cx_connect_fail', 1);
   t.equal(await baton.stat('cluster.refused.upstream_cx_active'), 0);
+  t.same(await endsOf('refused'), { all: 1, local: 0, remote: 1 }, 'the host has ended it');
+});
+
+t.test('a connect that takes too long closes the client', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('deaf'));
+  t.equal(await client.isClosed(), 'end');
+  t.same(await endsOf('deaf'), { all: 1, local: 1, remote: 0 }, 'given up here');
 });
 
 t.test('a client that has spoken already is closed too', async (t) => {
@@ -109,6 +119,12 @@ t.test('max_connections holds over all workers, and is free again when connectio
   void server.write('served');
   await third.receives(6);
 });
+
+/** How connections to the hosts of a cluster ended. */
+async function endsOf(cluster: string): Promise<Record<string, number | undefined>> {
+  const count = (name: string) => baton.stat(`cluster.${cluster}.upstream_cx_destroy${name}`);
+  return { all: await count(''), local: await count('_local'), remote: await count('_remote') };
+}
 
 function logOf(name: string) {
   return fileAccessLog(join(logs, name), '%RESPONSE_FLAGS% %UPSTREAM_TRANSPORT_FAILURE_REASON%\n');
