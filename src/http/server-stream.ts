@@ -206,6 +206,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (!this.#isOpen) return;
     const { info, manager } = this;
     if (reason === ResetReason.ProtocolError) {
+      manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
       info.responseFlags |= ResponseFlag.DownstreamProtocolError;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
       // The codec answers when nothing was sent yet.

@@ -100,6 +100,16 @@ t.test('what is odd about a request, a connection or a thread is counted too', a
   const { text } = await rawExchange(proxy.port, 'OPTIONS * HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   t.match(text, /^HTTP\/1\.1 404 /);
   await baton.waitForStat('http.main.downstream_rq_non_relative_path', 1);
+  const broken = 'http.main.downstream_cx_protocol_error';
+  t.equal(await baton.stat(broken), 0);
+  await rawExchange(proxy.port, 'no HTTP\r\n\r\n');
+  await baton.waitForStat(broken, 1);
+  const upload = await connectRaw(t, proxy.port);
+  upload.write('POST /wait HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n');
+  await baton.waitForStat('http.main.downstream_rq_active', 1);
+  upload.write('no size\r\n');
+  t.match(await upload.readUntil('\r\n\r\n'), /^HTTP\/1\.1 400 /);
+  await baton.waitForStat(broken, 2);
   t.equal(await baton.stat('cluster.host.default.total_match_count'), 1, 'its one host');
   t.equal(await baton.stat('cluster.host.warming_state'), 0);
   for (const thread of ['main_thread', 'worker_0', 'worker_1']) {
