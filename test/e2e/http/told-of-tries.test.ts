@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import {
   type Config,
+  connectRaw,
   fileAccessLog,
   freePort,
   rawExchange,
@@ -12,7 +13,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { managerOf, routeTo, startProxy } from './proxy.js';
+import { managerOf, routeConfig, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
 const LATER_MS = 150;
@@ -74,6 +75,25 @@ const proxy = await startProxy(t, {
         internal_address_config: { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] },
       },
     ),
+    quiet: {
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          include_attempt_count_in_response: true,
+          routes: [routeTo({ prefix: '/' }, 'raw')],
+        },
+      ]),
+      http_filters: [
+        {
+          name: 'router',
+          typed_config: {
+            '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+            suppress_envoy_headers: true,
+          },
+        },
+      ],
+    },
   },
   clusters: [
     staticCluster('raw', upstream.port),
@@ -155,6 +175,18 @@ t.test('a host is said to have failed once for each try that it did not serve', 
   t.match(hosts('overflowing'), { rq_success: 0, rq_error: 0 }, 'it was not asked');
   t.match(hosts('once'), { rq_success: 0, rq_error: 1, rq_timeout: 1 }, 'it did not answer');
   t.match(hosts('broken'), { rq_success: 1, rq_error: 0 }, 'it broke off behind its head, which had been counted');
+});
+
+t.test('a client learns how long its request has taken, with all tries, and which try it was', async (t) => {
+  const { headers } = await proxy.get('/limited/slowly/hang');
+  t.ok(Number(headers['x-envoy-upstream-service-time']) >= 190, 'the try that was given up took 200 ms');
+  seen.add('/early');
+  const early = await connectRaw(t, proxy.port);
+  early.write('POST /early HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nsome');
+  t.notMatch(await early.readUntil('served'), 'x-envoy-upstream-service-time', 'not while the request goes on');
+  const quiet = await proxy.on('quiet', '/early');
+  t.notHas(quiet.headers, ['x-envoy-upstream-service-time']);
+  t.equal(quiet.headers['x-envoy-attempt-count'], '1', 'suppress_envoy_headers does not mean what a route asks for');
 });
 
 /** What the only host of a cluster has counted. */

@@ -20,7 +20,7 @@ const UNUSED = [
 const UNUSED_KEYS = UNUSED.map(headerKey);
 const WISHES = new HeaderSet([UPSTREAM_TIMEOUT, PER_TRY_TIMEOUT, ALT_RESPONSE, ...UNUSED_KEYS]);
 
-/** How long the host has taken, in whole milliseconds. */
+/** How long the response has taken from the end of the request, with all tries, in whole milliseconds. */
 export function setServiceTime(headers: HeaderBlock, milliseconds: number): void {
   headers.removeId(SERVICE_TIME.id);
   serviceTimes.line(milliseconds).addTo(headers);

@@ -272,10 +272,8 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
     // A response that comes before the request is complete has taken no time.
     const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
-    if (!this.#options.suppressEnvoyHeaders) {
-      setServiceTime(headers, Math.floor(now - this.#tryStartMs));
-      if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
-    }
+    if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders) setServiceTime(headers, Math.floor(since));
+    if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
     this.#route.finalizeResponse(headers, info);
     if (status === 101) this.#deadline.lift();
     if (endStream) this.#responseCompleted(since, isInternal);
