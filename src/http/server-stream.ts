@@ -260,6 +260,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.route = route;
     if (route === undefined) return;
     this.info.routeName = route.name;
+    this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
   }
 

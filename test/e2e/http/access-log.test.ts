@@ -79,6 +79,15 @@ const proxy = await startProxy(t, {
       ],
       { access_log: flagged },
     ),
+    hosts: managerOf(
+      [
+        answering({ path: '/direct' }, 'direct'),
+        { match: { path: '/redirect' }, redirect: { path_redirect: '/' } },
+        { match: { path: '/unknown' }, route: { cluster_header: 'x-cluster' } },
+        routeTo({ path: '/' }, 'raw'),
+      ],
+      { access_log: [withFormat('hosts', text('%REQ(:PATH)% %VIRTUAL_HOST_NAME%\n'))] },
+    ),
   },
   clusters: [
     staticCluster('raw', upstream.port),
@@ -138,6 +147,13 @@ t.test("the default format, one of one's own, and JSON", async (t) => {
   t.equal((await waitFor(() => (lines('omitting').length === 1 ? lines('omitting') : undefined)))[0], '[]');
   await waitFor(() => proxy.baton.stdout.includes('out /named/path?q="1"\n'));
   await waitFor(() => proxy.baton.stderr.includes('err /named/path?q="1"\n'));
+});
+
+t.test('a request has its virtual host, whoever answers it', async (t) => {
+  const paths = ['/', '/direct', '/redirect', '/unknown', '/nowhere'];
+  for (const path of paths) await proxy.on('hosts', path, { headers: { 'x-cluster': 'nobody' } });
+  const logged = await waitFor(() => (lines('hosts').length === paths.length ? lines('hosts') : undefined));
+  t.same(logged, ['/ all', '/direct all', '/redirect all', '/unknown all', '/nowhere -']);
 });
 
 t.test('flags and details tell what happened', async (t) => {

@@ -399,7 +399,6 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#attempts = 0;
     this.#host = undefined;
     info.upstreamCluster = this.#cluster.observabilityName;
-    info.virtualHostName = route.virtualHostName;
     const timeouts = this.#timeouts;
     timeouts.timeoutMs = route.timeoutMs;
     timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
@@ -560,7 +559,6 @@ export class Router implements TerminalFilter, PoolRequest {
     const { info } = this.#stream;
     this.#attempts = 0;
     info.upstreamCluster = cluster.observabilityName;
-    info.virtualHostName = this.#route.virtualHostName;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     this.#answer(MAINTENANCE, true);
   }
