@@ -167,7 +167,7 @@ export class ForwardingRules {
       return;
     }
     const formerLength = joinedLength(headers, FORWARDED_FOR);
-    const start = beginLine(headers, FORWARDED_FOR, formerLength + 2 + prefix.length + ip.length);
+    const start = beginLine(headers, FORWARDED_FOR, formerLength + 1 + prefix.length + ip.length);
     const { bytes } = headers.memory;
     let at = start;
     for (let i = headers.findId(FORWARDED_FOR.id); i >= 0; i = headers.findId(FORWARDED_FOR.id, i + 1)) {
@@ -175,10 +175,7 @@ export class ForwardingRules {
       for (let from = headers.valueStart(i), to = headers.valueEnd(i); from < to; from++) bytes[at++] = bytes[from]!;
     }
     headers.removeId(FORWARDED_FOR.id);
-    if (at > start) {
-      bytes[at++] = COMMA;
-      bytes[at++] = SPACE;
-    }
+    if (at > start) bytes[at++] = COMMA;
     at = writeLatin1(bytes, at, prefix);
     endLine(headers, FORWARDED_FOR, start, writeLatin1(bytes, at, ip));
   }
@@ -220,7 +217,6 @@ const HTTPS = Buffer.from('https');
 
 const NO_KEYS: readonly HeaderKey[] = [];
 const COMMA = 44;
-const SPACE = 32;
 
 function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: string): void {
   const start = beginLine(headers, key, prefix.length + ip.length);

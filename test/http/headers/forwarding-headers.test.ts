@@ -64,9 +64,9 @@ t.test('behind another proxy the headers are believed, and only what is missing 
 
 t.test('x-forwarded-for: the peer is appended to whatever is there, in one field', async (t) => {
   const name = 'x-forwarded-for';
-  t.same(after(name, EDGE, '203.0.113.7', 'X-Forwarded-For: 1.1.1.1'), ['1.1.1.1, 203.0.113.7']);
+  t.same(after(name, EDGE, '203.0.113.7', 'X-Forwarded-For: 1.1.1.1'), ['1.1.1.1,203.0.113.7']);
   t.same(after(name, EDGE, '2001:db8::1', 'x-forwarded-for: a, b', 'x: y', 'x-forwarded-for: c'), [
-    'a, b,c, 2001:db8::1',
+    'a, b,c,2001:db8::1',
   ]);
   t.same(after(name, EDGE, '203.0.113.7', 'x-forwarded-for: '), ['203.0.113.7']);
   t.same(after(name, { ...EDGE, skip_xff_append: true }, '203.0.113.7', 'x-forwarded-for: a'), ['a']);
@@ -81,7 +81,7 @@ t.test('x-forwarded-for is kept when the head has been moved out of the receive 
   const head = requestHead('GET /', 'Host: a', 'x-forwarded-for: 1.1.1.1');
   t.ok(head.retain());
   new ForwardingRules(EDGE, LOCAL).apply(head, { remoteIp: '203.0.113.7', scheme: 'http' }, random);
-  t.same(valuesOf(head, 'x-forwarded-for'), ['1.1.1.1, 203.0.113.7']);
+  t.same(valuesOf(head, 'x-forwarded-for'), ['1.1.1.1,203.0.113.7']);
   t.same(valuesOf(head, 'Host'.toLowerCase()), ['a']);
   head.clear();
 });
