@@ -34,6 +34,8 @@ export interface CodecError {
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;
+  /** Plain ASCII text of the answer; most have none. */
+  readonly body?: string;
 }
 
 /** One request as it is decoded. After onHeaders(…, true), onData(…, true) or onTrailers() the request is complete. */

@@ -66,6 +66,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   describe(info: StreamInfo): void {
+    info.startRealtimeMs -= info.startMonotonicMs - this.#requestStartMs;
+    info.startMonotonicMs = this.#requestStartMs;
     info.connectionId = this.socket.serial;
     info.scheme = this.scheme;
     info.downstream = this.socket;
@@ -138,11 +140,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
-    // A pipelined request may have been received with the one before it.
-    if (this.#requestStartMs === UNSET) this.#requestStartMs = this.manager.thread.clock.monotonicMs;
-    const stream = this.#pools.streams.take();
+    const stream = this.#takeStream(encoder);
     this.#stream = stream;
-    stream.start(this, encoder);
     return stream;
   }
 
@@ -376,7 +375,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
         const left = limit - (now - this.#requestStartMs);
         if (left > 0) return left;
         stats.http.increment(HttpStats.at.downstream_rq_header_timeout);
-        this.#refuse({ status: 408, detail: 'request_header_timeout' });
+        this.#refuse({ status: 408, detail: 'request_header_timeout', body: 'request header timeout' });
         return 0;
       }
     }
@@ -388,12 +387,18 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     return 0;
   }
 
+  #takeStream(encoder: ResponseEncoder): ServerStream {
+    // A pipelined request may have been received with the one before it.
+    if (this.#requestStartMs === UNSET) this.#requestStartMs = this.manager.thread.clock.monotonicMs;
+    const stream = this.#pools.streams.take();
+    stream.start(this, encoder);
+    return stream;
+  }
+
   /** Answers and closes where no request could be read. It counts and is logged as one. */
   #refuse(error: CodecError): void {
     const codec = this.#awakeCodec();
-    const stream = this.#pools.streams.take();
-    stream.start(this, codec);
-    stream.refuse(error);
+    this.#takeStream(codec).refuse(error);
     codec.answerInvalid(error);
     this.onClose(false);
   }

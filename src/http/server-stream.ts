@@ -38,7 +38,7 @@ const LOCAL_BODY_PIECE = 32 * 1024;
 
 /** The connection that a request came on, as its stream sees it. */
 export interface StreamConnection extends EdgeConnection {
-  /** Writes what the connection knows into a stream's record. */
+  /** Writes what the connection knows into a stream's record: also that the request began before its head was complete. */
   describe(info: StreamInfo): void;
   /** Counts a request of the client that its headers tell, as they came. */
   countClient(headers: HeaderBlock): void;
@@ -225,6 +225,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.connection.describe(info);
     info.responseCodeDetails = error.detail;
     if (error.detail.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+    info.bytesSent = error.body?.length ?? 0;
     this.#countAnswer(error.status);
     this.#finish();
   }

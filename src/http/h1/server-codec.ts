@@ -164,18 +164,30 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   /**
-   * Answers what could not be read: a head without a body, and `connection: close`. Does nothing when an answer has
-   * begun. The owner closes afterwards.
+   * Answers what could not be read: a head with `connection: close`, and the error's text if it has one. Does nothing when an
+   * answer has begun. The owner closes afterwards.
    */
   answerInvalid(error: CodecError): boolean {
     if (this.writing !== Writing.Head) return false;
     this.writing = Writing.Complete;
     const { lines } = this.shared;
     const status = lines.statusLine(error.status, 1);
-    const tail = lines.tails[Tail.Close | Tail.NoContent]!;
     this.sink.send(status.start, status.length);
-    this.sink.send(tail.start, tail.length);
+    if (error.body !== undefined) this.#sendInvalidBody(error.body);
+    else {
+      const tail = lines.tails[Tail.Close | Tail.NoContent]!;
+      this.sink.send(tail.start, tail.length);
+    }
     return true;
+  }
+
+  #sendInvalidBody(body: string): void {
+    const fields = `content-length: ${body.length}\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n`;
+    const { memory } = this.shared;
+    const length = fields.length + body.length;
+    const start = memory.scratch(length);
+    memory.write(start, fields + body);
+    this.sink.send(start, length);
   }
 
   protected override canStart(): boolean {

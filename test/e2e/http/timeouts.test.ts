@@ -1,7 +1,18 @@
 // What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
 
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
-import { type Config, connectRaw, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { startDeafServer } from './deaf-server.js';
 import { parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
@@ -26,6 +37,8 @@ const slowly = await startUpstream(t, (_request, answer) => {
     answer.end();
   }, 200);
 });
+const logFile = join(tempDir(t), 'log');
+const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATION%\n')];
 const silent = await startDeafServer(t);
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
@@ -52,6 +65,8 @@ const proxy = await startProxy(t, {
     ),
     movingStreams: managerOf([routeTo({ prefix: '/' }, 'slowly', { timeout: '0s' })], { stream_idle_timeout: '1s' }),
     requests: managerOf([toRaw('/')], { request_timeout: SOON, upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+    loggedHeads: managerOf([toRaw('/')], { request_headers_timeout: SOON, access_log }),
+    logged: managerOf([toRaw('/')], { access_log }),
     heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
     idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
     oldConnections: managerOf([toRaw('/')], {
@@ -65,6 +80,7 @@ const proxy = await startProxy(t, {
     staticCluster('slowly', slowly.port),
     staticCluster('deaf', silent, { connect_timeout: SOON }),
   ],
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
 
 t.test('a route answers 504 when its timeout ends, and lets go of the host', async (t) => {
@@ -167,8 +183,22 @@ t.test('once the response has begun, the request may take its time', async (t) =
 
 t.test('a request head that is not complete in time is answered 408', async (t) => {
   const { text, closed } = await rawExchange(proxy.ports['heads']!, 'GET /hang HTTP/1.1\r\nhost');
-  t.match(parseMessage(text), { status: 408, headers: { connection: 'close' } });
+  t.match(parseMessage(text), { status: 408, headers: { connection: 'close' }, rest: 'request header timeout' });
   t.equal(closed, 'end');
+});
+
+t.test('the time of a request begins with the first byte of its head', async (t) => {
+  await rawExchange(proxy.ports['loggedHeads']!, 'GET /hang HTTP/1.1\r\nhost');
+  const slow = await connectRaw(t, proxy.ports['logged']!);
+  slow.write('GET /answer HTTP/1.1\r\nhost');
+  await timePasses();
+  slow.write(': a\r\n\r\n');
+  await slow.readUntil('yes');
+  const lines = () => (existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : []);
+  for (const what of ['408 22', '200 3']) {
+    const line = await waitFor(() => lines().find((each) => each.startsWith(what)));
+    t.ok(Number(line.split(' ')[2]) >= 200, line);
+  }
 });
 
 t.test('idle connections are closed, busy ones are not', async (t) => {
