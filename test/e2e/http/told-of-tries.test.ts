@@ -28,6 +28,7 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   else if (path.endsWith('/409')) socket.write(response(409));
   else if (path.endsWith('/half')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
   else if (path.endsWith('/close')) socket.end();
+  else if (path.endsWith('/hints')) socket.write(`HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${response(503)}`);
 });
 
 const logFile = join(tempDir(t), 'log');
@@ -63,6 +64,11 @@ const proxy = await startProxy(t, {
         ...counted.map((name) =>
           routeTo({ prefix: `/${name}/` }, name, retried({ retry_on: '5xx,retriable-4xx', per_try_timeout: '0.2s' })),
         ),
+        routeTo({ prefix: '/informed/' }, 'informed', retried()),
+        routeTo({ prefix: '/resting/' }, 'resting', {
+          timeout: '0.2s',
+          ...retried({ retry_back_off: { base_interval: '3600s', max_interval: '3600s' } }),
+        }),
         routeTo({ prefix: '/once/' }, 'once', { timeout: '0.2s' }),
         routeTo({ prefix: '/broken/' }, 'broken'),
         routeTo({ prefix: '/closed/' }, 'closed'),
@@ -98,7 +104,7 @@ const proxy = await startProxy(t, {
   clusters: [
     staticCluster('raw', upstream.port),
     staticCluster('half', [await freePort(), upstream.port]),
-    ...['once', 'broken', ...counted].map((name) => staticCluster(name, upstream.port)),
+    ...['once', 'broken', 'informed', 'resting', ...counted].map((name) => staticCluster(name, upstream.port)),
     staticCluster('closed', await freePort()),
     staticCluster('overflowing', upstream.port, { circuit_breakers: { thresholds: [{ max_requests: 0 }] } }),
     staticCluster('guarded', upstream.port, { circuit_breakers: { thresholds: [{ max_retries: 0 }] } }),
@@ -187,6 +193,18 @@ t.test('a client learns how long its request has taken, with all tries, and whic
   const quiet = await proxy.on('quiet', '/early');
   t.notHas(quiet.headers, ['x-envoy-upstream-service-time']);
   t.equal(quiet.headers['x-envoy-attempt-count'], '1', 'suppress_envoy_headers does not mean what a route asks for');
+});
+
+t.test('what a host tells in advance is counted, and fixes the try', async (t) => {
+  const { text } = await rawExchange(
+    proxy.port,
+    'GET /informed/hints HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
+  );
+  t.match(text, /^HTTP\/1\.1 103 [\s\S]*\r\n\r\nHTTP\/1\.1 503 /);
+  t.equal(upstream.requests.filter(({ path }) => path === '/informed/hints').length, 1);
+  for (const name of ['1xx', '103', '503']) {
+    t.equal(await proxy.baton.stat(`cluster.informed.upstream_rq_${name}`), 1, name);
+  }
 });
 
 /** What the only host of a cluster has counted. */

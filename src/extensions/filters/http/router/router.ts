@@ -246,6 +246,12 @@ export class Router implements TerminalFilter, PoolRequest {
 
   onInformational(headers: HeaderBlock): void {
     this.#tryTimeouts?.progressed();
+    const { info, isInternal } = this.#stream;
+    if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
+    // The client would see that there are two tries.
+    this.#retries.disable();
+    this.#retries.end(this.#cluster);
+    this.#body.clear();
     // 100 was answered at the edge, unless that was left to the host.
     if (headers.status !== 100 || this.#stream.passes100Continue) this.#stream.encodeInformational(headers);
   }
