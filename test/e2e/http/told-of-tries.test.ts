@@ -207,6 +207,14 @@ t.test('what a host tells in advance is counted, and fixes the try', async (t) =
   }
 });
 
+t.test('a request whose time ends between two tries is no timeout of its cluster', async (t) => {
+  t.equal((await proxy.get('/resting/503')).status, 504);
+  t.match(await logged('/resting/503'), { status: 504, flags: 'UT' });
+  t.equal(await proxy.baton.stat('cluster.resting.upstream_rq_timeout'), 0);
+  t.equal(await proxy.baton.stat('cluster.resting.upstream_rq_504'), undefined);
+  t.equal(await proxy.baton.stat('cluster.resting.retry.upstream_rq_503'), 1);
+});
+
 /** What the only host of a cluster has counted. */
 async function countsOfHosts(): Promise<(cluster: string) => Record<string, number>> {
   const { body } = await proxy.baton.admin('/clusters');

@@ -359,12 +359,12 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#tryTimeouts?.set(responseMs, idleMs);
   }
 
-  /** The whole request has taken too long. */
+  /** The whole request has taken too long. Between two tries there is nothing of the cluster that did. */
   #routeTimeout(): void {
-    const { stats } = this.#cluster;
-    stats.increment(ClusterStats.at.upstream_rq_timeout);
+    const isTrying = this.#try !== Try.Backoff;
+    if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#try === Try.Running) this.#countHostTimeout();
-    this.#answerTimeout('response_timeout');
+    this.#answerTimeout('response_timeout', isTrying);
   }
 
   /** The host is not waited for any longer: another try, or 504. */
@@ -383,14 +383,14 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#hasResponse) stats.increment(HostStats.at.rq_error);
   }
 
-  #answerTimeout(details: string): void {
+  #answerTimeout(details: string, isCounted = true): void {
     if (logger.isDebug) this.#log(details);
     this.#abortTry();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
       return this.#stream.resetResponse(details);
     }
-    this.#answer(timedOut(details, this.#timeouts.isAnsweredEmpty));
+    this.#answer(timedOut(details, this.#timeouts.isAnsweredEmpty), false, isCounted);
   }
 
   // ── Tries ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -569,8 +569,8 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#answer(MAINTENANCE, true);
   }
 
-  /** Answers in a host's stead, which counts as a response of the cluster. */
-  #answer({ status, body, details, flags }: LocalReply, isOverload = false): void {
+  /** Answers in a host's stead, which counts as a response of the cluster if it has tried. */
+  #answer({ status, body, details, flags }: LocalReply, isOverload = false, isCounted = true): void {
     this.#stream.sendLocalReply({
       status,
       body,
@@ -579,7 +579,7 @@ export class Router implements TerminalFilter, PoolRequest {
       editHeaders: (headers) => {
         const { info, isInternal } = this.#stream;
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
+        if (isCounted && !info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
         if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
         this.#route.finalizeResponse(headers, info);
       },
