@@ -115,6 +115,10 @@ function extensions(): string {
 |---|---|---|
 ${rows.join('\n')}
 
+What \`typed_per_filter_config\` says to a filter is its own message. \`envoy.config.route.v3.FilterConfig\`, by which a route
+disables a filter or configures one in an optional way, is refused; a filter that is \`disabled\` in the chain runs on routes
+that configure it.
+
 Envoy's other extensions are not implemented; their packages below \`envoy.extensions\`:
 
 ${otherPackages().join('\n')}
