@@ -159,6 +159,13 @@ t.test('a request has its virtual host, whoever answers it', async (t) => {
 t.test('flags and details tell what happened', async (t) => {
   const on = (path: string, headers: Record<string, string> = {}) => proxy.on('flags', path, { headers });
   const port = proxy.ports['flags']!;
+  const leaveAmid = async (leave: 'reset' | 'destroy') => {
+    const { length } = upstream.requests;
+    const client = await connectRaw(t, port);
+    client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+    await waitFor(() => upstream.requests.length > length);
+    client[leave]();
+  };
   const cases: [string, string, () => Promise<unknown>][] = [
     ['/', '200 - via_upstream', () => on('/')],
     ['/direct', '200 - direct_response', () => on('/direct')],
@@ -174,28 +181,8 @@ t.test('flags and details tell what happened', async (t) => {
     ['/half', '200 UC upstream_reset_after_response_started{', () => on('/half').catch(() => {})],
     ['/hang/timeout', '504 UT response_timeout', () => on('/hang/timeout')],
     ['/hang/idle', '504 SI stream_idle_timeout', () => on('/hang/idle')],
-    [
-      '/hang',
-      '0 DC downstream_remote_disconnect',
-      async () => {
-        const { length } = upstream.requests;
-        const client = await connectRaw(t, port);
-        client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
-        await waitFor(() => upstream.requests.length > length);
-        client.reset();
-      },
-    ],
-    [
-      '/hang',
-      '0 DC downstream_remote_disconnect',
-      async () => {
-        const { length } = upstream.requests;
-        const client = await connectRaw(t, port);
-        client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
-        await waitFor(() => upstream.requests.length > length);
-        client.destroy();
-      },
-    ],
+    ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('reset')],
+    ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('destroy')],
     [
       '/hang',
       '400 DPE ',
