@@ -1,5 +1,6 @@
 // A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
 
+import type { Priority } from '../common/priority.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
@@ -11,7 +12,7 @@ import { UNHEALTHY_FLAGS } from './health-flags.js';
 import { Host } from './host.js';
 import { HostSet } from './host-set.js';
 import { HttpPool } from './http-pool.js';
-import { ClusterLimits, type Priority, RuntimeThresholds } from './limits.js';
+import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';

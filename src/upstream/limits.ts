@@ -1,5 +1,6 @@
 // Circuit breakers: a cluster's limits on connections, pending requests, requests and retries, shared by all workers.
 
+import { Priority } from '../common/priority.js';
 import { Runtime } from '../runtime/runtime.js';
 import { ClusterWord, type SharedWords } from './shared-words.js';
 
@@ -12,12 +13,6 @@ export const enum LimitKind {
 }
 
 export const LIMIT_KINDS = 4;
-
-/** Routing priority; each has limits of its own. */
-export const enum Priority {
-  Default = 0,
-  High = 1,
-}
 
 /** Limits of one priority. */
 export interface Thresholds {

@@ -1,6 +1,7 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
 import { errorName } from '../common/errno.js';
+import type { Priority } from '../common/priority.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
@@ -13,7 +14,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import { countBindError } from './bind-errors.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { Host } from './host.js';
-import { type ClusterLimits, LimitKind, type Priority } from './limits.js';
+import { type ClusterLimits, LimitKind } from './limits.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 const logger = getLogger('upstream');

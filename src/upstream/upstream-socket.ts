@@ -1,6 +1,7 @@
 // A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
 
 import { errorName } from '../common/errno.js';
+import { Priority } from '../common/priority.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
@@ -10,7 +11,7 @@ import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import { countBindError } from './bind-errors.js';
 import type { Cluster } from './cluster.js';
 import type { Host } from './host.js';
-import { LimitKind, Priority } from './limits.js';
+import { LimitKind } from './limits.js';
 
 const logger = getLogger('upstream');
 

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
+import { Priority } from '../../src/common/priority.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import {
   ClusterLimits,
   DEFAULT_THRESHOLDS,
   LimitKind,
   limitWord,
-  Priority,
   RuntimeThresholds,
 } from '../../src/upstream/limits.js';
 import { HOST_WORDS, HostWord, SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';

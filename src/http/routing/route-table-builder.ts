@@ -2,6 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import { BatonError } from '../../common/errors.js';
+import { Priority } from '../../common/priority.js';
 import type {
   RouteAction,
   Route as RouteConfig,
@@ -10,7 +11,6 @@ import type {
   VirtualHost_TlsRequirementType,
 } from '../../config/generated/api.js';
 import { Runtime } from '../../runtime/runtime.js';
-import { Priority } from '../../upstream/limits.js';
 import { ClusterByHeader, WeightedChoice } from './cluster-choice.js';
 import { directBody } from './direct-body.js';
 import type { DomainTable } from './domain-table.js';

@@ -2,8 +2,8 @@
 
 import type { StreamInfo } from '../../access-log/stream-info.js';
 import { headerKey } from '../../common/header-names.js';
+import type { Priority } from '../../common/priority.js';
 import { NoRoomError } from '../../io/memory.js';
-import type { Priority } from '../../upstream/limits.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { HeaderMutations } from '../headers/header-mutations.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';

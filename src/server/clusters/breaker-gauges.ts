@@ -1,10 +1,11 @@
 // The gauges of one priority's circuit breakers: workers only count in shared words, and the primary reads them.
 
+import type { Priority } from '../../common/priority.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../upstream/cluster-config.js';
-import { LimitKind, limitOf, limitWord, type Priority, type Thresholds } from '../../upstream/limits.js';
+import { LimitKind, limitOf, limitWord, type Thresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 
 export class BreakerGauges {

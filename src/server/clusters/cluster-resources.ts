@@ -1,6 +1,7 @@
 // What a cluster has in shared memory: the stats and words of the cluster and of its hosts. They belong to its name, not to
 // a version of its configuration, so that counters go on and limits hold over a change.
 
+import { Priority } from '../../common/priority.js';
 import { Kind } from '../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import { Http1CodecStats } from '../../stats/layouts/http.js';
@@ -8,7 +9,7 @@ import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import { HostDirectory, type HostResources } from '../../upstream/host-directory.js';
-import { LIMIT_KINDS, limitWord, Priority } from '../../upstream/limits.js';
+import { LIMIT_KINDS, limitWord } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { Retired } from '../workers/snapshots.js';
 

@@ -3,6 +3,7 @@
 
 import { messageOf } from '../../common/errors.js';
 import { nextTurn } from '../../common/next-turn.js';
+import { Priority } from '../../common/priority.js';
 import type { Random } from '../../common/random.js';
 import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
@@ -29,7 +30,7 @@ import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
-import { Priority, RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
+import { RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
 import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
 import { BreakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';

@@ -3,6 +3,7 @@
 
 import { errorName } from '../../common/errno.js';
 import { headerKey } from '../../common/header-names.js';
+import { Priority } from '../../common/priority.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec.js';
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
@@ -10,7 +11,6 @@ import { Timer } from '../../io/timing-wheel.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
-import { Priority } from '../limits.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */

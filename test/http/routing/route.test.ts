@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { StreamInfo } from '../../../src/access-log/stream-info.js';
+import { Priority } from '../../../src/common/priority.js';
 import type {
   Any,
   RedirectAction,
@@ -13,7 +14,6 @@ import type {
 import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../src/http/routing/route.js';
 import { buildRouteTable, type RouteTableOptions } from '../../../src/http/routing/route-table.js';
-import { Priority } from '../../../src/upstream/limits.js';
 import { linesOf, requestHead, responseHead, valuesOf } from './heads.js';
 
 /** The route that a request matches in a table of one virtual host. */
