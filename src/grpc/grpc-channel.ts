@@ -12,6 +12,7 @@ import {
   type ServiceError,
 } from '@grpc/grpc-js';
 import { durationMs } from '../common/duration.js';
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
@@ -61,7 +62,7 @@ export class GrpcChannel {
     const cluster = this.#service.envoy_grpc?.cluster_name;
     const timeoutMs = cluster === undefined ? DEFAULT_CONNECT_MS : this.#hosts.connectTimeoutMs(cluster);
     return new Promise((resolve, reject) => {
-      this.#client.waitForReady(Date.now() + timeoutMs, (error) => {
+      this.#client.waitForReady(Date.now() + Math.min(LONGEST_TIMER_MS, timeoutMs), (error) => {
         if (error === undefined) resolve();
         else reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
       });

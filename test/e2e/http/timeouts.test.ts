@@ -21,6 +21,9 @@ import { response, startRawUpstream } from './raw-upstream.js';
 /** Short enough for a test, long enough for a busy machine. */
 const SOON = '0.25s';
 
+/** The longest duration that the API has. */
+const LONGEST = '315576000000s';
+
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path.startsWith('/answer')) socket.write(response(200, 'yes'));
   if (path.startsWith('/half')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
@@ -74,6 +77,7 @@ const proxy = await startProxy(t, {
       drain_timeout: SOON,
     }),
     delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
+    lateClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: LONGEST }),
   },
   clusters: [
     staticCluster('raw', upstream.port),
@@ -229,6 +233,17 @@ t.test('a client that is still sending reads the whole answer before the connect
   // The rest of the upload meets a proxy that no longer wants it, and that still does not reset the connection.
   connection.write('x'.repeat(100_000));
   await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
+});
+
+t.test('a connection may be given the longest time that the API has to end', async (t) => {
+  const [kept, connection] = [
+    await connectRaw(t, proxy.ports['lateClose']!),
+    await connectRaw(t, proxy.ports['lateClose']!),
+  ];
+  connection.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
+  kept.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections go on');
 });
 
 /** As much time as the timeouts have, by the clock of the proxy: the timeout of another request. */

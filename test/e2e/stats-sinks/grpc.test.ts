@@ -78,7 +78,7 @@ t.test('metrics service: who sends comes first, deltas add up, a broken stream i
       },
     ],
     {
-      clusters: [staticCluster('metrics', first.port, HTTP2)],
+      clusters: [staticCluster('metrics', first.port, { ...HTTP2, connect_timeout: '315576000000s' })],
       extra: { node: { id: 'edge-1', cluster: 'edge', metadata: { rack: 'r1' } } },
     },
   );

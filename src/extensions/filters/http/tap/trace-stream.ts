@@ -1,5 +1,6 @@
 // The answer to an attached tap's request: traces as they come, or all at once when enough of them are there.
 
+import { LONGEST_TIMER_MS } from '../../../../common/longest-timer.js';
 import type { TraceBudget } from './trace-budget.js';
 
 /** Of a buffered_admin sink. */
@@ -42,7 +43,7 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     this.#collecting = collecting;
     this.#events = events;
     const timeoutMs = collecting?.timeoutMs ?? 0;
-    if (timeoutMs > 0) this.#timer = setTimeout(() => this.complete(), timeoutMs);
+    if (timeoutMs > 0) this.#timer = setTimeout(() => this.complete(), Math.min(LONGEST_TIMER_MS, timeoutMs));
   }
 
   /** A trace has come from a worker. */

@@ -2,6 +2,7 @@
 
 import { durationMs } from '../../../../common/duration.js';
 import { headerKey } from '../../../../common/header-names.js';
+import { LONGEST_TIMER_MS } from '../../../../common/longest-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
@@ -70,7 +71,7 @@ export function connectionManagerOptions(
     idleMs: milliseconds(common.idle_timeout, DEFAULT_IDLE_MS),
     maxConnectionMs: milliseconds(common.max_connection_duration, 0),
     drainMs: milliseconds(config.drain_timeout, DEFAULT_DRAIN_MS),
-    delayedCloseMs: milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS),
+    delayedCloseMs: Math.min(LONGEST_TIMER_MS, milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: chain.bufferLimit,
   };
