@@ -4,21 +4,31 @@
 export interface Place {
   readonly line: number;
   readonly column: number;
+  /** Empty when it is not to be shown. */
   readonly excerpt: string;
   readonly caret: number;
 }
 
-/** Line and column of `offset`, and that line with room for a caret. */
-export function excerptAt(text: string, offset: number): Place {
+/** A piece of a text, from an offset up to another. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Line and column of `offset`, and that line with room for a caret, unless a piece that is not to be shown is within it. */
+export function excerptAt(text: string, offset: number, hidden: readonly Range[] = []): Place {
   const at = Math.max(0, Math.min(offset, text.length));
   const start = text.lastIndexOf('\n', at - 1) + 1;
   const newline = text.indexOf('\n', at);
   const end = newline < 0 ? text.length : newline;
-  const before = at - start > HALF ? `…${text.slice(at - HALF, at)}` : text.slice(start, at);
-  const after = end - at > HALF ? `${text.slice(at, at + HALF)}…` : text.slice(at, end);
+  const [from, to] = [Math.max(start, at - HALF), Math.min(end, at + HALF)];
   let line = 1;
   for (let index = text.indexOf('\n'); index >= 0 && index < start; index = text.indexOf('\n', index + 1)) line++;
-  return { line, column: at - start + 1, excerpt: printable(before + after), caret: before.length + 1 };
+  const place = { line, column: at - start + 1 };
+  if (hidden.some((range) => range.from < to && range.to > from)) return { ...place, excerpt: '', caret: 0 };
+  const before = (from > start ? '…' : '') + text.slice(from, at);
+  const after = text.slice(at, to) + (to < end ? '…' : '');
+  return { ...place, excerpt: printable(before + after), caret: before.length + 1 };
 }
 
 const HALF = 100;

@@ -3,14 +3,10 @@
 // JSON.parse takes the last of two equal keys in silence, builds whatever depth it is given, and does not say of every
 // mistake where it stands.
 
-/** What is wrong, and the offset in the text. */
-export interface JsonMistake {
-  readonly offset: number;
-  readonly message: string;
-}
+import type { TextMistake } from './source.js';
 
 /** Syntax and depth end the search; keys that are given twice are all reported. */
-export function scanJson(text: string, maxDepth: number): readonly JsonMistake[] {
+export function scanJson(text: string, maxDepth: number): readonly TextMistake[] {
   const scanner = new Scanner(text, maxDepth);
   try {
     scanner.scan();
@@ -44,7 +40,7 @@ const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORD = /true|false|null/y;
 
 class Scanner {
-  readonly repeated: JsonMistake[] = [];
+  readonly repeated: TextMistake[] = [];
   readonly #text: string;
   readonly #maxDepth: number;
   #at = 0;

@@ -4,7 +4,7 @@
 
 import { scanJson } from './json-scan.js';
 import { readPlainYaml } from './plain-yaml.js';
-import { MAX_DEPTH, type SourceResult, syntaxProblem } from './source.js';
+import { MAX_DEPTH, type SourceResult, syntaxProblems } from './source.js';
 import { locateLater, readDocument } from './yaml-document.js';
 
 /** Reads YAML 1.2; JSON is a part of it. */
@@ -17,7 +17,7 @@ export function readYaml(name: string, text: string): SourceResult {
 export function readJson(name: string, text: string): SourceResult {
   const mistakes = scanJson(text, MAX_DEPTH);
   if (mistakes.length > 0) {
-    return { problems: mistakes.map(({ offset, message }) => syntaxProblem(name, text, offset, message)) };
+    return { problems: syntaxProblems(name, text, mistakes) };
   }
   const value: unknown = JSON.parse(text);
   return { source: { name, value, size: text.length, locate: locateLater(text) } };

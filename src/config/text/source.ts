@@ -3,6 +3,7 @@
 import { excerptAt, type Place } from './excerpt.js';
 import { formatPath, type Path } from './path.js';
 import type { Problem } from './problem.js';
+import { mayHoldSecrets } from './secrets.js';
 
 /** A field that the API does not have, where the text itself does not show it: in binary protos. */
 export interface UnknownField {
@@ -32,7 +33,19 @@ export type SourceResult =
 /** Values nested deeper than this are refused, as protobuf's own parsers do. */
 export const MAX_DEPTH = 100;
 
-/** A mistake in the text itself, at an offset of it. */
-export function syntaxProblem(name: string, text: string, offset: number, message: string): Problem {
-  return { source: name, path: formatPath([]), message, ...excerptAt(text, offset) };
+/** What is wrong in a text itself, and the offset in it. */
+export interface TextMistake {
+  readonly offset: number;
+  readonly message: string;
+}
+
+/** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
+export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
+  const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];
+  return mistakes.map(({ offset, message }) => ({
+    source: name,
+    path: formatPath([]),
+    message,
+    ...excerptAt(text, offset, hidden),
+  }));
 }

@@ -5,10 +5,10 @@ import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import type { Document, DocumentOptions, Node, ParseOptions, Scalar, SchemaOptions, YAMLError, YAMLMap } from 'yaml';
 import { messageOf } from '../../common/errors.js';
-import { excerptAt, type Place } from './excerpt.js';
+import { excerptAt, type Range } from './excerpt.js';
 import type { Path, PathPart } from './path.js';
-import type { Problem } from './problem.js';
-import { MAX_DEPTH, type Source, type SourceResult, syntaxProblem } from './source.js';
+import { mayHoldSecrets, secretRanges } from './secrets.js';
+import { MAX_DEPTH, type Source, type SourceResult, syntaxProblems, type TextMistake } from './source.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
@@ -21,26 +21,29 @@ export function readDocument(name: string, text: string): SourceResult {
   // Other warnings are of taste, such as where a bracket stands.
   const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
   const mistakes = [...document.errors, ...unknownTags];
-  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes) };
+  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, explained(text, mistakes)) };
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
     if (reader.repeated.length > 0) {
-      return { problems: reader.repeated.map(({ offset, message }) => syntaxProblem(name, text, offset, message)) };
+      return { problems: syntaxProblems(name, text, reader.repeated) };
     }
-    return { source: { name, value, size: reader.size, locate: (path, at) => locateIn(document, text, path, at) } };
+    return { source: { name, value, size: reader.size, locate: locateLater(text, document) } };
   } catch (error) {
     if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
     throw error;
   }
 }
 
-/** The library reads the text for its lines only when something is wrong. */
-export function locateLater(text: string): Source['locate'] {
-  let document: Document.Parsed | undefined;
+/** The library reads the text for its lines only when something is wrong, unless it has read it already. */
+export function locateLater(text: string, document?: Document): Source['locate'] {
+  let read = document;
+  let secrets: readonly Range[] | undefined;
   return (path, at) => {
-    document ??= yaml().parseDocument(text, YAML_OPTIONS);
-    return locateIn(document, text, path, at);
+    read ??= yaml().parseDocument(text, YAML_OPTIONS);
+    secrets ??= secretRanges(yaml(), read);
+    const offset = offsetIn(read, path, at);
+    return offset === undefined ? undefined : excerptAt(text, offset, secrets);
   };
 }
 
@@ -160,7 +163,7 @@ function narrow(value: Scalar['value']): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-function locateIn(document: Document, text: string, path: Path, at: 'key' | 'value'): Place | undefined {
+function offsetIn(document: Document, path: Path, at: 'key' | 'value'): number | undefined {
   let node: unknown = document.contents;
   let key: unknown = node;
   for (const part of path) {
@@ -171,7 +174,7 @@ function locateIn(document: Document, text: string, path: Path, at: 'key' | 'val
     else return undefined;
   }
   const found = (at === 'key' ? key : (node ?? key)) as Node | null;
-  return excerptAt(text, found?.range?.[0] ?? 0);
+  return found?.range?.[0] ?? 0;
 }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
@@ -195,17 +198,21 @@ function isSpelling(key: string, name: string): boolean {
 }
 
 /** One a line, as what follows a mistake on its line is mostly its consequence. */
-function syntaxProblems(name: string, text: string, mistakes: readonly YAMLError[]): Problem[] {
-  const problems: Problem[] = [];
+function explained(text: string, mistakes: readonly YAMLError[]): TextMistake[] {
+  const found: TextMistake[] = [];
+  const hasSecrets = mayHoldSecrets(text);
+  let lineOfLast: number | undefined;
   for (const mistake of mistakes) {
     // The composer notes its own stack overflow as one more mistake in the text.
-    if (mistake.message.includes('call stack')) return [syntaxProblem(name, text, mistake.pos[0], TOO_DEEP)];
+    if (mistake.message.includes('call stack')) return [{ offset: mistake.pos[0], message: TOO_DEEP }];
     const offset = offsetOf(mistake, text);
-    const problem = syntaxProblem(name, text, offset, explain(mistake, text, offset));
-    if (problem.line !== problems.at(-1)?.line) problems.push(problem);
-    if (problems.length === MAX_SYNTAX_PROBLEMS) break;
+    const line = text.lastIndexOf('\n', offset - 1);
+    if (line === lineOfLast) continue;
+    lineOfLast = line;
+    found.push({ offset, message: explain(hasSecrets ? withoutSource(mistake) : mistake, text, offset) });
+    if (found.length === MAX_SYNTAX_PROBLEMS) break;
   }
-  return problems;
+  return found;
 }
 
 /** Where a reader looks: mistakes of indentation stand at the first character of their line. */
@@ -215,8 +222,13 @@ function offsetOf({ code, pos }: YAMLError, text: string): number {
   return offset;
 }
 
+/** The library quotes the text behind a colon. */
+function withoutSource({ code, message }: YAMLError): Pick<YAMLError, 'code' | 'message'> {
+  return { code, message: message.replace(/: .*/s, '') };
+}
+
 /** The library's words, with what they mostly mean. */
-function explain({ code, message }: YAMLError, text: string, offset: number): string {
+function explain({ code, message }: Pick<YAMLError, 'code' | 'message'>, text: string, offset: number): string {
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   const isTab = /^[ ]*\t/.test(text.slice(start, offset + 1));
   if (isTab && code !== 'TAB_AS_INDENT') return `${message}; the line begins with a tab: indent with spaces`;
@@ -233,5 +245,5 @@ function explain({ code, message }: YAMLError, text: string, offset: number): st
 }
 
 function refuse(name: string, text: string, offset: number, message: string): SourceResult {
-  return { problems: [syntaxProblem(name, text, offset, message)] };
+  return { problems: syntaxProblems(name, text, [{ offset, message }]) };
 }

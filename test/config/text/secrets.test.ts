@@ -1,0 +1,109 @@
+// What the API marks as sensitive is in no message and in no quoted line, whatever else is wrong with the text around it.
+
+import t from 'tap';
+import { loadConfiguration } from '../../../src/config/load/load.js';
+import { loadSchema } from '../../../src/config/schema/schema.js';
+import { formatProblems } from '../../../src/config/text/problem.js';
+import { SENSITIVE_NAMES } from '../../../src/config/text/secrets.js';
+import { testCatalog } from '../catalog.js';
+import { problemsOf } from '../load-text.js';
+
+const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
+
+/** A secret in flow style: everything stands on one line. */
+const secret = (fields: string) => `static_resources: { secrets: [ { name: s, ${fields} } ] }`;
+
+/** Every one holds HUSH where a secret stands, or a mistyped one, and a mistake. */
+const TEXTS: readonly (readonly [what: string, text: string])[] = [
+  ['an unknown field beside it', secret('tls_certificate: { private_key: { inline_string: HUSH } }, x: 1')],
+  ['its own name mistyped', secret('tls_certificate: { pasword: { inline_string: HUSH } }')],
+  ['in camelCase', secret('tlsCertificate: { privatKey: { inlineString: HUSH } }')],
+  ['a mistyped field of it', secret('tls_certificate: { password: { inline_strin: HUSH } }')],
+  ['text where fields belong', secret('tls_certificate: { private_key: HUSH }')],
+  ['what is no base64', secret('tls_certificate: { private_key: { inline_bytes: "HUSH!!!" } }')],
+  ['two of its forms', secret('tls_certificate: { password: { filename: /x, inline_string: HUSH } }')],
+  ['of a list', secret('session_ticket_keys: { keys: [ { inline_bytes: HUSHHUSH, a: 1 } ] }')],
+  ['a bracket that is missing', `${secret('generic_secret: { secret: { inline_string: HUSH } }').slice(0, -2)}`],
+  ['a quote that is missing', secret('generic_secret: { secret: { inline_string: "HUSH } }')],
+  [
+    'a header that no text has',
+    'static_resources:\n secrets:\n - generic_secret:\n    secret:\n     inline_string: |HUSH\n',
+  ],
+  [
+    'a line of it that is indented too little',
+    'a:\n  private_key:\n    inline_string: |\n      HUSH\n     HUSH\n  HUSH\n',
+  ],
+  [
+    'keys that are set twice',
+    secret('generic_secret: { secret: { inline_string: HUSH }, secret: { inline_string: HUSH } }'),
+  ],
+  [
+    'an extension that there is not',
+    `static_resources: { clusters: [ { name: a, transport_socket: { name: tls, typed_config: { "@type": ${TLS}s, common_tls_context: { tls_certificates: [ { private_key: { inline_string: HUSH } } ] } } } } ] }`,
+  ],
+  [
+    'named by an alias',
+    `node: { metadata: { a: &a HUSH }, x: 1 }\n${secret('tls_certificate: { private_key: { inline_string: *a } }')}`,
+  ],
+];
+
+t.test('a mistake beside a secret names the line and does not show it', async (t) => {
+  for (const [what, text] of TEXTS) {
+    for (const shown of [problemsOf(text), optionProblems(text)]) {
+      t.match(shown, /^[^\n]*:\d+:\d+: /, what);
+      t.notMatch(shown, /HUSH/, what);
+    }
+  }
+});
+
+t.test('nor does one in JSON of one line', async (t) => {
+  const json = (fields: object) => JSON.stringify({ static_resources: { secrets: [{ name: 's', ...fields }] } });
+  const key = { private_key: { inline_string: 'HUSH' } };
+  for (const text of [
+    json({ tls_certificate: { ...key, x: 1 } }),
+    json({ tls_certificate: key }).replace('HUSH"', 'HUSH'),
+    json({ tls_certificate: key }).replace(/}$/, ''),
+    json({ tls_certificate: key }).replace('"HUSH"', '"\\HUSH"'),
+  ]) {
+    const shown = problemsOf(text, { file: 'a.json' });
+    t.match(shown, /^a\.json:1:\d+: /);
+    t.notMatch(shown, /HUSH/);
+  }
+});
+
+t.test('other lines of such a configuration are shown as ever', async (t) => {
+  const text = `static_resources:
+  secrets:
+  - name: s
+    tls_certificate:
+      private_key: { filename: /nowhere }
+      password: { inline_string: HUSH }
+      passwort: 1
+  clusters: [ { name: a, x: 1 } ]
+`;
+  const shown = problemsOf(text);
+  t.notMatch(shown, /HUSH/);
+  t.match(shown, /\n {2}8 \| {3}clusters: \[ \{ name: a, x: 1 \} \]\n/);
+  t.match(shown, /\n {2}5 \| {7}private_key: \{ filename: \/nowhere \}\n/, 'the name of a file is no secret');
+  const far = `node: { metadata: { a: [ ${'x, '.repeat(100)} ], password: HUSH, b: [ ${'x, '.repeat(100)} ] }, y: 1 }`;
+  t.match(
+    problemsOf(far),
+    /^baton\.yaml:1:\d+: node\.y: .*\n {2}1 \| ….*y: 1 }\n/,
+    'what is cut away need not be hidden',
+  );
+});
+
+t.test('the names are those that the API marks, and those of their holders', async (t) => {
+  const schema = loadSchema();
+  const marked = new Set<string>();
+  for (const message of schema.messageNames()) {
+    for (const { name, isSensitive } of schema.message(message)!.fields.values()) if (isSensitive) marked.add(name);
+  }
+  t.ok(marked.delete('keys') && marked.delete('typed_config'), 'names that many others have');
+  t.same([...marked, 'private_key_provider', 'session_ticket_keys'].sort(), [...SENSITIVE_NAMES].sort());
+});
+
+function optionProblems(yaml: string): string {
+  const result = loadConfiguration({ yaml }, testCatalog());
+  return result.ok ? '' : formatProblems(result.errors);
+}
