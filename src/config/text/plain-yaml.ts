@@ -44,6 +44,8 @@ const MAX_KEY = 1000;
 const WORD = /^(?:null|true|false|~)$/i;
 const NUMBER = /^[-+]?(?:(?:\.\d+|\d+\.?\d*)(?:e[-+]?\d+)?|0[xo][0-9a-f]+|\.(?:inf|nan))$/i;
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
+/** Octal, as in the mode of a file. */
+const OCTAL = /^0[0-7]{1,14}$/;
 const DECIMAL = /^-?\d+\.\d+$/;
 
 class PlainYamlReader {
@@ -240,6 +242,7 @@ function scalarOf(text: string): unknown {
   if (text === 'true') return true;
   if (text === 'false') return false;
   if (INTEGER.test(text) || DECIMAL.test(text)) return Number(text);
+  if (OCTAL.test(text)) return Number.parseInt(text, 8);
   if (WORD.test(text) || NUMBER.test(text)) throw NOT_PLAIN;
   return text;
 }

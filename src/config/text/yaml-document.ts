@@ -9,6 +9,7 @@ import { excerptAt, type Range } from './excerpt.js';
 import type { Path, PathPart } from './path.js';
 import { mayHoldSecrets, secretRanges } from './secrets.js';
 import { MAX_DEPTH, type Source, type SourceResult, syntaxProblems, type TextMistake } from './source.js';
+import { yamlInteger } from './yaml-integer.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
@@ -105,7 +106,7 @@ class PlainReader {
 
   #content(node: Node, path: PathPart[], depth: number): unknown {
     if (FOREIGN_TAGS.has(node.tag ?? '')) throw new YamlMistake(`unknown tag '${node.tag}'`, node);
-    if (yaml().isScalar(node)) return narrow(node.value);
+    if (yaml().isScalar(node)) return plainValue(node);
     if (yaml().isSeq(node)) {
       return node.items.map((item, index) => this.#child(item as Node | null, index, path, depth));
     }
@@ -155,12 +156,23 @@ function isMergeKey(key: unknown): boolean {
 function keyName(key: Node | null): string {
   if (key === null) return 'null';
   if (!yaml().isScalar(key)) throw new YamlMistake('a key must be a plain name', key);
-  return String(key.value);
+  return writtenName(key);
 }
 
-/** Integers that a number holds exactly become numbers; the rest stays a bigint. */
-function narrow(value: Scalar['value']): unknown {
-  return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
+/** A name is what is written, whatever it would be as a value: `1.0`, `0400`, `True`. */
+function writtenName({ value, source }: Scalar): string {
+  return typeof value === 'string' ? value : (source ?? String(value));
+}
+
+/**
+ * Integers that a number holds exactly become numbers; the rest stays a bigint. What begins with a zero is octal, as Envoy and YAML 1.1
+ * have it, or a text: modes of files are written so.
+ */
+function plainValue({ value, source = '' }: Scalar): unknown {
+  if (typeof value !== 'bigint') return value;
+  const integer = /^[-+]?0\d/.test(source) ? yamlInteger(source) : value;
+  if (integer === undefined) return source;
+  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 }
 
 function offsetIn(document: Document, path: Path, at: 'key' | 'value'): number | undefined {
@@ -178,7 +190,7 @@ function offsetIn(document: Document, path: Path, at: 'key' | 'value'): number |
 }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
-  for (const pair of map.items) if (yaml().isScalar(pair.key) && isSpelling(String(pair.key.value), name)) return pair;
+  for (const pair of map.items) if (yaml().isScalar(pair.key) && isSpelling(writtenName(pair.key), name)) return pair;
   for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
     for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
       const target = yaml().isAlias(from) ? from.resolve(document) : from;

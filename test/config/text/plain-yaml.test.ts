@@ -30,6 +30,7 @@ node:   # another
       time: 0.25s
       url: http://host/path?a=b&c
       negative: -17
+      octal: 0644
       dashed: -x-
       escaped: "a\\n\\t\\"b\\" \\\\ \\/" # \\n
 `;
@@ -42,6 +43,8 @@ const PIECES = [
     '-0',
     '+1',
     '007',
+    '08',
+    '0x',
     '1_000',
     '12345678901234567890',
     '.inf',
