@@ -182,7 +182,8 @@ const SPECIAL: { readonly [kind: string]: SchemaNode } = {
 function scalar(kind: ScalarKind, rules: FieldRules): SchemaNode {
   switch (kind) {
     case 'string':
-      return { type: 'string', ...textRules(rules['string'] ?? {}) };
+      // YAML's 1.0 is a text there, and it cannot be told from 1 here.
+      return { type: ['string', 'number'], ...textRules(rules['string'] ?? {}) };
     case 'bytes':
       return { type: 'string', pattern: '^[A-Za-z0-9+/_-]*={0,2}$' };
     case 'bool':
@@ -258,7 +259,7 @@ function anyCase(name: string): string {
 function orNull(node: SchemaNode): SchemaNode {
   // Definitions take it themselves.
   if ('$ref' in node) return node;
-  if (typeof node['type'] === 'string') return { ...node, type: [node['type'], 'null'] };
+  if (node['type'] !== undefined) return { ...node, type: [node['type'], 'null'].flat() };
   if (Array.isArray(node['anyOf'])) return { ...node, anyOf: [...(node['anyOf'] as SchemaNode[]), { type: 'null' }] };
   return Object.keys(node).length === 0 ? node : { anyOf: [node, { type: 'null' }] };
 }

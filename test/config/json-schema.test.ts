@@ -53,6 +53,7 @@ t.test('all spellings that the loader takes are valid', async (t) => {
     { staticResources: { clusters: [] }, statsFlushInterval: '1.5s', node: null },
     { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
     { static_resources: { clusters: [{ name: 'a', type: 'strict_dns', lb_policy: 0, load_assignment: {} }] } },
+    { static_resources: { clusters: [{ name: 1.5, alt_stat_name: 3_000_000_000, load_assignment: {} }] } },
   ]) {
     t.same(schemaErrors(schema, config), [], JSON.stringify(config));
   }

@@ -9,6 +9,7 @@ import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
+import { textOfNumber } from '../text/yaml-number.js';
 import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
 import { messageNameOf } from './message-name.js';
 import {
@@ -186,7 +187,7 @@ export class Decoder {
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     switch (type.kind) {
       case 'scalar':
-        return this.#take(readScalar(type.scalar, raw), raw);
+        return this.#take(readScalar(type.scalar, type.scalar === 'string' ? this.#asText(raw) : raw), raw);
       case 'enum':
         return this.#enum(type.name, raw);
       case 'message':
@@ -194,6 +195,13 @@ export class Decoder {
       case 'special':
         return this.#special(type.special, raw);
     }
+  }
+
+  /** A number as the text that it stands for, if any. It is looked for where it is written, as `1.0` and `1` are one number. */
+  #asText(raw: unknown): unknown {
+    if (typeof raw !== 'number' && typeof raw !== 'bigint') return raw;
+    const written = this.#problems.written(this.#path);
+    return written === undefined ? raw : (textOfNumber(written) ?? raw);
   }
 
   #enum(name: string, raw: unknown): unknown {

@@ -54,6 +54,13 @@ export class Problems {
     return this.#paths.size > 0 && this.#paths.has(formatPath(path));
   }
 
+  /** How the scalar at a path is written in the text that is read now, where its form says more than its value. */
+  written(path: Path): string | undefined {
+    const last = this.#sources.length - 1;
+    const own = last < 0 ? undefined : ownPath(this.#sources, last, path);
+    return own && this.#sources[last]!.written?.(own);
+  }
+
   #problem(path: Path, message: string, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
     const nowhere = { source: this.#sources.at(-1)?.name ?? '', line: 0, column: 0, excerpt: '', caret: 0 };

@@ -5,12 +5,12 @@
 import { scanJson } from './json-scan.js';
 import { readPlainYaml } from './plain-yaml.js';
 import { MAX_DEPTH, type SourceResult, syntaxProblems } from './source.js';
-import { locateLater, readDocument } from './yaml-document.js';
+import { readDocument, wayBack } from './yaml-document.js';
 
 /** Reads YAML 1.2; JSON is a part of it. */
 export function readYaml(name: string, text: string): SourceResult {
   const plain = readPlainYaml(text, MAX_DEPTH);
-  return plain ? { source: { name, ...plain, locate: locateLater(text) } } : readDocument(name, text);
+  return plain ? { source: { name, ...plain, ...wayBack(text) } } : readDocument(name, text);
 }
 
 /** Reads strict JSON. */
@@ -20,5 +20,5 @@ export function readJson(name: string, text: string): SourceResult {
     return { problems: syntaxProblems(name, text, mistakes) };
   }
   const value: unknown = JSON.parse(text);
-  return { source: { name, value, size: text.length, locate: locateLater(text) } };
+  return { source: { name, value, size: text.length, locate: wayBack(text).locate } };
 }

@@ -9,7 +9,7 @@ import { excerptAt, type Range } from './excerpt.js';
 import type { Path, PathPart } from './path.js';
 import { mayHoldSecrets, secretRanges } from './secrets.js';
 import { MAX_DEPTH, type Source, type SourceResult, syntaxProblems, type TextMistake } from './source.js';
-import { yamlInteger } from './yaml-integer.js';
+import { yamlInteger } from './yaml-number.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
@@ -29,22 +29,34 @@ export function readDocument(name: string, text: string): SourceResult {
     if (reader.repeated.length > 0) {
       return { problems: syntaxProblems(name, text, reader.repeated) };
     }
-    return { source: { name, value, size: reader.size, locate: locateLater(text, document) } };
+    return { source: { name, value, size: reader.size, ...wayBack(text, document) } };
   } catch (error) {
     if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
     throw error;
   }
 }
 
-/** The library reads the text for its lines only when something is wrong, unless it has read it already. */
-export function locateLater(text: string, document?: Document): Source['locate'] {
-  let read = document;
+/** From values back to the text. The library reads it, unless it has, when that is needed: mostly when something is wrong. */
+export function wayBack(text: string, document?: Document): Required<Pick<Source, 'locate' | 'written'>> {
+  let known = document;
   let secrets: readonly Range[] | undefined;
-  return (path, at) => {
-    read ??= yaml().parseDocument(text, YAML_OPTIONS);
-    secrets ??= secretRanges(yaml(), read);
-    const offset = offsetIn(read, path, at);
-    return offset === undefined ? undefined : excerptAt(text, offset, secrets);
+  const read = () => {
+    known ??= yaml().parseDocument(text, YAML_OPTIONS);
+    return known;
+  };
+  return {
+    locate(path, at) {
+      const found = findIn(read(), path);
+      if (found === undefined) return undefined;
+      secrets ??= secretRanges(yaml(), read());
+      const node = (at === 'key' ? found.key : (found.node ?? found.key)) as Node | null;
+      return excerptAt(text, node?.range?.[0] ?? 0, secrets);
+    },
+    written(path) {
+      const node = findIn(read(), path)?.node;
+      const scalar = yaml().isAlias(node) ? node.resolve(read()) : node;
+      return yaml().isScalar(scalar) && scalar.type === 'PLAIN' ? scalar.source : undefined;
+    },
   };
 }
 
@@ -175,7 +187,7 @@ function plainValue({ value, source = '' }: Scalar): unknown {
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 }
 
-function offsetIn(document: Document, path: Path, at: 'key' | 'value'): number | undefined {
+function findIn(document: Document, path: Path): { key: unknown; node: unknown } | undefined {
   let node: unknown = document.contents;
   let key: unknown = node;
   for (const part of path) {
@@ -185,8 +197,7 @@ function offsetIn(document: Document, path: Path, at: 'key' | 'value'): number |
     else if (yaml().isSeq(node) && typeof part === 'number' && part < node.items.length) key = node = node.items[part];
     else return undefined;
   }
-  const found = (at === 'key' ? key : (node ?? key)) as Node | null;
-  return found?.range?.[0] ?? 0;
+  return { key, node };
 }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {

@@ -249,7 +249,12 @@ function putBack(message: Message, path: Path, value: unknown): void {
 function within(source: Source, path: Path): Source {
   let value = source.value;
   for (const part of path) value = (value as { readonly [part: string]: unknown } | undefined)?.[part];
-  return { ...source, value, locate: (inner, at) => source.locate([...path, ...inner], at) };
+  return {
+    ...source,
+    value,
+    locate: (inner, at) => source.locate([...path, ...inner], at),
+    written: (inner) => source.written?.([...path, ...inner]),
+  };
 }
 
 /** Fields that the API does not have, in the message at that path, and not in the resource that a Resource there holds. */
