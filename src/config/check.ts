@@ -3,7 +3,7 @@
 import { BatonError } from '../common/errors.js';
 import { compileRegex } from '../common/regex.js';
 import { didYouMean } from '../common/suggest.js';
-import type { Extension, ExtensionCatalog } from './extension.js';
+import type { Extension, ExtensionCatalog, Report } from './extension.js';
 import type { FeatureUse } from './feature-use.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
@@ -12,7 +12,7 @@ import { messageNameOf } from './schema/message-name.js';
 import { brokenRule, brokenValueRule, elementRules } from './schema/rules.js';
 import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema/schema.js';
 import { newName } from './text/hints.js';
-import { type PathPart, parsePath } from './text/path.js';
+import { type Path, type PathPart, parsePath } from './text/path.js';
 import type { Problems } from './text/problems.js';
 
 export const TYPE_URL_PREFIX = 'type.googleapis.com/';
@@ -217,11 +217,10 @@ export class Checker {
       return;
     }
     const type = this.#schema.message(messageNameOf(url));
-    const before = this.#problems.errorCount;
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    if (this.#problems.errorCount === before) this.#ask(found, config);
+    this.#ask(found, config);
   }
 
   /** Why the extension cannot be used here; undefined when it can. */
@@ -244,8 +243,26 @@ export class Checker {
     return didYouMean(url, urls);
   }
 
+  /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
   #ask(extension: Extension, config: Message): void {
-    extension.validate?.(config, (path, message) => this.#problems.error([...this.#path, ...parsePath(path)], message));
+    if (extension.validate === undefined) return;
+    ask(this.#problems, this.#path, (report) => extension.validate!(config, report));
+  }
+}
+
+/**
+ * Lets a check from another room look at the message at `path`. It relies on messages that obey the schema: of a part that is known not
+ * to do so, what it reports or throws may only follow from that.
+ */
+export function ask(problems: Problems, path: Path, check: (report: Report) => void): void {
+  const known = problems.errorCount;
+  try {
+    check((inner, message) => {
+      const place = [...path, ...parsePath(inner)];
+      if (!problems.isDamaged(place, known)) problems.error(place, message);
+    });
+  } catch (error) {
+    if (!problems.isDamaged(path, known)) throw error;
   }
 }
 

@@ -20,7 +20,7 @@ export interface Extension {
   readonly isTerminal?: boolean;
   /** Fields of its own messages that it implements; what is set beyond them is refused. */
   readonly implemented?: ImplementedTable;
-  /** Checks what the schema cannot. `config` is in canonical form and obeys the schema. */
+  /** Checks what the schema cannot. `config` is in canonical form. What it finds or throws where the schema is not obeyed is left out. */
   validate?(config: unknown, report: Report): void;
 }
 

@@ -3,7 +3,7 @@
 import { formatPath, type Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 
-/** Reports each name that an earlier element of the list has; empty names do not count. */
+/** Reports each name that an earlier element of the list has; empty names do not count, nor those with another mistake. */
 export function checkUnique(
   names: readonly (string | undefined)[],
   pathOf: (index: number) => Path,
@@ -15,6 +15,7 @@ export function checkUnique(
     if (name === undefined || name === '') return;
     const earlier = first.get(name);
     if (earlier === undefined) first.set(name, index);
-    else problems.error(pathOf(index), `duplicate ${what} '${name}': ${formatPath(pathOf(earlier))} is the same`);
+    else if (!problems.has(pathOf(index)))
+      problems.error(pathOf(index), `duplicate ${what} '${name}': ${formatPath(pathOf(earlier))} is the same`);
   });
 }

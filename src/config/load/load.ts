@@ -1,9 +1,9 @@
 // Loads a bootstrap: reads the texts, merges them, checks everything, and gives plain data or all mistakes at once.
 
 import type { BootstrapCheck } from '../bootstrap-check.js';
-import { Checker } from '../check.js';
+import { ask, Checker } from '../check.js';
 import { checkBootstrap } from '../checks/index.js';
-import type { ExtensionCatalog, Report } from '../extension.js';
+import type { ExtensionCatalog } from '../extension.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
 import type { Bootstrap } from '../generated/api.js';
 import { implementedBy } from '../implemented/index.js';
@@ -12,7 +12,6 @@ import { mergeMessage } from '../schema/merge.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
 import { readFileSource } from '../text/file-source.js';
-import { parsePath } from '../text/path.js';
 import type { Problem } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
@@ -50,7 +49,7 @@ const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 
 /**
  * Loads and checks a bootstrap. A user's mistake is never an exception.
- * @param checks what rooms above this one check, when nothing else is wrong
+ * @param checks what rooms above this one check
  */
 export function loadConfiguration(
   options: LoadOptions,
@@ -70,10 +69,7 @@ export function loadConfiguration(
   const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
   checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems);
-  if (problems.errorCount === 0) {
-    const report: Report = (path, message) => problems.error(parsePath(path), message);
-    for (const check of checks) check(bootstrap as Bootstrap, report, options);
-  }
+  for (const check of checks) ask(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
   const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;
   return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
 }

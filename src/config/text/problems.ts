@@ -22,6 +22,8 @@ export class Problems {
   /** How many errors were found, the uncollected ones too. */
   errorCount = 0;
   readonly #paths = new Set<string>();
+  /** Paths at which or below which something is wrong, and how many errors there were with the first of them. */
+  readonly #damaged = new Map<string, number>();
   #sources: readonly Source[];
 
   constructor(sources: readonly Source[]) {
@@ -33,10 +35,13 @@ export class Problems {
     this.#sources = sources;
   }
 
+  /** What has been said of a place is not said again: several checks may find it. */
   error(path: Path, message: string, aspect: Aspect = 'value'): void {
+    const problem = this.errors.length < MAX_PROBLEMS ? this.#problem(path, message, aspect) : undefined;
+    if (problem !== undefined && this.errors.some((known) => isSame(known, problem))) return;
     this.errorCount++;
-    if (this.errorCount < MAX_PATHS) this.#paths.add(formatPath(path));
-    if (this.errors.length < MAX_PROBLEMS) this.errors.push(this.#problem(path, message, aspect));
+    if (this.errorCount < MAX_PATHS) this.#note(path);
+    if (problem !== undefined) this.errors.push(problem);
   }
 
   warn(path: Path, message: string, aspect: Aspect = 'key'): void {
@@ -54,11 +59,25 @@ export class Problems {
     return this.#paths.size > 0 && this.#paths.has(formatPath(path));
   }
 
+  /** Whether something at that path or below it was wrong when there were `errorCount` errors: no check of it can be relied on. */
+  isDamaged(path: Path, errorCount: number): boolean {
+    if (errorCount >= MAX_PATHS) return true;
+    return (this.#damaged.get(formatPath(path)) ?? Number.POSITIVE_INFINITY) <= errorCount;
+  }
+
   /** How the scalar at a path is written in the text that is read now, where its form says more than its value. */
   written(path: Path): string | undefined {
     const last = this.#sources.length - 1;
     const own = last < 0 ? undefined : ownPath(this.#sources, last, path);
     return own && this.#sources[last]!.written?.(own);
+  }
+
+  #note(path: Path): void {
+    this.#paths.add(formatPath(path));
+    for (let length = 0; length <= path.length; length++) {
+      const above = formatPath(path.slice(0, length));
+      if (!this.#damaged.has(above)) this.#damaged.set(above, this.errorCount);
+    }
   }
 
   #problem(path: Path, message: string, aspect: Aspect): Problem {
@@ -67,6 +86,12 @@ export class Problems {
     const place = found && aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : (found ?? nowhere);
     return { ...place, path: formatPath(path), message };
   }
+}
+
+function isSame(a: Problem, b: Problem): boolean {
+  return (
+    a.message === b.message && a.path === b.path && a.line === b.line && a.column === b.column && a.source === b.source
+  );
 }
 
 /**

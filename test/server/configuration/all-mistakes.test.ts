@@ -1,0 +1,113 @@
+// A configuration that is refused is refused for all that is wrong with it, each mistake once, and for nothing that follows from them.
+
+import t from 'tap';
+import { ExtensionCatalog } from '../../../src/config/extension.js';
+import { loadConfiguration } from '../../../src/config/load/load.js';
+import { EXTENSIONS } from '../../../src/extensions/index.js';
+import { CONFIGURATION_CHECKS } from '../../../src/server/configuration/configuration-checks.js';
+
+const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+const FILE_LOG = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';
+const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
+
+const ROUTE = '{ match: { prefix: / }, direct_response: { status: 200 } }';
+const ANSWERS = `virtual_hosts: [ { name: v, domains: [ "*" ], routes: [ ${ROUTE} ] } ]`;
+
+t.test('mistakes of nested extensions, of the schema and of formats are told together', async (t) => {
+  t.same(
+    mistakes({
+      manager: `via: "a\\0b", stream_idle_timeout: 1x, ${log('%FOO%')}`,
+      routes: `${header('%BAR%')}, ${ANSWERS}`,
+    }),
+    [
+      `${AT}.via`,
+      `${AT}.stream_idle_timeout`,
+      `${AT}.access_log[0].typed_config.log_format`,
+      `${AT}.route_config.response_headers_to_add[0].header.value`,
+    ],
+  );
+});
+
+t.test('so are those of the whole bootstrap', async (t) => {
+  const top = `application_log_config: { log_format: { text_format: "%Q" } }
+admin: { access_log: [ { name: a, typed_config: { "@type": type.googleapis.com/${FILE_LOG}, path: /proc/self } } ] }
+stats_config: { stats_tags: [ { tag_name: a, regex: "(" } ] }
+`;
+  t.same(mistakes({ top, manager: 'stream_idle_timeout: 1x', routes: ANSWERS }), [
+    'application_log_config.log_format',
+    'admin.access_log[0].typed_config.path',
+    'stats_config.stats_tags[0].regex',
+    `${AT}.stream_idle_timeout`,
+  ]);
+});
+
+t.test('a mistake that concerns every route is told once', async (t) => {
+  const routes = Array(3).fill(ROUTE).join(', ');
+  t.same(
+    mistakes({ routes: `${header('%FOO%')}, virtual_hosts: [ { name: v, domains: [ "*" ], routes: [ ${routes} ] } ]` }),
+    [`${AT}.route_config.response_headers_to_add[0].header.value`],
+  );
+});
+
+t.test('a domain that two virtual hosts have is told once', async (t) => {
+  const host = (name: string) => `{ name: ${name}, domains: [ a.example ], routes: [ ${ROUTE} ] }`;
+  t.same(mistakes({ routes: `virtual_hosts: [ ${host('v')}, ${host('w')} ]` }), [
+    `${AT}.route_config.virtual_hosts[1].domains[0]`,
+  ]);
+});
+
+t.test('what follows from a mistake is not told', async (t) => {
+  const hosts = (list: string) => mistakes({ routes: `virtual_hosts: [ ${list} ]` });
+  t.same(hosts('3'), [`${AT}.route_config.virtual_hosts[0]`]);
+  t.same(hosts(`{ name: v, domains: [ "*" ], routes: [ 4, ${ROUTE} ] }`), [
+    `${AT}.route_config.virtual_hosts[0].routes[0]`,
+  ]);
+  t.same(hosts('{ name: v, domains: [ "*" ], routes: [ { match: { prefix: 1 }, direct_response: { status: 1 } } ] }'), [
+    `${AT}.route_config.virtual_hosts[0].routes[0].match.prefix`,
+    `${AT}.route_config.virtual_hosts[0].routes[0].direct_response.status`,
+  ]);
+  t.same(
+    mistakes({
+      top: 'admin: { access_log: [ { name: a, typed_config: { "@type": type.googleapis.com/shop.Log } }, 3 ] }\n',
+    }),
+    ['admin.access_log[0].typed_config.@type', 'admin.access_log[1]'],
+  );
+});
+
+function header(value: string): string {
+  return `response_headers_to_add: [ { header: { key: a, value: "${value}" } } ]`;
+}
+
+function log(format: string): string {
+  const source = `log_format: { text_format_source: { inline_string: "${format}" } }`;
+  return `access_log: [ { name: f, typed_config: { "@type": type.googleapis.com/${FILE_LOG}, path: /dev/null, ${source} } } ]`;
+}
+
+interface Parts {
+  /** YAML before the listener. */
+  readonly top?: string;
+  /** Fields of the connection manager, and of its route_config. */
+  readonly manager?: string;
+  readonly routes?: string;
+}
+
+/** Paths of everything that is wrong with a bootstrap. */
+function mistakes({ top = '', manager = '', routes = ANSWERS }: Parts): string[] {
+  const yaml = `${top}static_resources:
+  listeners:
+  - name: l
+    address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+    filter_chains:
+    - filters:
+      - name: h
+        typed_config: { "@type": type.googleapis.com/${MANAGER}, stat_prefix: a, ${manager === '' ? '' : `${manager},`}
+          route_config: { ${routes} },
+          http_filters: [ { name: envoy.filters.http.router } ] }
+`;
+  const result = loadConfiguration(
+    { yaml, logFormat: 'given' },
+    new ExtensionCatalog(EXTENSIONS),
+    CONFIGURATION_CHECKS,
+  );
+  return result.ok ? [] : result.errors.map(({ path, message }) => (/Cannot|undefined/.test(message) ? message : path));
+}
