@@ -1,6 +1,7 @@
 // The table of format operators: what each is called, what may stand in its brackets, and what it writes.
 
 import { hostname } from 'node:os';
+import { isFieldName } from '../common/header-names.js';
 import { AddressOperator } from './address-operator.js';
 import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
@@ -99,7 +100,7 @@ function header(head: HeadName, withoutQuery = false): Entry {
       if (names.length > 2)
         throw operatorError(`operator %${name}% takes one alternative header, not ${names.length - 1}`);
       for (const header of names) {
-        if (!/^:?[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/u.test(header))
+        if (!isFieldName(header.replace(/^:/, '')))
           throw operatorError(`operator %${name}% names an invalid header '${header}'`);
         needs[head].add(header.toLowerCase());
       }

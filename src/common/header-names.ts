@@ -102,6 +102,11 @@ export class HeaderSet {
   }
 }
 
+/** Whether it can be the name of a field: a token (RFC 9110, 5.6.2). */
+export function isFieldName(name: string): boolean {
+  return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name);
+}
+
 /** The key for any name, known or not. */
 export function headerKey(name: string): HeaderKey {
   const lower = name.toLowerCase();

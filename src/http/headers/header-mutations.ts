@@ -4,7 +4,7 @@
 import { compileFormat, type Format } from '../../access-log/format.js';
 import type { StreamInfo } from '../../access-log/stream-info.js';
 import { BatonError, messageOf } from '../../common/errors.js';
-import { type HeaderKey, headerKey } from '../../common/header-names.js';
+import { type HeaderKey, headerKey, isFieldName } from '../../common/header-names.js';
 import type { HeaderValueOption } from '../../config/generated/api.js';
 import type { HeaderBlock } from './header-block.js';
 import { HeaderLine } from './header-line.js';
@@ -173,13 +173,21 @@ class AdditionsAtOnce implements Change {
   }
 }
 
-/** What codecs write themselves, whatever a head says. */
-const CONNECTION_FIELDS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding']);
+/** What codecs and upgrades are about: it says where a message ends, or what becomes of its connection. */
+const CONNECTION_FIELDS = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
 
 function removal(name: string, where: string): Removal {
   if (name.startsWith(':') || name.toLowerCase() === 'host') {
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be removed: every request needs it`, { where });
   }
+  checkName(name, where);
   return new Removal(headerKey(name));
 }
 
@@ -190,9 +198,10 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be set here`, { where: `${where}.header.key`, remedy });
   }
   if (CONNECTION_FIELDS.has(name.toLowerCase())) {
-    const message = `'${name}' cannot be set: it belongs to a connection, and Baton writes it as the connection needs it`;
+    const message = `'${name}' cannot be set: Baton writes it as the message and its connection need it`;
     throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.key`, remedy: 'leave it out' });
   }
+  checkName(name, `${where}.header.key`);
   const raw = option.header?.raw_value;
   if (raw !== undefined && /[\0\r\n]/.test(Buffer.from(raw, 'base64').toString('latin1'))) {
     const message = 'raw_value holds a byte that would end the header (NUL, CR or LF)';
@@ -203,6 +212,12 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
   const hasOperators = raw === undefined && !isLiteral && text.includes('%');
   const value = hasOperators ? compileValue(text, where) : constant;
   return new Addition(actionOf(option, where), headerKey(name), value, option.keep_empty_value ?? false);
+}
+
+function checkName(name: string, where: string): void {
+  if (isFieldName(name)) return;
+  const remedy = "a name has letters, digits and !#$%&'*+-.^_`|~";
+  throw new BatonError('CONFIG_INVALID', `'${name}' is no name of a header`, { where, remedy });
 }
 
 function actionOf(option: HeaderValueOption, where: string): Action {

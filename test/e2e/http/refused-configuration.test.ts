@@ -115,6 +115,31 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       /'Transfer-Encoding' cannot be set.*leave it out/,
     ],
     [
+      'a length that would be added',
+      route({ direct_response: { status: 200 }, ...adding('Content-Length', '5') }),
+      /'Content-Length' cannot/,
+    ],
+    [
+      'an upgrade that would be added',
+      route({ direct_response: { status: 200 }, ...adding('upgrade', 'a') }),
+      /'upgrade' cannot be set/,
+    ],
+    [
+      'a name with a space',
+      route({ direct_response: { status: 200 }, ...adding('x y') }),
+      /header\.key: 'x y' is no name of a header/,
+    ],
+    [
+      'a name with a colon',
+      route({ direct_response: { status: 200 }, ...adding('x:') }),
+      /header\.key: 'x:' is no name of a header/,
+    ],
+    [
+      'a name that no header can have',
+      route({ direct_response: { status: 200 }, ...removing('x(') }),
+      /remove\[0\]: 'x\(' is no name/,
+    ],
+    [
       'an upgrade twice',
       manager(upgrading('websocket', 'WebSocket')),
       /upgrade_configs\[1\].*'websocket' occurs twice/,
