@@ -2,11 +2,13 @@
 
 import { hostname } from 'node:os';
 import { isFieldName } from '../common/header-names.js';
+import { didYouMean } from '../common/suggest.js';
 import { AddressOperator } from './address-operator.js';
 import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
 import type { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, NumberOperator, type Operator, TextOperator } from './operator.js';
+import { isOtherOperator } from './other-operators.js';
 import { longFlags, shortFlags } from './response-flags.js';
 import { PROTOCOL_NAMES, type StreamInfo, UNSET } from './stream-info.js';
 import { FormattedTimeOperator, IsoTimeOperator } from './time-operator.js';
@@ -23,13 +25,19 @@ export interface OperatorCall {
 /** The operator for a call; notes the headers that it reads. Throws a BatonError that says what is wrong with the call. */
 export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator {
   const entry = OPERATORS.get(call.name);
-  if (entry === undefined) throw operatorError(`unknown operator %${call.name}%`);
+  if (entry === undefined) throw operatorError(missing(call.name));
   if (entry.parameter === 'none' && call.parameter !== undefined)
     throw operatorError(`operator %${call.name}% takes no parameter`);
   if (entry.parameter === 'required' && (call.parameter ?? '') === '')
     throw operatorError(`operator %${call.name}% needs a parameter`);
   if (!entry.length && call.maxLength !== undefined) throw operatorError(`operator %${call.name}% takes no length`);
   return entry.create(call, needs);
+}
+
+function missing(name: string): string {
+  return isOtherOperator(name)
+    ? `operator %${name}% is not implemented in Baton`
+    : `unknown operator %${name}%${didYouMean(name, OPERATORS.keys())}`;
 }
 
 /** The names of all operators. */

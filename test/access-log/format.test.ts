@@ -206,6 +206,11 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
   const cases: [format: string, position: number, message: RegExp][] = [
     ['%UPSTREAM_HSOT%', 0, /unknown operator %UPSTREAM_HSOT%/],
     ['abc %NOPE(x)%', 4, /unknown operator %NOPE%/],
+    ['%UPSTREAM_HSOT%', 0, /did you mean 'UPSTREAM_HOST'\?/],
+    ['%QUERY_PARAM(a)%', 0, /operator %QUERY_PARAM% is not implemented in Baton/],
+    ['%DYNAMIC_METADATA(a:b)%', 0, /operator %DYNAMIC_METADATA% is not implemented in Baton/],
+    ['%DOWNSTREAM_PEER_URI_SAN%', 0, /operator %DOWNSTREAM_PEER_URI_SAN% is not implemented in Baton/],
+    ['%UPSTREAM_WIRE_BYTES_SENT%', 0, /operator %UPSTREAM_WIRE_BYTES_SENT% is not implemented in Baton/],
     ['50% done', 2, /no operator follows '%'/],
     ['%REQ(X', 0, /no operator follows/],
     ['%PROTOCOL', 0, /no operator follows/],
