@@ -89,7 +89,8 @@ function unescapeMount(path: string): string {
 
 /** Where a cgroup's files lie: the mount may show only a part of the hierarchy. */
 function folderOf(mount: Mount, group: string): string {
-  const inside = mount.root !== '/' && group.startsWith(mount.root) ? group.slice(mount.root.length) : group;
+  const isWithin = group === mount.root || group.startsWith(`${mount.root}/`);
+  const inside = isWithin ? group.slice(mount.root.length) : group;
   return `${mount.point}${inside === '/' ? '' : inside}`;
 }
 

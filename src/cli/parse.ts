@@ -142,7 +142,7 @@ function checkCombinations(options: Options): void {
         'give the ID that epoch 0 chose as --base-id',
     );
   }
-  if (has('socket-mode') && (!has('socket-path') || options.socketPath.startsWith('@'))) {
+  if (has('socket-mode') && (options.socketPath === '' || options.socketPath.startsWith('@'))) {
     throw new OptionMistake(
       '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
     );

@@ -59,6 +59,15 @@ t.test('a mount that shows only a part of the hierarchy is followed', async (t) 
   t.equal(defaultConcurrency(machine(files)), 2);
 });
 
+t.test('a mount that shows another part of the hierarchy is not followed', async (t) => {
+  const files = {
+    '/proc/self/cgroup': '0::/docker/abc/inner\n',
+    '/proc/self/mountinfo': '30 24 0:27 /docker/ab /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n',
+    '/sys/fs/cgroupc/inner/cpu.max': '200000 100000\n',
+  };
+  t.equal(defaultConcurrency(machine(files)), 8);
+});
+
 t.test('either environment variable set to false, in any case, ignores the cgroup', async (t) => {
   const files = v2('100000 100000\n');
   t.equal(defaultConcurrency(machine(files, { PROXY_CGROUP_CPU_DETECTION: 'False' })), 8);

@@ -66,6 +66,7 @@ t.test('each mistake is refused with a line that names the option and the remedy
     [['--socket-path', '/tmp/s', '--socket-mode', '689'], /^invalid socket-mode '689'; /],
     [['--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
     [['--socket-path', '@x', '--socket-mode', '644'], /^--socket-mode needs a --socket-path/],
+    [['--socket-mode', '600', '--socket-path', ''], /^--socket-mode needs a --socket-path/],
     [['--watch-config', '--config-yaml', '{}'], /^--watch-config needs a file to watch; give it as --config-path/],
     [['--drain-strategy', 'slow'], "unknown drain-strategy 'slow'; --drain-strategy is gradual or immediate"],
     [['--stats-tag', 'x'], /^misformatted stats-tag 'x'; --stats-tag is/],
