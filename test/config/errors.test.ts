@@ -327,6 +327,11 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     | ^`,
   ],
   [
+    'the same in the other order',
+    '{"stats_flush_interval": "1s", "statsFlushInterval": "1s"}\n',
+    "baton.yaml:1:2: stats_flush_interval: 'statsFlushInterval' is set twice, the other time as 'stats_flush_interval'",
+  ],
+  [
     'an expression that RE2 does not compile',
     withRoutes('{ name: v, domains: [ "*" ], routes: [ { match: { safe_regex: { regex: "(" } }, redirect: {} } ] }'),
     `baton.yaml:9:82: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.safe_regex.regex: invalid regular expression '(': missing ): (
@@ -342,6 +347,11 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     'a socket path that is too long',
     `admin: { address: { pipe: { path: /${'x'.repeat(120)} } } }\n`,
     'admin.address.pipe.path: the path of a Unix socket has at most 107 bytes, found 121',
+  ],
+  [
+    'a mode of an abstract socket',
+    'static_resources: { listeners: [ { address: { pipe: { path: "@a", mode: 0600 } } } ] }\n',
+    `baton.yaml:1:73: ${LISTENER}.address.pipe.mode: an abstract Unix socket (@) has no mode: leave it out`,
   ],
   [
     'a name as source address',

@@ -20,7 +20,7 @@ export function checkBindable(address: Address | undefined, path: Path, problems
   checkPipe(address?.pipe, [...path, 'pipe'], problems);
 }
 
-/** Reports a path that no Unix socket can have. */
+/** Reports a path that no Unix socket can have, and a mode without a file that could have it. */
 export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems): void {
   const file = pipe?.path ?? '';
   const bytes = Buffer.byteLength(file);
@@ -30,6 +30,9 @@ export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems
     problems.error([...path, 'path'], `the path of a Unix socket has at most ${most} bytes, found ${bytes}`);
   } else if (file.includes('\0'))
     problems.error([...path, 'path'], 'the path of a Unix socket must not hold a NUL byte');
+  if (file.startsWith('@') && (pipe?.mode ?? 0) !== 0) {
+    problems.error([...path, 'mode'], 'an abstract Unix socket (@) has no mode: leave it out');
+  }
 }
 
 /** Whether it is an IP address as a socket takes it: without a scope (`%eth0`). */

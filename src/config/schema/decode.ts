@@ -96,7 +96,7 @@ export class Decoder {
       const held = raw[key];
       if (held === null && !isNullable(field)) continue;
       this.#path.push(field.name);
-      const other = this.#conflict(type, field, spelled);
+      const other = this.#conflict(type, field, key, spelled);
       spelled.set(field.name, key);
       const isOuterSecret = this.#isSecret;
       this.#isSecret ||= field.isSensitive;
@@ -108,9 +108,14 @@ export class Decoder {
   }
 
   /** Why a field may not stand beside those already read. */
-  #conflict(type: MessageType, field: FieldType, spelled: ReadonlyMap<string, string>): string | undefined {
+  #conflict(
+    type: MessageType,
+    field: FieldType,
+    key: string,
+    spelled: ReadonlyMap<string, string>,
+  ): string | undefined {
     const twice = spelled.get(field.name);
-    if (twice !== undefined) return `'${field.name}' is set twice, the other time as '${twice}'`;
+    if (twice !== undefined) return `'${key}' is set twice, the other time as '${twice}'`;
     if (field.oneof === undefined) return undefined;
     const members = type.oneofs.find((oneof) => oneof.name === field.oneof)!.fields;
     const other = members.find((member) => spelled.has(member));
