@@ -695,6 +695,17 @@ t.test('files that cannot be a configuration are refused in one line', async (t)
   t.match(loadConfiguration({}, testCatalog()), { ok: false, errors: [{ message: NO_CONFIGURATION }] });
 });
 
+t.test('what a user wrote ends no line of a message, and tells a terminal nothing', async (t) => {
+  const text = 'a\nerror\u001b[31m\u009b\u202e\u2028';
+  const escaped = 'a\\nerror\\u001b[31m\\u009b\\u202e\\u2028';
+  const shown = problemsOf(JSON.stringify({ stats_flush_interval: text, [text]: 1 }), { file: 'a.json' });
+  t.match(shown, `found '${escaped}'`);
+  t.match(shown, `unknown field '${escaped}'`);
+  t.notMatch(shown, /[^ -~\n]/);
+  t.equal(shown.split('\n').filter((line) => line.startsWith('a.json:1:')).length, 2);
+  t.equal(shown.split('\n').length, 6, 'each mistake with its line and a caret');
+});
+
 t.test('mistakes within a TypedStruct are shown where they stand, and its own are found', async (t) => {
   t.equal(
     problemsOf(`stats_sinks:

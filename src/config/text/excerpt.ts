@@ -33,10 +33,10 @@ export function excerptAt(text: string, offset: number, hidden: readonly Range[]
 
 const HALF = 100;
 
-/** Control characters would move the caret or the terminal. */
+/** What would end a line, change its direction, or tell a terminal something. */
+export const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** As many characters, so that the caret stays where it is. */
 function printable(line: string): string {
-  return line
-    .replace(/\t/g, ' ')
-    .replace(/[\u0000-\u001f\u007f-\u009f]/g, '?')
-    .trimEnd();
+  return line.replace(/\t/g, ' ').replace(UNPRINTABLE, '?').trimEnd();
 }

@@ -1,5 +1,7 @@
 // What is wrong with a configuration, with the place in the file, as it crosses threads and is printed.
 
+import { UNPRINTABLE } from './excerpt.js';
+
 /** One mistake or warning. All numbers count from 1; 0 means that the source has no lines (binary protos). */
 export interface Problem {
   /** The file as the user named it, or the option that carried the text. */
@@ -16,14 +18,21 @@ export interface Problem {
 
 /** `file:line:column: path: message`, then the offending line and a caret under it; without a source the message alone. */
 export function formatProblem(problem: Problem): string {
-  if (problem.source === '') return problem.message;
+  if (problem.source === '') return escaped(problem.message);
   const place = problem.line > 0 ? `${problem.source}:${problem.line}:${problem.column}` : problem.source;
   const path = problem.path === '' ? '' : ` ${problem.path}:`;
-  const head = `${place}:${path} ${problem.message}`;
+  const head = escaped(`${place}:${path} ${problem.message}`);
   if (problem.line === 0 || problem.excerpt === '') return head;
   const number = String(problem.line);
   const margin = ' '.repeat(number.length);
   return `${head}\n  ${number} | ${problem.excerpt}\n  ${margin} | ${' '.repeat(problem.caret - 1)}^`;
+}
+
+/** What a user wrote may be in a message: it ends no line, and tells a terminal nothing. */
+function escaped(text: string): string {
+  return text.replace(UNPRINTABLE, (character) =>
+    character === '\n' ? '\\n' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** All of them, one after the other. */
