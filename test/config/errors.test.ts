@@ -655,6 +655,39 @@ t.test('protos without lines give the field path', async (t) => {
   );
 });
 
+t.test('protos that cannot be read give it too, where it can be told, and no secret', async (t) => {
+  const reason = (text: string) => problemsOf(text, { file: 'a.pb_text' });
+  const unable = (form: string) =>
+    `unable to read the file as a ${form} protobuf of envoy.config.bootstrap.v3.Bootstrap:`;
+  const cluster = (fields: string) => `static_resources { clusters { name: "a" } clusters { ${fields} } }`;
+  t.equal(
+    reason(cluster('connect_timeout { seconds: 1 nanos: -5 }')),
+    `a.pb_text: static_resources.clusters[1].connect_timeout: ${unable('text')} google.protobuf.Duration nanos invalid`,
+  );
+  t.match(
+    reason('node { metadata { fields { key: "a" value { number_value: nan } } } }'),
+    /^a\.pb_text: node\.metadata\.fields\.a: .* cannot hold a non-finite number$/,
+  );
+  t.match(reason(cluster('foo: 1')), /envoy\.config\.cluster\.v3\.Cluster: unknown field 'foo' \(line 1\)$/);
+  for (const text of [
+    'private_key { inline_string: HUSH',
+    'private_key { inline_string: "HUSH',
+    'private_key { inline_string: 4711HUSH }',
+  ]) {
+    t.notMatch(reason(`static_resources { secrets { tls_certificate { ${text} } } }`), /HUSH|4711/);
+  }
+  const field = (number: number, bytes: Uint8Array) =>
+    Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);
+  const any = Buffer.concat([
+    field(1, Buffer.from('type.googleapis.com/envoy.config.metrics.v3.StatsdSink')),
+    field(2, Buffer.from([0xff])),
+  ]);
+  t.match(
+    problemsOf(Buffer.concat([field(6, Buffer.alloc(0)), field(6, field(3, any))]), { file: 'a.pb' }),
+    /^a\.pb: stats_sinks\[1\]\.typed_config: unable to read the file as a binary protobuf of /,
+  );
+});
+
 t.test('fields and extensions that the API does not have are found in binary protos too', async (t) => {
   const field = (number: number, bytes: Uint8Array) =>
     Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);

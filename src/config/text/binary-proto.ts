@@ -3,8 +3,9 @@
 
 import type { Message, ReflectionObject, Root, Type } from 'protobufjs';
 import type protobufjs from 'protobufjs/light.js';
+import { messageOf } from '../../common/errors.js';
 import { messageNameOf } from '../schema/message-name.js';
-import type { PathPart } from './path.js';
+import type { Path, PathPart } from './path.js';
 import { MAX_DEPTH, type UnknownField } from './source.js';
 
 /** What reading needs of protobufjs. */
@@ -19,11 +20,54 @@ export interface BinaryMessage {
   readonly unknownFields: readonly UnknownField[];
 }
 
-/** Reads a message. Throws what protobufjs throws at bytes that are none. */
+/** Where a message cannot be read, and why. */
+export class ProtoMistake extends Error {
+  readonly path: Path;
+
+  constructor(path: Path, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.path = path;
+  }
+}
+
+/** Reads a message. Throws ProtoMistake at bytes that are none, and at values that JSON does not have. */
 export function readBinary(library: ProtoLibrary, root: Root, name: string, bytes: Uint8Array): BinaryMessage {
   const reader = new BinaryReader(library, root);
   const value = reader.read(root.lookupType(name), bytes);
   return { value, unknownFields: reader.unknownFields };
+}
+
+/** The proto JSON of a message that stands at `path`. Throws ProtoMistake. */
+export function jsonOf(
+  { toJson }: Pick<ProtoLibrary, 'toJson'>,
+  type: Type,
+  message: Message,
+  path: Path = [],
+): unknown {
+  try {
+    return toJson(type, message);
+  } catch (error) {
+    throw new ProtoMistake([...path, ...pathWithin(toJson, type, message)], error);
+  }
+}
+
+/** The way to what has no JSON. The library does not tell it: each message on the way down is tried by itself. */
+function pathWithin(toJson: ProtoLibrary['toJson'], type: Type, message: Message): PathPart[] {
+  for (const field of type.fieldsArray) {
+    const inner = field.resolve().resolvedType;
+    const held: unknown = (message as unknown as Record<string, unknown>)[field.name];
+    if (!isType(inner) || typeof held !== 'object' || held === null) continue;
+    const isSingle = !field.repeated && !field.map;
+    for (const [key, element] of isSingle ? [['', held] as const] : Object.entries(held)) {
+      try {
+        toJson(inner, element as Message);
+      } catch {
+        const part = field.repeated ? [Number(key)] : field.map ? [key] : [];
+        return [field.name, ...part, ...pathWithin(toJson, inner, element as Message)];
+      }
+    }
+  }
+  return [];
 }
 
 /** An Any, and where the JSON of its holder is to have what it holds. */
@@ -47,17 +91,22 @@ class BinaryReader {
   read(type: Type, bytes: Uint8Array): unknown {
     const reader = this.#library.Reader.create(bytes);
     reader.discardUnknown = false;
-    const message = type.decode(reader) as Message;
+    let message: Message;
+    try {
+      message = type.decode(reader) as Message;
+    } catch (error) {
+      throw new ProtoMistake([...this.#path], error);
+    }
     const held: HeldAny[] = [];
     this.#message(type, message, [], held);
-    const json = this.#library.toJson(type, message);
+    const json = jsonOf(this.#library, type, message, this.#path);
     for (const any of held) put(json, any);
     return json;
   }
 
   /** Notes unknown fields, and takes out each Any: `place` is where the message stands in the JSON. */
   #message(type: Type, message: Message, place: readonly PathPart[], held: HeldAny[]): void {
-    if (this.#path.length > MAX_DEPTH) throw new Error('max depth exceeded');
+    if (this.#path.length > MAX_DEPTH) throw new ProtoMistake([], 'max depth exceeded');
     for (const raw of message.$unknowns ?? []) this.#noteUnknown(type, raw);
     for (const field of type.fieldsArray) {
       const inner = field.resolve().resolvedType;

@@ -6,7 +6,8 @@ import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type * as TextFormat from 'protobufjs/ext/textformat.js';
 import { messageOf } from '../../common/errors.js';
 import { loadAllMessages } from '../schema/messages.js';
-import { readBinary } from './binary-proto.js';
+import { jsonOf, ProtoMistake, readBinary } from './binary-proto.js';
+import { formatPath } from './path.js';
 import type { SourceResult } from './source.js';
 
 /** Reads a message and gives it in proto JSON form, to be checked as any other text. */
@@ -25,12 +26,19 @@ export function readProto(
       return { source: { ...source, ...readBinary(library, root, message, content as Buffer) } };
     }
     const type = root.lookupType(message);
-    return { source: { ...source, value: protojson.toJson(type, textformat.fromText(type, content as string)) } };
+    const read = textformat.fromText(type, content as string);
+    return { source: { ...source, value: jsonOf(protojson, type, read) } };
   } catch (error) {
     const what = form === 'binary' ? 'a binary protobuf' : 'a text protobuf';
-    const problem = `unable to read the file as ${what} of ${message}: ${messageOf(error)}`;
-    return { problems: [{ source: name, line: 0, column: 0, path: '', message: problem, excerpt: '', caret: 0 }] };
+    const problem = `unable to read the file as ${what} of ${message}: ${withoutText(messageOf(error))}`;
+    const path = error instanceof ProtoMistake ? formatPath(error.path) : '';
+    return { problems: [{ source: name, line: 0, column: 0, path, message: problem, excerpt: '', caret: 0 }] };
   }
+}
+
+/** What cannot be read may be a piece of a secret. */
+function withoutText(message: string): string {
+  return message.replace(/^(unexpected token|illegal \w+(?: \w+)?) '.*'(?= \(line)/s, '$1');
 }
 
 /** Loaded here only: most configurations are YAML or JSON, and need no protobufjs. */
