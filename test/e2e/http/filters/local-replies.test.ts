@@ -1,0 +1,118 @@
+// Filters that answer themselves: the client gets that answer whole and nothing else, whenever it is given; once the head of another
+// response has gone out, the client sees that it is not whole.
+
+import t from 'tap';
+import { parseMessage } from '../message.js';
+import { response } from '../raw-upstream.js';
+import type { Script } from './scripted-filter.js';
+import { changes, type RequestLine, seenBy, startScriptedProxy, WATCH } from './scripted-proxy.js';
+
+const proxy = await startScriptedProxy(t);
+t.afterEach(() => proxy.settle());
+
+const CHUNKED = 'transfer-encoding: chunked\r\n';
+const POST: RequestLine = { method: 'POST', headers: CHUNKED };
+const WHOLE: RequestLine = { ...POST, body: '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n' };
+
+/** How a filter comes to answer the request of WHOLE. */
+const IN_REQUEST: Record<string, Script> = {
+  'at the head': { decodeHeaders: 'reply:403 stop' },
+  'at the head, and lets it pass': { decodeHeaders: 'reply:403 continue' },
+  'at the body, whose head it has held': { decodeHeaders: 'stop', decodeData: 'reply:403 buffer' },
+  'at the second piece of the body': { decodeHeaders: 'stop', decodeData: ['buffer', 'reply:403 continue'] },
+  'at the trailers': { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'reply:403 stop' },
+  'by a timer': { decodeHeaders: 'soon:reply:403 stop', decodeTrailers: 'stop' },
+};
+for (const [when, script] of Object.entries(IN_REQUEST)) {
+  t.test(`a request is answered ${when}`, async (t) => {
+    const before = await proxy.counters();
+    const request = await proxy.send({ a: WATCH, b: script, c: WATCH }, WHOLE);
+    t.match(await request.answer(), { status: 403, headers: { 'content-length': '10' }, rest: 'reply of b' });
+    await request.sees('a onDestroy');
+    const events = await request.events();
+    t.same(seenBy(events, 'c'), ['encodeHeaders 403', "encodeData 'reply of b' end", 'onDestroy'], 'c sees the answer');
+    t.same(seenBy(events, 'a').slice(-3), ['encodeHeaders 403', "encodeData 'reply of b' end", 'onDestroy']);
+    t.ok(events.indexOf('c encodeHeaders 403') < events.indexOf('a encodeHeaders 403'), 'before a does');
+    t.notOk(proxy.isAtHost(request), 'no host sees the request');
+    t.match(await proxy.logged(request), /^403 scripted - [036] 10$/);
+    t.same(changes(await proxy.counters(), before), { '4xx': 1 });
+  });
+}
+
+t.test('the connection goes on behind an answer to a request that was complete', async (t) => {
+  const first = await proxy.send({ b: { decodeTrailers: 'reply:403 stop', decodeHeaders: 'stop' } }, WHOLE);
+  t.notMatch((await first.answer()).headers, { connection: /./ });
+  const second = await proxy.send({}, { on: first.client });
+  const host = await proxy.host(second);
+  host.write(response(200, 'fine', { connection: 'close' }));
+  t.match(await second.answer(), { status: 200, rest: 'fine' });
+});
+
+t.test('it ends behind an answer to a request that was not', async (t) => {
+  const request = await proxy.send({ b: { decodeData: 'reply:403' } }, { ...POST, body: '3\r\none\r\n' });
+  const { text, closed } = await request.client.readToEnd();
+  t.match(parseMessage(text), { status: 403, headers: { connection: 'close' }, rest: 'reply of b' });
+  t.equal(closed, 'end');
+});
+
+t.test('a request that the host has already is taken from it', async (t) => {
+  for (const script of [{ decodeData: ['', 'reply:403'] }, { decodeHeaders: 'soon:reply:403' }]) {
+    const request = await proxy.send({ b: script }, { ...POST, body: '3\r\none\r\n' });
+    const host = await proxy.host(request);
+    if ('decodeData' in script) {
+      await host.readUntil('one\r\n');
+      request.client.write('3\r\ntwo\r\n');
+    }
+    t.equal((await request.answer()).status, 403);
+    t.not((await host.readToEnd()).closed, 'open');
+    t.match(await proxy.logged(request), /^403 scripted - [36] 10$/);
+  }
+});
+
+t.test('an answer to HEAD has no body', async (t) => {
+  const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'reply:403' } }, { method: 'HEAD' });
+  t.match(parseMessage(await request.client.readUntil('\r\n\r\n')), {
+    status: 403,
+    headers: { 'content-length': '10' },
+  });
+  t.ok((await request.events()).includes('a encodeHeaders 403 end'));
+  const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
+  t.match(await next.answer(), { status: 200 });
+});
+
+t.test('a long answer arrives whole', async (t) => {
+  const request = await proxy.send({ b: { decodeHeaders: 'reply:403:300000' }, a: { encodeData: '' } });
+  t.match(parseMessage(await request.client.readUntil('\r\n\r\n')).headers, { 'content-length': '300000' });
+  t.ok((await request.client.read(300_000)) === 'r'.repeat(300_000));
+});
+
+const RESPONSE = `HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n`;
+
+for (const [where, script] of Object.entries({
+  'at the body': { encodeData: ['', 'reply:502 continue'] },
+  'at the body, and holds it': { encodeData: ['', 'reply:502 buffer'] },
+  'at the trailers': { encodeTrailers: 'reply:502 stop' },
+  'by a timer': { encodeData: ['soon:reply:502 continue', 'buffer'], encodeTrailers: 'stop' },
+})) {
+  t.test(`a response whose head is out is broken off when a filter answers ${where}`, async (t) => {
+    const before = await proxy.counters();
+    const request = await proxy.send({ a: WATCH, b: script });
+    const host = await proxy.host(request);
+    const [head, rest] = [
+      RESPONSE.slice(0, RESPONSE.indexOf('3\r\ntwo')),
+      RESPONSE.slice(RESPONSE.indexOf('3\r\ntwo')),
+    ];
+    host.write(head);
+    await request.client.readUntil('one\r\n');
+    host.write(rest);
+    const { text, closed } = await request.client.readToEnd();
+    t.not(closed, 'open');
+    t.notMatch(text, /0\r\n/, 'it does not look complete');
+    t.match(await proxy.logged(request), /^200 scripted - 0 [36]$/);
+    t.same(changes(await proxy.counters(), before), { '2xx': 1, tx_reset: 1 });
+  });
+}
+
+t.test('no exception was logged', async (t) => {
+  t.equal(proxy.faults, 0, proxy.baton.stderr);
+});

@@ -1,0 +1,223 @@
+// Loaded into Baton before itself (--import): HTTP filters that do what each request tells them to. They are configured by the
+// message of the Lua filter, whose stat_prefix is the name of the filter.
+//
+// A request says in x-script (JSON) what the filters do in their callbacks, and has a name of its own (x-id) under which what
+// they have seen is kept. Requests to the filter named 'control' ask for that, or give a filter something to do later.
+
+import { headerKey } from '../../../../src/common/header-names.js';
+import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AnyExtension, HttpFilterExtension, WorkerContext } from '../../../../src/extensions/factories.js';
+import { EXTENSIONS } from '../../../../src/extensions/index.js';
+import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filter.js';
+import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { Timer } from '../../../../src/io/timing-wheel.js';
+
+export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+
+export type Callback =
+  | 'decodeHeaders'
+  | 'decodeData'
+  | 'decodeTrailers'
+  | 'encodeHeaders'
+  | 'encodeData'
+  | 'encodeTrailers'
+  | 'onDestroy';
+
+/**
+ * What a filter does in a callback: words, and statuses to return (continue, stop, buffer, drop). Of a list each call takes the next
+ * entry, and the last stays.
+ */
+export type Script = { readonly [callback in Callback]?: string | readonly string[] };
+
+/** By the name of the filter. */
+export type Scripts = Readonly<Record<string, Script>>;
+
+/** What the control filter answers. */
+export interface Report {
+  /** What the request's filters have seen and done, in order. */
+  readonly events: readonly string[];
+  /** Arena blocks that are out, of all requests of the worker. */
+  readonly retainedBytes: number;
+}
+
+const ID = headerKey('x-id');
+const SCRIPT = headerKey('x-script');
+const COMMAND = headerKey('x-command');
+
+/** By the name of the request. */
+const requests = new Map<string, { readonly events: string[]; readonly filters: Map<string, ScriptedFilter> }>();
+
+class ScriptedFilter implements HttpFilter {
+  readonly #context: WorkerContext;
+  readonly #stream: StreamControl;
+  readonly #name: string;
+  readonly #script: Script;
+  readonly #events: string[];
+  readonly #calls = new Map<Callback, number>();
+  /** Those that the callback is about that runs. */
+  #headers: HeaderBlock | undefined;
+  decodeHeaders?: HttpFilter['decodeHeaders'];
+  decodeData?: HttpFilter['decodeData'];
+  decodeTrailers?: HttpFilter['decodeTrailers'];
+  encodeHeaders?: HttpFilter['encodeHeaders'];
+  encodeData?: HttpFilter['encodeData'];
+  encodeTrailers?: HttpFilter['encodeTrailers'];
+
+  constructor(context: WorkerContext, stream: StreamControl, name: string, script: Script, events: string[]) {
+    this.#context = context;
+    this.#stream = stream;
+    this.#name = name;
+    this.#script = script;
+    this.#events = events;
+    // Callbacks that the script leaves out are left out.
+    for (const callback of ['decodeHeaders', 'encodeHeaders'] as const) {
+      if (callback in script) this[callback] = (headers, end) => this.#onHeaders(callback, headers, end);
+    }
+    for (const callback of ['decodeData', 'encodeData'] as const) {
+      if (callback in script) this[callback] = (offset, length, end) => this.#onData(callback, offset, length, end);
+    }
+    for (const callback of ['decodeTrailers', 'encodeTrailers'] as const) {
+      if (callback in script) this[callback] = (trailers) => this.#onHeaders(callback, trailers, undefined);
+    }
+  }
+
+  onDestroy(): void {
+    this.#note('onDestroy');
+    this.#play('onDestroy');
+  }
+
+  perform(word: string): void {
+    const [verb = '', ...rest] = word.split(':');
+    const stream = this.#stream;
+    switch (verb) {
+      case 'throw':
+        throw new Error(`scripted exception of ${this.#name}`);
+      case 'soon': {
+        const timer = new Timer(this, () => {
+          this.#note(`timer ${rest.join(':')}`);
+          this.perform(rest.join(':'));
+        });
+        return this.#context.wheel.schedule(timer, 1);
+      }
+      case 'reply':
+        return stream.sendLocalReply({
+          status: Number(rest[0]),
+          body: rest[1] === undefined ? `reply of ${this.#name}` : 'r'.repeat(Number(rest[1])),
+          details: 'scripted',
+          flags: 0,
+          editHeaders: rest[2] === 'throw' ? throwUp : undefined,
+        });
+      case 'continueDecoding':
+        return stream.continueDecoding(this);
+      case 'continueEncoding':
+        return stream.continueEncoding(this);
+      case 'pause':
+        return stream.pauseRequest(PAUSE);
+      case 'resume':
+        return stream.resumeRequest(PAUSE);
+      case 'limit':
+        return stream.setRequestBufferLimit(Number(rest[0]));
+      case 'held':
+        return this.#note(`held ${stream.heldRequestBytes(this)} ${stream.heldResponseBytes(this)}`);
+      case 'code':
+        return this.#note(`code ${stream.info.responseCode}`);
+      case 'add':
+        return this.#headers!.add(headerKey(rest[0]!), rest[1]!);
+      default:
+        throw new Error(`no word of scripts: ${word}`);
+    }
+  }
+
+  #onHeaders(callback: Callback, headers: HeaderBlock, end: boolean | undefined): HeadersStatus {
+    const what = end === undefined ? '' : ` ${headers.status || headers.pathText()}`;
+    this.#note(`${callback}${what}${end === true ? ' end' : ''}`);
+    this.#headers = headers;
+    return this.#play(callback) === 'stop' ? HeadersStatus.StopIteration : HeadersStatus.Continue;
+  }
+
+  #onData(callback: Callback, offset: number, length: number, end: boolean): DataStatus {
+    const { memory } = this.#context;
+    const text = length > 20 ? `(${length})` : memory.text(offset, offset + length);
+    this.#note(`${callback} '${text}'${end ? ' end' : ''}`);
+    const status = this.#play(callback);
+    if (status === 'buffer') return DataStatus.StopAndBuffer;
+    return status === 'drop' ? DataStatus.StopNoBuffer : DataStatus.Continue;
+  }
+
+  /** Returns the status that the callback's script ends with. */
+  #play(callback: Callback): string {
+    const steps = [this.#script[callback] ?? ''].flat();
+    const call = this.#calls.get(callback) ?? 0;
+    this.#calls.set(callback, call + 1);
+    const step = steps[Math.min(call, steps.length - 1)]!;
+    let status = '';
+    for (const word of step.split(' ')) {
+      if (STATUSES.has(word)) status = word;
+      else if (word !== '') this.perform(word);
+    }
+    return status;
+  }
+
+  #note(event: string): void {
+    this.#events.push(`${this.#name} ${event}`);
+  }
+}
+
+/** Has a filter of a request do something, and tells what is known of the request. */
+class ControlFilter implements HttpFilter {
+  readonly #context: WorkerContext;
+  readonly #stream: StreamControl;
+
+  constructor(context: WorkerContext, stream: StreamControl) {
+    this.#context = context;
+    this.#stream = stream;
+  }
+
+  decodeHeaders(headers: HeaderBlock): HeadersStatus {
+    const [id = '', name, ...words] = headers.get(COMMAND)!.split(' ');
+    const request = requests.get(id);
+    const filter = name === undefined ? undefined : request!.filters.get(name)!;
+    for (const word of words) filter!.perform(word);
+    const retainedBytes = this.#context.memory.retainedBytes();
+    const report: Report = { events: request?.events ?? [], retainedBytes };
+    this.#stream.sendLocalReply({ status: 200, body: JSON.stringify(report), details: 'control', flags: 0 });
+    return HeadersStatus.StopIteration;
+  }
+}
+
+const scripted: HttpFilterExtension<LuaLua> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.lua',
+  typeUrls: [`type.googleapis.com/${FILTER_TYPE}`],
+  implemented: { [FILTER_TYPE]: { stat_prefix: true } },
+  createOnWorker({ stat_prefix: name = '' }, context) {
+    return {
+      create(stream) {
+        if (name === 'control') return new ControlFilter(context, stream);
+        const headers = stream.info.requestHeaders as HeaderBlock;
+        const script = (JSON.parse(headers.get(SCRIPT) ?? '{}') as Scripts)[name];
+        const id = headers.get(ID);
+        if (script === undefined || id === undefined) return undefined;
+        let request = requests.get(id);
+        if (request === undefined) {
+          request = { events: [], filters: new Map() };
+          requests.set(id, request);
+        }
+        const filter = new ScriptedFilter(context, stream, name, script, request.events);
+        request.filters.set(name, filter);
+        return filter;
+      },
+    };
+  },
+};
+
+/** Of StreamControl.pauseRequest(). */
+const PAUSE = 1 << 8;
+
+const STATUSES: ReadonlySet<string> = new Set(['continue', 'stop', 'buffer', 'drop']);
+
+function throwUp(): never {
+  throw new Error('scripted exception of the edit of a head');
+}
+
+(EXTENSIONS as AnyExtension[]).push(scripted as AnyExtension);

@@ -1,0 +1,262 @@
+// A running Baton whose filters do what requests tell them (scripted-filter.ts), with a host that does what the test does.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  type BatonProcess,
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  httpRequest,
+  RawConnection,
+  ROUTER_FILTER,
+  startTcpUpstream,
+  staticCluster,
+  type Teardown,
+  tempDir,
+  UNBUNDLED,
+  waitFor,
+} from '../../harness/index.js';
+import { type Message, parseMessage } from '../message.js';
+import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { FILTER_TYPE, type Report, type Script, type Scripts } from './scripted-filter.js';
+
+/** A filter that notes everything, and neither holds nor changes anything. */
+export const WATCH: Script = {
+  decodeHeaders: '',
+  decodeData: '',
+  decodeTrailers: '',
+  encodeHeaders: '',
+  encodeData: '',
+  encodeTrailers: '',
+};
+
+/** The filters of the chain, in configured order. */
+export const CHAIN = ['a', 'b', 'c'] as const;
+
+export interface ScriptedProxyOptions {
+  /** Merged into the connection manager. */
+  manager?: Config;
+  /** Merged into the route. */
+  route?: Config;
+  /** Merged into the listener. */
+  listener?: Config;
+  /** Merged into the cluster. */
+  cluster?: Config;
+}
+
+/** One request, as its client sees it. */
+export interface ScriptedRequest {
+  readonly id: string;
+  readonly client: RawConnection;
+  /** The client's, as the access log has it. */
+  readonly address: string;
+  /** The answer, whose length its head tells. */
+  answer(): Promise<Message>;
+  /** What its filters have seen and done, in order. */
+  events(): Promise<readonly string[]>;
+  /** Waits until a filter has seen or done that. */
+  sees(event: string): Promise<void>;
+  /** Has one of its filters do something, in an event of another connection. */
+  tell(filter: string, words: string): Promise<void>;
+}
+
+export interface RequestLine {
+  method?: string;
+  path?: string;
+  /** Further header lines, each with its CRLF. */
+  headers?: string;
+  /** As it is sent right behind the head. */
+  body?: string;
+  /** A connection that is open already. */
+  on?: RawConnection;
+}
+
+export class ScriptedProxy {
+  readonly baton: BatonProcess;
+  readonly port: number;
+  readonly #t: Teardown;
+  readonly #control: number;
+  readonly #logPath: string;
+  readonly #arrivals: RawConnection[];
+  readonly #clients: RawConnection[] = [];
+  /** Lines of the log that were read, by the address of the client. */
+  readonly #read = new Map<string, number>();
+  #requests = 0;
+  #idleBytes = 0;
+
+  constructor(t: Teardown, baton: BatonProcess, ports: [number, number], logPath: string, arrivals: RawConnection[]) {
+    this.#t = t;
+    this.baton = baton;
+    [this.port, this.#control] = ports;
+    this.#logPath = logPath;
+    this.#arrivals = arrivals;
+  }
+
+  /** What is retained now is no leak later. */
+  async begin(): Promise<void> {
+    this.#idleBytes = (await this.#report('-')).retainedBytes;
+  }
+
+  /** Sends a request whose filters follow the scripts. */
+  async send(scripts: Scripts, line: RequestLine = {}): Promise<ScriptedRequest> {
+    const { method = 'GET', path = '/', headers = '', body = '' } = line;
+    const id = String(++this.#requests);
+    const client = line.on ?? (await this.connect());
+    const { localAddress, localPort } = client.socket;
+    const own = `x-id: ${id}\r\nx-script: ${JSON.stringify(scripts)}\r\n`;
+    client.write(`${method} ${path} HTTP/1.1\r\nhost: a\r\n${own}${headers}\r\n${body}`);
+    const events = async () => (await this.#report(id)).events;
+    return {
+      id,
+      client,
+      address: `${localAddress}:${localPort}`,
+      answer: () => readWhole(client),
+      events,
+      sees: async (event) =>
+        void (await waitFor(async () => (await events()).includes(event), { what: `${event} of request ${id}` })),
+      tell: async (filter, words) => void (await this.#report(`${id} ${filter} ${words}`)),
+    };
+  }
+
+  /** A connection for several requests. */
+  async connect(): Promise<RawConnection> {
+    const client = await connectRaw(this.#t, this.port);
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** The host's end of the connection on which the request comes, whose bytes have not been read. */
+  host(request: ScriptedRequest): Promise<RawConnection> {
+    return waitFor(() => this.#hostOf(request), { what: `request ${request.id} on the host` });
+  }
+
+  /** Whether anything of the request has come to the host, as long as it was not read. */
+  isAtHost(request: ScriptedRequest): boolean {
+    return this.#hostOf(request) !== undefined;
+  }
+
+  /** The next line that the request's connection has in the access log: status, details, flags, bytes received and sent. */
+  async logged({ address }: ScriptedRequest): Promise<string> {
+    const index = this.#read.get(address) ?? 0;
+    this.#read.set(address, index + 1);
+    const lines = () =>
+      readFileSync(this.#logPath, 'latin1')
+        .split('\n')
+        .filter((line) => line.startsWith(`${address} `));
+    const line = await waitFor(() => lines()[index], { what: `line ${index} of ${address} in the access log` });
+    return line.slice(address.length + 1);
+  }
+
+  /** All connections of clients go; afterwards nothing is left of any request. */
+  async settle(): Promise<void> {
+    for (const client of this.#clients.splice(0)) client.reset();
+    for (const connection of this.#arrivals.splice(0)) connection.reset();
+    await this.isQuiet();
+    await this.baton.waitForStat('http.main.downstream_cx_active', 0);
+  }
+
+  #hostOf({ id }: ScriptedRequest): RawConnection | undefined {
+    return this.#arrivals.find(({ received }) => received.includes(`\r\nx-id: ${id}\r\n`));
+  }
+
+  /** Waits until no request is left, nor anything that one has held. */
+  async isQuiet(): Promise<void> {
+    await this.baton.waitForStat('http.main.downstream_rq_active', 0);
+    await this.baton.waitForStat('cluster.host.upstream_rq_active', 0);
+    await this.baton.waitForStat('cluster.host.upstream_rq_pending_active', 0);
+    await waitFor(async () => (await this.#report('-')).retainedBytes === this.#idleBytes, {
+      what: `${this.#idleBytes} retained bytes`,
+      deadlineMs: 5000,
+    });
+  }
+
+  /** Counters of answers and of streams that were given up, of downstream_rq_ in the connection manager. */
+  async counters(): Promise<Counters> {
+    const { body } = await this.baton.admin('/stats?filter=^http\\.main\\.downstream_rq_(.xx|.x_reset|too_large)$');
+    return Object.fromEntries(
+      body
+        .trim()
+        .split('\n')
+        .map((line) => line.split(': '))
+        .map(([name, value]) => [name!.replace('http.main.downstream_rq_', ''), Number(value)]),
+    );
+  }
+
+  /** As many exceptions as have been logged. */
+  get faults(): number {
+    return this.baton.stderr.split(/a connection was ended after an internal error|a timer failed/).length - 1;
+  }
+
+  async #report(command: string): Promise<Report> {
+    const { body } = await httpRequest(this.#control, '/', { headers: { 'x-command': command } });
+    return JSON.parse(body) as Report;
+  }
+}
+
+export async function startScriptedProxy(t: Teardown, options: ScriptedProxyOptions = {}): Promise<ScriptedProxy> {
+  const arrivals: RawConnection[] = [];
+  const upstream = await startTcpUpstream(t, (socket) => arrivals.push(new RawConnection(socket)));
+  const logPath = join(tempDir(t), 'access');
+  const format =
+    '%DOWNSTREAM_REMOTE_ADDRESS% %RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT%\n';
+  const { baton, ports } = await startProxy(t, {
+    program: UNBUNDLED,
+    args: ['-l', 'warning', '--file-flush-interval-msec', '10'],
+    nodeArgs: ['--import', new URL('./scripted-filter.js', import.meta.url).href],
+    listeners: {
+      main: managerOf([routeTo({ prefix: '/' }, 'host', options.route)], {
+        http_filters: [...CHAIN.map(filter), ROUTER_FILTER],
+        http_protocol_options: { enable_trailers: true },
+        upgrade_configs: [{ upgrade_type: 'websocket' }],
+        access_log: [fileAccessLog(logPath, format)],
+        ...options.manager,
+      }),
+      control: managerOf([routeTo({ prefix: '/' }, 'host')], { http_filters: [filter('control'), ROUTER_FILTER] }),
+    },
+    listenerOptions: options.listener ?? {},
+    clusters: [staticCluster('host', upstream.port, { ...TRAILERS, ...options.cluster })],
+  });
+  const proxy = new ScriptedProxy(t, baton, [ports['main']!, ports['control']!], logPath, arrivals);
+  await proxy.begin();
+  return proxy;
+}
+
+/** What a filter has seen. */
+export function seenBy(events: readonly string[], filter: string): string[] {
+  return events.filter((event) => event.startsWith(`${filter} `)).map((event) => event.slice(filter.length + 1));
+}
+
+export type Counters = Readonly<Record<string, number>>;
+
+/** By how much counters have changed, those that have. */
+export function changes(after: Counters, before: Counters): Counters {
+  return Object.fromEntries(
+    Object.entries(after)
+      .map(([name, value]) => [name, value - before[name]!] as const)
+      .filter(([, change]) => change !== 0),
+  );
+}
+
+/** Reads a message whose length its head tells. */
+export async function readWhole(connection: RawConnection): Promise<Message> {
+  const head = await connection.readUntil('\r\n\r\n');
+  const message = parseMessage(head);
+  const length = Number(message.headers['content-length'] ?? 0);
+  return { ...message, rest: await connection.read(length) };
+}
+
+function filter(name: string): Config {
+  return { name, typed_config: { '@type': `type.googleapis.com/${FILTER_TYPE}`, stat_prefix: name } };
+}
+
+const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+
+const TRAILERS: Config = {
+  typed_extension_protocol_options: {
+    [OPTIONS]: {
+      '@type': `type.googleapis.com/${OPTIONS}`,
+      explicit_http_config: { http_protocol_options: { enable_trailers: true } },
+    },
+  },
+};
