@@ -45,7 +45,7 @@ export abstract class FilterPass {
     endStream: boolean,
     absent: DataStatus,
   ): DataStatus;
-  protected abstract callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus;
+  protected abstract callTrailers(filter: HttpFilter, trailers: HeaderBlock, absent: HeadersStatus): HeadersStatus;
 
   /** Where the message goes behind the last filter. */
   protected abstract passHeaders(headers: HeaderBlock, endStream: boolean): void;
@@ -127,7 +127,8 @@ export abstract class FilterPass {
   #trailersFrom(first: number): void {
     const trailers = this.#trailers!;
     for (let index = first; index < this.#filters.length; index++) {
-      const status = this.callTrailers(this.#filters[index]!, trailers);
+      const absent = this.#holds[index] === undefined ? HeadersStatus.Continue : HeadersStatus.StopIteration;
+      const status = this.callTrailers(this.#filters[index]!, trailers, absent);
       if (this.#isOver) return;
       if (status === HeadersStatus.Continue && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;

@@ -57,7 +57,10 @@ export interface LocalReply {
   editHeaders?: (headers: HeaderBlock) => void;
 }
 
-/** One filter of one stream. Callbacks that a filter leaves out cost nothing. */
+/**
+ * One filter of one stream. Callbacks that a filter leaves out cost nothing, and stand for Continue; what follows something that the
+ * filter holds back is held with it.
+ */
 export interface HttpFilter {
   decodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;
   decodeData?(offset: number, length: number, endStream: boolean): DataStatus;

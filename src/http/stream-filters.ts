@@ -106,8 +106,8 @@ class DecodePass extends FilterPass {
   protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
     return filter.decodeData?.(offset, length, endStream) ?? absent;
   }
-  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
-    return filter.decodeTrailers?.(trailers) ?? HeadersStatus.Continue;
+  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock, absent: HeadersStatus): HeadersStatus {
+    return filter.decodeTrailers?.(trailers) ?? absent;
   }
 
   protected passHeaders(headers: HeaderBlock, endStream: boolean): void {
@@ -146,8 +146,8 @@ class EncodePass extends FilterPass {
   protected callData(filter: HttpFilter, offset: number, length: number, endStream: boolean, absent: DataStatus) {
     return filter.encodeData?.(offset, length, endStream) ?? absent;
   }
-  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock): HeadersStatus {
-    return filter.encodeTrailers?.(trailers) ?? HeadersStatus.Continue;
+  protected callTrailers(filter: HttpFilter, trailers: HeaderBlock, absent: HeadersStatus): HeadersStatus {
+    return filter.encodeTrailers?.(trailers) ?? absent;
   }
 
   protected passHeaders(headers: HeaderBlock, endStream: boolean): void {

@@ -8,6 +8,8 @@ import { managerOf, routeTo, startProxy } from './proxy.js';
 
 const FILTER = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.';
 const LIMIT = 10_000;
+const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const TRAILERS = { http_protocol_options: { enable_trailers: true } };
 
 /** Requests as their heads came, and bodies as they were complete. */
 const requests: IncomingMessage[] = [];
@@ -41,10 +43,17 @@ const proxy = await startProxy(t, {
             typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
           },
         ],
+        ...TRAILERS,
       },
     ),
   },
-  clusters: [staticCluster('host', upstream.port)],
+  clusters: [
+    staticCluster('host', upstream.port, {
+      typed_extension_protocol_options: {
+        [OPTIONS]: { '@type': `type.googleapis.com/${OPTIONS}`, explicit_http_config: TRAILERS },
+      },
+    }),
+  ],
 });
 
 t.test('a request that comes slowly reaches the host at once and with its length', async (t) => {
@@ -60,6 +69,18 @@ t.test('a request that comes slowly reaches the host at once and with its length
   t.equal(headers['content-length'], '11');
   t.notHas(headers, ['transfer-encoding']);
   t.equal(bodies.at(-1), 'hello world');
+});
+
+t.test('a request with trailers is held until they have come', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  const { length } = requests;
+  connection.write('POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\n');
+  t.equal((await proxy.get('/other')).status, 200);
+  t.equal(requests.length, length + 1);
+  connection.write('\r\n');
+  t.equal(parseMessage(await connection.readUntil('done')).status, 200);
+  t.equal(bodies.at(-1), 'hello');
+  t.same(requests.at(-1)!.trailers, { 'x-sum': '5' });
 });
 
 t.test('a body that is too large is refused with 413 and never reaches the host', async (t) => {

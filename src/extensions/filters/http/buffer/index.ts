@@ -67,4 +67,8 @@ class BufferFilter implements HttpFilter {
       this.#headers.set(CONTENT_LENGTH, String(this.#stream.heldRequestBytes(this) + length));
     return DataStatus.Continue;
   }
+
+  decodeTrailers(): HeadersStatus {
+    return HeadersStatus.Continue;
+  }
 }
