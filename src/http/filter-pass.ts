@@ -27,6 +27,8 @@ export abstract class FilterPass {
   #holdsHeaders = false;
   #holdsTrailers = false;
   #isOver = false;
+  /** The filter whose callback runs, by its place; NOBODY once it has continued in there. */
+  #running = NOBODY;
   /** Most bytes that one filter may hold back. */
   limit: number;
 
@@ -73,10 +75,15 @@ export abstract class FilterPass {
     this.#trailersFrom(0);
   }
 
-  /** `filter` goes on: what it held back passes to those behind it. Ignored when it holds nothing. */
+  /**
+   * `filter` goes on: what it held back passes to those behind it, and from within its own callback what that is about too, when it
+   * returns. Ignored when it holds nothing.
+   */
   continue(filter: HttpFilter): void {
     const index = this.#filters.indexOf(filter);
-    if (index >= 0 && this.#holds[index] !== undefined) this.#release(index);
+    if (index < 0) return;
+    if (index === this.#running) this.#running = NOBODY;
+    else if (this.#holds[index] !== undefined) this.#release(index);
   }
 
   /** The stream is over: nothing passes any more, and nothing is held. */
@@ -93,9 +100,13 @@ export abstract class FilterPass {
   #headersFrom(first: number, endStream: boolean): void {
     const headers = this.#headers!;
     for (let index = first; index < this.#filters.length; index++) {
+      const caller = this.#running;
+      this.#running = index;
       const status = this.callHeaders(this.#filters[index]!, headers, endStream);
       if (this.#isOver) return;
-      if (status === HeadersStatus.StopIteration) {
+      const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
+      this.#running = caller;
+      if (!goesOn) {
         const hold = this.#hold(index);
         hold.headers = true;
         hold.endStream = endStream;
@@ -111,14 +122,18 @@ export abstract class FilterPass {
   #dataFrom(first: number, offset: number, length: number, endStream: boolean): void {
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? DataStatus.Continue : DataStatus.StopAndBuffer;
+      const caller = this.#running;
+      this.#running = index;
       const status = this.callData(this.#filters[index]!, offset, length, endStream, absent);
       if (this.#isOver) return;
-      const isHolding = this.#holds[index] !== undefined;
-      if (status === DataStatus.Continue && !isHolding) continue;
+      const goesOn = status === DataStatus.Continue || this.#running === NOBODY;
+      this.#running = caller;
+      const isDropped = status === DataStatus.StopNoBuffer;
+      if (goesOn && !isDropped && this.#holds[index] === undefined) continue;
       const hold = this.#hold(index);
       hold.endStream = endStream;
-      if (status !== DataStatus.StopNoBuffer && !this.#keep(hold.body, offset, length)) return;
-      if (status === DataStatus.Continue) this.#release(index);
+      if (!isDropped && !this.#keep(hold.body, offset, length)) return;
+      if (goesOn) this.#release(index);
       return;
     }
     this.passData(offset, length, endStream);
@@ -128,11 +143,15 @@ export abstract class FilterPass {
     const trailers = this.#trailers!;
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? HeadersStatus.Continue : HeadersStatus.StopIteration;
+      const caller = this.#running;
+      this.#running = index;
       const status = this.callTrailers(this.#filters[index]!, trailers, absent);
       if (this.#isOver) return;
-      if (status === HeadersStatus.Continue && this.#holds[index] === undefined) continue;
+      const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
+      this.#running = caller;
+      if (goesOn && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
-      if (status === HeadersStatus.Continue) this.#release(index);
+      if (goesOn) this.#release(index);
       else if (!this.#holdsTrailers && !trailers.hold()) this.tooLarge();
       else this.#holdsTrailers = true;
       return;
@@ -176,3 +195,5 @@ export abstract class FilterPass {
     if (hold.trailers && !this.#isOver) this.#trailersFrom(next);
   }
 }
+
+const NOBODY = -1;

@@ -27,7 +27,10 @@ export const enum DataStatus {
 /** What a filter may do with the stream that it belongs to. */
 export interface StreamControl {
   readonly info: StreamInfo;
-  /** Goes on behind this filter with the headers, the buffered body and the trailers that it held back. */
+  /**
+   * Goes on behind this filter with the headers, the buffered body and the trailers that it held back. Within a callback of the filter
+   * in the same direction it stands for Continue, and takes place when the callback returns; bytes of StopNoBuffer stay dropped.
+   */
   continueDecoding(filter: HttpFilter): void;
   continueEncoding(filter: HttpFilter): void;
   /** Bytes that this filter holds back of the body. */

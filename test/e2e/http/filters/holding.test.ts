@@ -118,6 +118,30 @@ for (const shape of SHAPES) {
         t.equal(await proxy.logged(request), `200 via_upstream - 0 ${bytesOf(shape)}`);
       });
     }
+
+    t.test(`a request ${shape.what}, held ${where}, goes on within a callback`, async (t) => {
+      const request = await proxy.send(
+        { a: watching('decode'), b: continuing('decode', hold, shape) },
+        { method: 'POST', headers: shape.framing },
+      );
+      await deliver(shape, request.client, request, 'a decode');
+      const host = await proxy.host(request);
+      t.same(contentOf(shape, parseMessage(await readMessage(host, shape)).rest), contentOf(shape, sent(shape)));
+      host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok`);
+      await request.client.readUntil('ok');
+      t.equal(await proxy.logged(request), `200 via_upstream - ${bytesOf(shape)} 2`);
+    });
+
+    t.test(`a response ${shape.what}, held ${where}, goes on within a callback`, async (t) => {
+      const request = await proxy.send({ b: continuing('encode', hold, shape), c: watching('encode') });
+      const host = await proxy.host(request);
+      await host.readUntil('\r\n\r\n');
+      host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${shape.framing}\r\n`);
+      await deliver(shape, host, request, 'c encode');
+      const { rest } = parseMessage(await readMessage(request.client, shape));
+      t.same(contentOf(shape, rest), contentOf(shape, sent(shape)));
+      t.equal(await proxy.logged(request), `200 via_upstream - 0 ${bytesOf(shape)}`);
+    });
   }
 }
 
@@ -157,6 +181,16 @@ function holding(direction: 'decode' | 'encode', hold: (typeof HOLDS)[string]): 
   return script;
 }
 
+/** The same, but in the last of its callbacks the filter continues, and nevertheless returns that it stops. */
+function continuing(direction: 'decode' | 'encode', hold: (typeof HOLDS)[string], { pieces, trailers }: Shape): Script {
+  const script = holding(direction, hold);
+  const go = direction === 'decode' ? 'continueDecoding' : 'continueEncoding';
+  if (hold.trailers !== '' && trailers !== undefined) return { ...script, [`${direction}Trailers`]: `${go} stop` };
+  if (hold.data === '' || pieces.length === 0) return { ...script, [`${direction}Headers`]: `${go} stop` };
+  const data = pieces.map((_, index) => (index === pieces.length - 1 ? `${go} buffer` : 'buffer'));
+  return { ...script, [`${direction}Data`]: data };
+}
+
 /** Whether a message of this shape is held at its end. */
 function stopsAt(hold: (typeof HOLDS)[string], { pieces, trailers }: Shape): boolean {
   if (hold.headers === 'stop') return true;
@@ -164,20 +198,20 @@ function stopsAt(hold: (typeof HOLDS)[string], { pieces, trailers }: Shape): boo
   return hold.trailers === 'stop' && trailers !== undefined;
 }
 
-/** Sends a message piece by piece; `watch`: each waits until that filter has seen the one before. */
+/** Sends a message piece by piece: each waits until a filter (`watch`) has seen the one before. */
 async function deliver(
   { pieces, trailers }: Shape,
   connection: RawConnection,
-  request?: ScriptedRequest,
-  watch = '',
+  request: ScriptedRequest,
+  watch: string,
 ): Promise<void> {
   for (const [bytes, seen] of pieces) {
     connection.write(bytes);
-    await request?.sees(`${watch}Data ${seen}`);
+    await request.sees(`${watch}Data ${seen}`);
   }
   if (trailers === undefined) return;
   connection.write(trailers);
-  await request?.sees(`${watch}Trailers`);
+  await request.sees(`${watch}Trailers`);
 }
 
 function sent({ pieces, trailers = '' }: Shape): string {
