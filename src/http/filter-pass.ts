@@ -56,6 +56,11 @@ export abstract class FilterPass {
   /** A filter holds back more than its limit. */
   protected abstract tooLarge(): void;
 
+  /** The head of a message has come. */
+  get hasBegun(): boolean {
+    return this.#headers !== undefined;
+  }
+
   /** Bytes that `filter` holds back. */
   heldBytes(filter: HttpFilter): number {
     return this.#holds[this.#filters.indexOf(filter)]?.body.bytes ?? 0;

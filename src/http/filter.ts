@@ -45,7 +45,11 @@ export interface StreamControl {
   missingHost(): MissingHost | undefined;
   /** continueDecoding() with the route that is found now: the filters behind `filter`, which `factory` made, are those of it. */
   continueWithNewRoute(filter: HttpFilter, factory: HttpFilterFactory): void;
-  /** Answers at once; the request goes no further. `details` as in %RESPONSE_CODE_DETAILS%. */
+  /**
+   * Answers at once; the request goes no further. The answer passes the filters on their way out, but not when they have begun with a
+   * response: it takes the place of that. When the head of one has gone out to the client, that response is broken off. `details` as
+   * in %RESPONSE_CODE_DETAILS%.
+   */
   sendLocalReply(reply: LocalReply): void;
 }
 
@@ -92,7 +96,7 @@ export interface TerminalFilter {
   /** The client takes less of the response than comes: more than the limit waits, and again less. */
   onResponseBlocked(): void;
   onResponseDrained(): void;
-  /** The stream ended: normally after the whole response, or early. */
+  /** The stream ended, normally after the whole response, or early; or it is answered without this filter, and ends later. */
   onDestroy(): void;
 }
 

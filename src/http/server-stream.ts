@@ -399,9 +399,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseFlags |= reply.flags;
     if (this.#hasResponseHead) return this.resetResponse(reply.details);
     info.responseCodeDetails = reply.details;
-    // The request goes no further: filters and the router see nothing more of it.
+    // The request goes no further, and no response of a host comes behind the answer, which filters may hold.
     this.#isReplyingLocally = true;
-    this.#filters?.decode?.end();
+    this.#terminal.onDestroy();
+    this.#filters?.replaceResponse();
     const headers = this.manager.thread.headerBlocks.take();
     headers.setStatus(reply.status);
     const { body } = reply;
@@ -429,12 +430,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       else memory.bytes.set(body.subarray(from, from + length), start);
       this.encodeData(start, length, from + length === body.length);
     }
-  }
-
-  /** The response cannot be had for a reason that is Baton's own: the client gets a 500 if it still can. */
-  fail(details: string): void {
-    this.#filters?.giveUpResponse();
-    this.sendLocalReply({ status: 500, body: 'Internal Server Error', details, flags: 0 });
   }
 
   /** Nothing has moved for too long. */

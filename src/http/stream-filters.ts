@@ -20,8 +20,6 @@ export interface FilteredStream extends ResponseStream {
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
-  /** The response cannot be had: 500. */
-  fail(details: string): void;
 }
 
 export class StreamFilters {
@@ -54,9 +52,11 @@ export class StreamFilters {
     this.encode = this.#newEncodePass();
   }
 
-  /** What they hold of the response is dropped, and its successor goes past them. */
-  giveUpResponse(): void {
-    this.encode?.end();
+  /** An answer is about to take the place of the response: what they hold of that is dropped. Once they have begun with it, they see nothing of the answer. */
+  replaceResponse(): void {
+    this.decode?.end();
+    if (this.encode?.hasBegun !== true) return;
+    this.encode.end();
     this.encode = undefined;
   }
 
@@ -161,6 +161,11 @@ class EncodePass extends FilterPass {
   }
   protected tooLarge(): void {
     this.#stream.httpStats.increment(HttpStats.at.rs_too_large);
-    this.#stream.fail('response_payload_too_large');
+    this.#stream.sendLocalReply({
+      status: 500,
+      body: 'Internal Server Error',
+      details: 'response_payload_too_large',
+      flags: 0,
+    });
   }
 }
