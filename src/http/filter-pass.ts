@@ -183,21 +183,26 @@ export abstract class FilterPass {
   #release(index: number): void {
     const hold = this.#holds[index]!;
     this.#holds[index] = undefined;
-    const { body } = hold;
-    const next = index + 1;
-    const endsWithBody = hold.endStream && !hold.trailers;
-    if (hold.headers) this.#headersFrom(next, endsWithBody && body.bytes === 0);
+    try {
+      this.#pass(hold, index + 1);
+    } finally {
+      hold.body.clear();
+    }
+  }
+
+  #pass({ headers, body, trailers, endStream }: Hold, next: number): void {
+    const endsWithBody = endStream && !trailers;
+    if (headers) this.#headersFrom(next, endsWithBody && body.bytes === 0);
     if (body.bytes > 0) {
       let left = body.bytes;
       body.forEach((offset, length) => {
         left -= length;
         if (!this.#isOver) this.#dataFrom(next, offset, length, endsWithBody && left === 0);
       });
-      body.clear();
-    } else if (endsWithBody && !hold.headers && !this.#isOver) {
+    } else if (endsWithBody && !headers && !this.#isOver) {
       this.#dataFrom(next, 0, 0, true);
     }
-    if (hold.trailers && !this.#isOver) this.#trailersFrom(next);
+    if (trailers && !this.#isOver) this.#trailersFrom(next);
   }
 }
 

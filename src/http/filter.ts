@@ -66,7 +66,8 @@ export interface LocalReply {
 
 /**
  * One filter of one stream. Callbacks that a filter leaves out cost nothing, and stand for Continue; what follows something that the
- * filter holds back is held with it.
+ * filter holds back is held with it. What a callback throws is logged and ends the client's connection; in onDestroy() it is only
+ * logged.
  */
 export interface HttpFilter {
   decodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;

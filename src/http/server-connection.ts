@@ -217,6 +217,15 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     else if (!this.socket.isClosed) this.onClose(true);
   }
 
+  fail(error: unknown): void {
+    this.report(error);
+    this.onFault();
+  }
+
+  report(error: unknown): void {
+    this.socket.transport.report(error);
+  }
+
   onListenerGone(): void {
     const stream = this.#stream;
     if (stream === undefined) return this.onClose(false);

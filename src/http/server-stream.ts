@@ -50,6 +50,10 @@ export interface StreamConnection extends EdgeConnection {
   streamFinished(stream: ServerStream): void;
   /** Something threw that concerns this connection, maybe while another one was served. */
   onFault(error: unknown): void;
+  /** The same for an exception that goes no further: it is logged too. */
+  fail(error: unknown): void;
+  /** Logs an exception that has done no harm. */
+  report(error: unknown): void;
 }
 
 export class ServerStream implements RequestDecoder, FilteredStream {
@@ -133,7 +137,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       this.#begin(headers, endStream);
     } catch (error) {
-      this.#requestThrew(error);
+      this.#threw(error);
     }
   }
 
@@ -185,7 +189,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
       else decode.data(offset, length, endStream);
     } catch (error) {
-      this.#requestThrew(error);
+      this.#threw(error);
     }
   }
 
@@ -198,7 +202,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeTrailers(trailers);
       else decode.trailers(trailers);
     } catch (error) {
-      this.#requestThrew(error);
+      this.#threw(error);
     }
   }
 
@@ -298,22 +302,34 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void {
     if (!this.#isOpen) return;
     const encode = this.#filters?.encode;
-    if (encode === undefined) this.passHeaders(headers, endStream);
-    else encode.headers(headers, endStream);
+    if (encode === undefined) return this.passHeaders(headers, endStream);
+    try {
+      encode.headers(headers, endStream);
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 
   encodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isOpen) return;
     const encode = this.#filters?.encode;
-    if (encode === undefined) this.passData(offset, length, endStream);
-    else encode.data(offset, length, endStream);
+    if (encode === undefined) return this.passData(offset, length, endStream);
+    try {
+      encode.data(offset, length, endStream);
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 
   encodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isOpen) return;
     const encode = this.#filters?.encode;
-    if (encode === undefined) this.passTrailers(trailers);
-    else encode.trailers(trailers);
+    if (encode === undefined) return this.passTrailers(trailers);
+    try {
+      encode.trailers(trailers);
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 
   /** Gives the stream up: what the client has of the response is not a whole one, and it must notice. */
@@ -328,6 +344,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   fault(error: unknown): void {
     if (this.#isOpen) this.connection.onFault(error);
+  }
+
+  report(error: unknown): void {
+    this.connection.report(error);
   }
 
   /** `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. */
@@ -354,12 +374,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       this.#filters?.decode?.continue(filter);
     } catch (error) {
-      this.#requestThrew(error);
+      this.#threw(error);
     }
   }
 
   continueEncoding(filter: HttpFilter): void {
-    if (this.#isOpen) this.#filters?.encode?.continue(filter);
+    if (!this.#isOpen) return;
+    try {
+      this.#filters?.encode?.continue(filter);
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 
   missingHost(): MissingHost | undefined {
@@ -374,7 +399,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.#filters?.replaceBehind(filter, factory);
       this.continueDecoding(filter);
     } catch (error) {
-      this.connection.onFault(error);
+      this.#threw(error);
     }
   }
 
@@ -404,20 +429,26 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
     const headers = this.manager.thread.headerBlocks.take();
-    headers.setStatus(reply.status);
-    const { body } = reply;
+    try {
+      this.#sendReply(reply, headers);
+    } finally {
+      headers.drop();
+    }
+  }
+
+  #sendReply({ status, body, editHeaders }: LocalReply, headers: HeaderBlock): void {
+    headers.setStatus(status);
     const { length } = body;
     if (length > 0 && !this.#isGrpc) {
       headers.add(CONTENT_LENGTH, String(length));
       headers.add(CONTENT_TYPE, 'text/plain');
     }
-    reply.editHeaders?.(headers);
+    editHeaders?.(headers);
     const isHead = this.requestHeaders.method === Method.Head;
     if (this.#isGrpc) becomeGrpcReply(headers, body, !isHead);
     const hasBody = length > 0 && !isHead && !this.#isGrpc;
     this.encodeHeaders(headers, !hasBody);
     if (hasBody) this.#sendLocalBody(body);
-    headers.drop();
   }
 
   /** In pieces that fit into scratch, whatever the size. */
@@ -453,10 +484,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
   }
 
-  /** Answers when there is no room for what is made of the request; anything else is its connection's fault. */
-  #requestThrew(error: unknown): void {
-    if (!(error instanceof NoRoomError) || !this.#isOpen || this.#hasResponseHead) throw error;
-    this.sendLocalReply(NO_ROOM);
+  /**
+   * What is thrown on behalf of a request ends its connection, in whatever event it happens: a host's, or a timer's, must not suffer
+   * for it. Only when there is no room for what is made of a request, that is answered.
+   */
+  #threw(error: unknown): void {
+    if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) this.sendLocalReply(NO_ROOM);
+    else this.connection.fail(error);
   }
 
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────

@@ -20,6 +20,8 @@ export interface FilteredStream extends ResponseStream {
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
+  /** Logs an exception that has done no harm. */
+  report(error: unknown): void;
 }
 
 export class StreamFilters {
@@ -47,7 +49,7 @@ export class StreamFilters {
   /** Makes those behind `filter`, which `factory` has made, anew: the stream has another route. */
   replaceBehind(filter: HttpFilter, factory: HttpFilterFactory): void {
     const next = this.#filters.indexOf(filter) + 1;
-    for (const stale of this.#filters.splice(next)) stale.onDestroy?.();
+    this.#destroy(this.#filters.splice(next));
     this.#create(this.#stream.manager.options.filters.findIndex((each) => each.factory === factory) + 1);
     this.encode = this.#newEncodePass();
   }
@@ -68,7 +70,18 @@ export class StreamFilters {
     this.encode?.end();
     this.decode = this.encode = undefined;
     this.#filters = [];
-    for (const filter of filters) filter.onDestroy?.();
+    this.#destroy(filters);
+  }
+
+  /** One that throws keeps neither the others nor the end of the stream from what they have to release. */
+  #destroy(filters: readonly HttpFilter[]): void {
+    for (const filter of filters) {
+      try {
+        filter.onDestroy?.();
+      } catch (error) {
+        this.#stream.report(error);
+      }
+    }
   }
 
   /** Those of the chain from the place `first` on, behind the ones that there are. */

@@ -306,6 +306,11 @@ export class Transport {
     this.#later = [...waiting.slice(served), ...this.#later];
   };
 
+  /** An exception that was caught before it could end the event in which it happened. */
+  report(error: unknown): void {
+    this.#reportFault(error);
+  }
+
   counts(): { connections: number; listeners: number; closing: number } {
     return this.#native.counts();
   }

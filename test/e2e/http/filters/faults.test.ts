@@ -1,0 +1,155 @@
+// A filter that throws ends the connection of its request with one error in the log; other connections and requests go on, and nothing
+// is left of it.
+
+import t, { type Test } from 'tap';
+import { waitFor } from '../../harness/index.js';
+import { response } from '../raw-upstream.js';
+import type { Script, Scripts } from './scripted-filter.js';
+import { startScriptedProxy } from './scripted-proxy.js';
+
+const proxy = await startScriptedProxy(t);
+
+const CHUNKED = 'transfer-encoding: chunked\r\n';
+const MESSAGE = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
+
+/** Where the host has been asked already, it answers. */
+const REQUEST_FAULTS: Record<string, Scripts> = {
+  'at the head of a request': { b: { decodeHeaders: 'throw' } },
+  'at the body of a request': { b: { decodeData: 'throw' } },
+  'at the trailers of a request': { b: { decodeTrailers: 'throw' } },
+  'at what another filter has held': {
+    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'continue' },
+    b: { decodeData: 'throw' },
+  },
+  'at what another filter releases by a timer': {
+    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' },
+    b: { decodeHeaders: 'throw' },
+  },
+  'at the body that another filter releases by a timer': {
+    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' },
+    b: { decodeData: 'throw' },
+  },
+  'at the head of an answer': { a: { encodeHeaders: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
+  'at the body of an answer': { a: { encodeHeaders: '', encodeData: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
+  'at the body of an answer whose head is held': {
+    a: { encodeHeaders: 'stop', encodeData: 'throw' },
+    b: { decodeHeaders: 'reply:403 stop' },
+  },
+  'at an answer given by a timer': {
+    a: { encodeHeaders: 'throw' },
+    b: { decodeHeaders: 'soon:reply:403 stop', decodeTrailers: 'stop' },
+  },
+  'as it edits the head of its answer': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
+};
+const RESPONSE_FAULTS: Record<string, Scripts> = {
+  'at the head of a response': { b: { encodeHeaders: 'throw' } },
+  'at the body of a response': { b: { encodeData: 'throw' } },
+  'at the trailers of a response': { b: { encodeTrailers: 'throw' } },
+  'at a response that another filter has held': {
+    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'continue' },
+    b: { encodeData: 'throw' },
+  },
+  'at a response that another filter releases by a timer': {
+    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' },
+    b: { encodeHeaders: 'throw' },
+  },
+  'at the body of a response that another filter releases by a timer': {
+    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' },
+    b: { encodeData: 'throw' },
+  },
+};
+
+// A request that is held, and a connection that is idle, on the same worker: they must not notice anything.
+const neighbour = await proxy.send({ b: { decodeHeaders: 'stop' } });
+t.teardown(() => neighbour.client.destroy());
+
+for (const [where, scripts] of Object.entries(REQUEST_FAULTS)) {
+  t.test(`a filter throws ${where}`, async (t) => {
+    const before = proxy.faults;
+    const request = await proxy.send(scripts, { method: 'POST', headers: CHUNKED, body: MESSAGE });
+    const { text, closed } = await request.client.readToEnd();
+    t.not(closed, 'open', 'the connection ends');
+    t.notMatch(text, /reply of b/, 'without an answer');
+    await isLoggedOnce(t, before);
+    await othersAreWell(t);
+  });
+}
+
+for (const [where, scripts] of Object.entries(RESPONSE_FAULTS)) {
+  t.test(`a filter throws ${where}`, async (t) => {
+    const before = proxy.faults;
+    const request = await proxy.send(scripts);
+    const host = await proxy.host(request);
+    host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n${MESSAGE}`);
+    const { text, closed } = await request.client.readToEnd();
+    t.not(closed, 'open', 'the connection ends');
+    t.notMatch(text, /\n0\r\n/, 'without a whole answer');
+    await isLoggedOnce(t, before);
+    await othersAreWell(t);
+  });
+}
+
+for (const [when, scripts] of Object.entries({
+  'behind a response': { b: { onDestroy: 'throw' } },
+  'behind an answer of its own': { b: { decodeHeaders: 'reply:200', onDestroy: 'throw' } },
+} satisfies Record<string, Record<string, Script>>)) {
+  t.test(`a filter throws at the end of its request, ${when}`, async (t) => {
+    const before = proxy.faults;
+    const request = await proxy.send({ a: { onDestroy: '' }, c: { onDestroy: '' }, ...scripts });
+    if (!('decodeHeaders' in scripts.b))
+      (await proxy.host(request)).write(response(200, 'reply of b', { connection: 'close' }));
+    t.match(await request.answer(), { status: 200, rest: 'reply of b' }, 'the client has its answer');
+    t.same(
+      (await request.events()).filter((event) => event.includes('onDestroy')),
+      ['a onDestroy', 'b onDestroy', 'c onDestroy'],
+    );
+    t.match(await proxy.logged(request), /^200 /);
+    await isLoggedOnce(t, before);
+    const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
+    t.match(await next.answer(), { status: 200 }, 'and the next one');
+    request.client.end();
+    await othersAreWell(t);
+  });
+}
+
+t.test('a filter throws when its client leaves', async (t) => {
+  const before = proxy.faults;
+  const request = await proxy.send({
+    a: { onDestroy: '' },
+    b: { decodeHeaders: 'stop', onDestroy: 'throw' },
+    c: { onDestroy: '' },
+  });
+  await request.sees('b decodeHeaders / end');
+  request.client.reset();
+  await request.sees('c onDestroy');
+  await isLoggedOnce(t, before);
+  t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
+  await othersAreWell(t);
+});
+
+t.test('the worker has survived it all', async (t) => {
+  t.notMatch(proxy.baton.stderr, 'died');
+  t.equal(await proxy.baton.stat('server.envoy_bug_failures'), proxy.faults, 'each fault is counted');
+  await neighbour.tell('b', 'reply:200');
+  t.match(await neighbour.answer(), { status: 200 });
+  await proxy.settle();
+});
+
+async function isLoggedOnce(t: Test, before: number): Promise<void> {
+  await waitFor(() => proxy.faults > before, { what: 'the error in the log' });
+  t.equal(proxy.faults, before + 1, 'it is logged once');
+  t.match(proxy.baton.stderr, 'scripted exception of');
+}
+
+/** Only the neighbour is left. */
+async function othersAreWell(t: Test): Promise<void> {
+  const { baton } = proxy;
+  await baton.waitForStat('http.main.downstream_rq_active', 1);
+  await baton.waitForStat('http.main.downstream_cx_active', 1);
+  await baton.waitForStat('cluster.host.upstream_rq_active', 0);
+  t.equal(
+    await baton.stat('http.main.downstream_cx_destroy'),
+    await baton.stat('http.main.downstream_cx_total').then((total) => total! - 1),
+  );
+  t.same(await neighbour.events(), ['b decodeHeaders / end']);
+}
