@@ -45,7 +45,10 @@ export interface AdminRequest {
 }
 
 /** A long body, made as the client takes it. Its return() is called when the client leaves early. */
-export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+export type Pieces = (Iterable<Uint8Array> | AsyncIterable<Uint8Array>) & {
+  /** `listener` is called when no more of it will come, and the client is not to be waited for. */
+  whenCut?(listener: () => void): void;
+};
 
 export interface AdminResponse {
   /** 200 when left out. */

@@ -10,18 +10,20 @@ const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_,
 });
 
 /** `head`, the escaped pieces one by one, and `tail`. Empty pieces pass, for they only hand on the thread. */
-export function escapedPieces(head: string, pieces: Pieces, tail: string): AsyncIterableIterator<Uint8Array> {
+export function escapedPieces(head: string, pieces: Pieces, tail: string): EscapedPieces {
   return new EscapedPieces(head, pieces, tail);
 }
 
 /** No generator: one that has not begun, or waits for its source, would not hand a return() on to it. */
-class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
+export class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
+  readonly #pieces: Pieces;
   readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
   /** What is still to come before the source's pieces, and after them. */
   #head: string | undefined;
   #tail: string | undefined;
 
   constructor(head: string, pieces: Pieces, tail: string) {
+    this.#pieces = pieces;
     this.#source = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
     this.#head = head;
     this.#tail = tail;
@@ -29,6 +31,10 @@ class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
 
   [Symbol.asyncIterator](): this {
     return this;
+  }
+
+  whenCut(listener: () => void): void {
+    this.#pieces.whenCut?.(listener);
   }
 
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {

@@ -2,7 +2,7 @@
 
 import { nextTurn } from '../../common/next-turn.js';
 import type { AdminResponse, Pieces } from '../admin-handler.js';
-import { type AdminOutgoing, flushHead, isGone, write } from './exchange.js';
+import { type AdminOutgoing, cut, flushHead, isGone, write } from './exchange.js';
 
 /**
  * Resolves when all is sent or the client is gone, with the length of the body as far as it was sent. Rejects when the body's
@@ -30,6 +30,7 @@ async function sendPieces(response: AdminOutgoing, body: Pieces, isHead: boolean
   const pieces = Symbol.asyncIterator in body ? body[Symbol.asyncIterator]() : body[Symbol.iterator]();
   // At once, not when the next piece is there: an event stream may be silent for long.
   response.once('close', () => void pieces.return?.());
+  body.whenCut?.(() => cut(response));
   // Who left before that cannot close any more.
   let length = 0;
   if (isGone(response) || isHead) await pieces.return?.();

@@ -5,6 +5,7 @@ import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
 import { getLogger } from '../../log/logger.js';
+import { BodyPlaces } from './body-places.js';
 import { RenderStream } from './render-stream.js';
 import type { RenderTask } from './render-thread.js';
 import type { RenderKind, RenderRequests, RenderSupplies } from './renderers.js';
@@ -16,8 +17,18 @@ const BODIES_A_THREAD = 64;
 const IDLE_MS = 20_000;
 
 const YOUNG_MB = 12;
+/** Half a megabyte of each may wait for its client. 32 KiB a second is less than any network has on which stats are read. */
+const PLACES = { places: THREADS * BODIES_A_THREAD, roundMs: 2000, leastBytes: 64 * 1024, maxWaitMs: 30_000 };
+
+const ENDING = 'the server is ending';
 
 const logger = getLogger('admin');
+
+/** Pieces of a body, of which the first is there. */
+export interface Body extends AsyncIterableIterator<Uint8Array> {
+  /** `listener` is called when no more of it comes because its client has taken next to nothing of it. */
+  whenCut(listener: () => void): void;
+}
 
 export interface RenderPoolOptions {
   /** The file that threads run; render-thread.js when left out. */
@@ -27,14 +38,18 @@ export interface RenderPoolOptions {
 }
 
 export class RenderPool {
-  /** Bodies that are being made. */
-  bodies = 0;
+  readonly #places = new BodyPlaces(PLACES);
   readonly #options: RenderPoolOptions;
   #pool: Piscina | undefined;
   #isClosed = false;
 
   constructor(options: RenderPoolOptions = {}) {
     this.#options = options;
+  }
+
+  /** Bodies that are being made, or have not been taken. */
+  get bodies(): number {
+    return this.#places.size;
   }
 
   /** Threads that there are now. */
@@ -44,30 +59,35 @@ export class RenderPool {
 
   /**
    * Begins to make a body. Resolves with its pieces when the first is there; they are to be read to their end or given up
-   * with return(). Rejects when the body cannot be made, and next() does when that turns out later. `supply` is called when
-   * the thread asks for what it may keep.
+   * with return(). Rejects when the body cannot be made, and next() does when that turns out later; with a NoPlaceError when too
+   * many others are. `supply` is called when the thread asks for what it may keep.
    */
   async render<K extends RenderKind>(
     kind: K,
     request: RenderRequests[K],
     supply?: () => RenderSupplies[K],
-  ): Promise<AsyncIterableIterator<Uint8Array>> {
-    if (this.#isClosed) throw new Error('the server is ending');
-    this.#pool ??= newPool(this.#options);
+  ): Promise<Body> {
+    if (this.#isClosed) throw new Error(ENDING);
     const { port1, port2 } = new MessageChannel();
-    const stream = new RenderStream(port1, supply);
+    const stream: RenderStream = new RenderStream(port1, supply, () => this.#places.release(stream));
+    try {
+      await this.#places.admit(stream);
+    } catch (error) {
+      port1.close();
+      throw error;
+    }
     const task: RenderTask = { kind, request, port: port2 };
-    this.bodies++;
+    this.#pool ??= newPool(this.#options);
     this.#pool
       .run(task, { transferList: [port2] })
-      .catch((error: unknown) => stream.fail(new Error(`a render thread has died: ${messageOf(error)}`)))
-      .finally(() => this.bodies--);
+      .catch((error: unknown) => stream.fail(new Error(`a render thread has died: ${messageOf(error)}`)));
     return withFirst(stream);
   }
 
   /** Ends all threads; bodies that are being made fail. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#places.close(new Error(ENDING));
     await this.#pool?.destroy();
   }
 }
@@ -91,10 +111,10 @@ function newPool({ entry, idleMs = IDLE_MS }: RenderPoolOptions): Piscina {
 }
 
 /** Waits for the first piece, so that what fails at once is an error and no answer. */
-async function withFirst(stream: RenderStream): Promise<AsyncIterableIterator<Uint8Array>> {
+async function withFirst(stream: RenderStream): Promise<Body> {
   const first = await stream.next();
   let isFirst = true;
-  const pieces: AsyncIterableIterator<Uint8Array> = {
+  const pieces: Body = {
     next: () => {
       if (!isFirst) return stream.next();
       isFirst = false;
@@ -104,6 +124,7 @@ async function withFirst(stream: RenderStream): Promise<AsyncIterableIterator<Ui
       isFirst = false;
       return stream.return();
     },
+    whenCut: (listener) => stream.whenCut(listener),
     [Symbol.asyncIterator]: () => pieces,
   };
   return pieces;

@@ -1,6 +1,7 @@
 // The pieces of a body that a render thread makes, as they arrive on the primary.
 
 import type { MessagePort } from 'node:worker_threads';
+import type { PlacedBody } from './body-places.js';
 
 /** What a thread posts: a piece, that there are no more of them and why, or that it needs what only the primary has. */
 export type RenderMessage = Uint8Array | { readonly error: string | undefined } | 'supply';
@@ -10,7 +11,8 @@ export type RenderReply = number | { readonly supply: unknown };
 /** Pieces that a thread may be ahead of the client: about half a megabyte. */
 export const WINDOW = 16;
 
-export class RenderStream implements AsyncIterableIterator<Uint8Array> {
+export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBody {
+  takenBytes = 0;
   readonly #port: MessagePort;
   readonly #supply: () => unknown;
   readonly #arrived: Uint8Array[] = [];
@@ -19,12 +21,19 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array> {
   #isEnded = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
+  #whenCut: (() => void) | undefined;
+  readonly #done: () => void;
 
-  /** `supply` gives what the thread may ask for. */
-  constructor(port: MessagePort, supply: () => unknown = () => undefined) {
+  /** `supply` gives what the thread may ask for. `done` is called when nothing of the body is kept here any more. */
+  constructor(port: MessagePort, supply: (() => unknown) | undefined, done: () => void) {
     this.#port = port;
-    this.#supply = supply;
+    this.#supply = supply ?? (() => undefined);
+    this.#done = done;
     port.on('message', (message: RenderMessage) => this.#receive(message));
+  }
+
+  get waitsForClient(): boolean {
+    return this.#arrived.length > 0;
   }
 
   [Symbol.asyncIterator](): this {
@@ -36,7 +45,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array> {
     for (;;) {
       const piece = this.#arrived.shift();
       if (piece !== undefined) {
-        this.#take();
+        this.#take(piece);
         return { done: false, value: piece };
       }
       if (this.#error !== undefined) throw this.#error;
@@ -49,9 +58,18 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array> {
 
   /** The pieces are no longer wanted: the thread stops making them. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#arrived.length = 0;
-    this.#end(undefined);
+    this.#drop(undefined);
     return { done: true, value: undefined };
+  }
+
+  whenCut(listener: () => void): void {
+    this.#whenCut = listener;
+  }
+
+  /** Whoever reads the pieces is told, and gets an error for the next one. */
+  cut(): void {
+    this.#drop(new Error('the client took next to nothing of it, and others waited'));
+    this.#whenCut?.();
   }
 
   /** Nothing more will arrive. What has arrived is given out before the error. */
@@ -69,7 +87,9 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array> {
     this.#wake?.();
   }
 
-  #take(): void {
+  #take(piece: Uint8Array): void {
+    this.takenBytes += piece.length;
+    if (this.#isEnded && this.#arrived.length === 0) this.#done();
     if (++this.#taken < WINDOW / 2) return;
     if (!this.#isEnded) this.#post(this.#taken);
     this.#taken = 0;
@@ -79,11 +99,19 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array> {
     this.#port.postMessage(reply);
   }
 
+  #drop(error: Error | undefined): void {
+    const waited = this.#arrived.splice(0).length > 0;
+    if (!this.#isEnded) return this.#end(error);
+    this.#error ??= error;
+    if (waited) this.#done();
+  }
+
   #end(error: Error | undefined): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#error = error;
     this.#port.close();
+    if (this.#arrived.length === 0) this.#done();
     this.#wake?.();
   }
 }
