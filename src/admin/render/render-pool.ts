@@ -41,6 +41,8 @@ export class RenderPool {
   readonly #places = new BodyPlaces(PLACES);
   readonly #options: RenderPoolOptions;
   #pool: Piscina | undefined;
+  /** Bodies that a thread makes, or is to make. */
+  readonly #made = new Set<RenderStream>();
   #isClosed = false;
 
   constructor(options: RenderPoolOptions = {}) {
@@ -77,10 +79,12 @@ export class RenderPool {
       throw error;
     }
     const task: RenderTask = { kind, request, port: port2 };
-    this.#pool ??= newPool(this.#options);
+    this.#made.add(stream);
+    this.#pool ??= this.#newPool();
     this.#pool
       .run(task, { transferList: [port2] })
-      .catch((error: unknown) => stream.fail(new Error(`a render thread has died: ${messageOf(error)}`)));
+      .catch((error: unknown) => stream.fail(died(error)))
+      .finally(() => this.#made.delete(stream));
     return withFirst(stream);
   }
 
@@ -90,10 +94,25 @@ export class RenderPool {
     this.#places.close(new Error(ENDING));
     await this.#pool?.destroy();
   }
+
+  #newPool(): Piscina {
+    const pool = newPool(this.#options);
+    pool.on('error', (error: unknown) => this.#failed(pool, died(error)));
+    return pool;
+  }
+
+  /** A thread has died before it was given a body: the pool would let those that wait for it wait until another thread begins. */
+  #failed(pool: Piscina, error: Error): void {
+    logger.error(error.message);
+    for (const stream of this.#made) if (!stream.hasBegun) stream.fail(error);
+    if (pool !== this.#pool || pool.threads.length > 0) return;
+    this.#pool = undefined;
+    void pool.destroy();
+  }
 }
 
 function newPool({ entry, idleMs = IDLE_MS }: RenderPoolOptions): Piscina {
-  const pool = new Piscina({
+  return new Piscina({
     filename: (entry ?? programFile('admin/render/render-thread.js')).href,
     name: 'default',
     minThreads: 0,
@@ -106,8 +125,10 @@ function newPool({ entry, idleMs = IDLE_MS }: RenderPoolOptions): Piscina {
     // More would be filled with pieces of text that are garbage at once, and stay resident.
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
-  pool.on('error', (error: unknown) => logger.error(`a render thread has died: ${messageOf(error)}`));
-  return pool;
+}
+
+function died(error: unknown): Error {
+  return new Error(`a render thread has died: ${messageOf(error)}`);
 }
 
 /** Waits for the first piece, so that what fails at once is an error and no answer. */

@@ -13,6 +13,8 @@ export const WINDOW = 16;
 
 export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBody {
   takenBytes = 0;
+  /** A thread has said something. */
+  hasBegun = false;
   readonly #port: MessagePort;
   readonly #supply: () => unknown;
   readonly #arrived: Uint8Array[] = [];
@@ -78,6 +80,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
   }
 
   #receive(message: RenderMessage): void {
+    this.hasBegun = true;
     if (this.#isEnded) return;
     if (message === 'supply') return this.#post({ supply: this.#supply() });
     if (!(message instanceof Uint8Array)) {

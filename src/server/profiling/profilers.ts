@@ -68,21 +68,30 @@ export class Profilers implements ProfilersView {
     return this.#inTurn(() => this.#start(kind));
   }
 
-  stop(kind: ProfilerKind): Promise<Uint8Array | undefined> {
-    return this.#inTurn(() => this.#stop(kind));
+  // Bytes are made out of turn: when that fails, or takes for ever, it is the matter of the one who has asked.
+
+  async stop(kind: ProfilerKind): Promise<Uint8Array | undefined> {
+    const ended = await this.#inTurn(() => this.#stop(kind));
+    if (ended === undefined) return undefined;
+    const profile = await wholeOf(await this.#render(ended.set));
+    if (ended.writesFile) {
+      await this.#inTurn(() => this.#file.write(profile));
+      logger.info(`the ${NAMES[kind]} has written ${this.path}`);
+    }
+    return profile;
   }
 
-  heap(): Promise<AsyncIterable<Uint8Array>> {
-    return this.#inTurn(async () => this.#render(await this.#readHeap()));
+  async heap(): Promise<AsyncIterable<Uint8Array>> {
+    return this.#render(await this.#inTurn(() => this.#readHeap()));
   }
 
-  peakHeap(): Promise<AsyncIterable<Uint8Array> | undefined> {
-    return this.#inTurn(async () => {
+  async peakHeap(): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const largest = await this.#inTurn(async () => {
       // Now may be the peak.
       if (this.#running.has('heap')) await this.#readHeap();
-      const { largest } = this.#peak;
-      return largest && this.#render(largest);
+      return this.#peak.largest;
     });
+    return largest && this.#render(largest);
   }
 
   /** Ends what runs and writes it, in bounded time. */
@@ -121,19 +130,14 @@ export class Profilers implements ProfilersView {
     return { isStarted: true };
   }
 
-  async #stop(kind: ProfilerKind): Promise<Uint8Array | undefined> {
+  async #stop(kind: ProfilerKind): Promise<{ set: ProfileSet; writesFile: boolean } | undefined> {
     const run = this.#running.get(kind);
     if (run === undefined) return undefined;
     this.#running.delete(kind);
     clearInterval(run.timer);
     const set = this.#setOf(kind, await this.#server.profile({ do: 'stop', kind }), performance.now() - run.startedMs);
     if (kind === 'heap') this.#peak.offer(set);
-    const profile = await wholeOf(await this.#render(set));
-    if (run.writesFile) {
-      await this.#file.write(profile);
-      logger.info(`the ${NAMES[kind]} has written ${this.path}`);
-    }
-    return profile;
+    return { set, writesFile: run.writesFile };
   }
 
   async #readHeap(): Promise<ProfileSet> {

@@ -1,3 +1,6 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
 import { RenderPool, type RenderPoolOptions } from '../../../src/admin/render/render-pool.js';
 import { renderFrom, type StatsRendering } from '../../../src/admin/render/render-stats.js';
@@ -121,6 +124,21 @@ t.test('a thread that dies is an answer 500, or one that is cut short, and a lin
   await t.rejects(httpRequest(port, '/stats?format=json'), 'the answer is not complete');
   t.match(log.text(), 'was cut short');
   t.equal((await httpRequest(port, '/ready')).status, 200);
+});
+
+t.test('a thread that cannot begin is an answer 500, and later ones do begin', async (t) => {
+  const path = join(t.testdir(), 'entry.mjs');
+  const { port, services } = await startAdmin(t, {}, new RenderPool({ entry: pathToFileURL(path) }));
+  captureLog(t);
+  for (let i = 0; i < 300; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
+  const failed = { status: 500, body: /^\/stats failed: a render thread has died: .*entry\.mjs/ };
+  const answers = await Promise.all(Array.from({ length: 70 }, () => httpRequest(port, '/stats')));
+  t.ok(answers.length === 70 && answers.every(({ status }) => status === 500));
+  t.match(await httpRequest(port, '/stats'), failed);
+  t.equal(services.renders.bodies, 0);
+  const real = new URL('../../../src/admin/render/render-thread.js', import.meta.url);
+  writeFileSync(path, `export { default } from ${JSON.stringify(real.href)};`);
+  t.equal((await httpRequest(port, '/stats')).status, 200);
 });
 
 t.test('a client that leaves ends its body', async (t) => {

@@ -8,6 +8,7 @@ import { threadMemory } from '../../../src/common/thread-memory.js';
 import { PeakHeap } from '../../../src/server/profiling/peak-heap.js';
 import { ProfileFile } from '../../../src/server/profiling/profile-file.js';
 import { Profilers } from '../../../src/server/profiling/profilers.js';
+import { withDeadline } from '../../e2e/harness/wait-for.js';
 
 t.test('commands that come at once are obeyed in their order', async (t) => {
   const { profilers, commands, rendered } = fakes(t.testdir());
@@ -64,6 +65,17 @@ t.test('a path that is no regular file is refused, and waits for nobody', async 
       message: new RegExp(`^${path} cannot`),
     });
   }
+});
+
+t.test('a profile whose bytes are never made holds up no other command', async (t) => {
+  const { server } = fakes(t.testdir());
+  const profilers = new Profilers(server, new ProfileFile(join(t.testdir(), 'profile')), () => new Promise(() => {}));
+  void profilers.heap();
+  await profilers.start('cpu');
+  void profilers.stop('cpu');
+  t.match(await withDeadline(profilers.start('heap'), 'the start'), { isStarted: true });
+  void profilers.peakHeap();
+  t.match(await withDeadline(profilers.start('cpu'), 'the start'), { isStarted: true });
 });
 
 t.test('a peak is a high that is high enough to be worth a look, and the largest state', (t) => {
