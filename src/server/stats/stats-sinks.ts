@@ -6,7 +6,7 @@ import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories
 import { getLogger } from '../../log/logger.js';
 import { type CounterCredit, CounterLatches } from '../../stats/flush/counter-latches.js';
 import { FlushedStats } from '../../stats/flush/flushed-stats.js';
-import type { StatsSink } from '../../stats/flush/sink.js';
+import type { FlushStep, StatsSink } from '../../stats/flush/sink.js';
 import type { Section } from '../../stats/read/section.js';
 import type { StatsStore } from '../../stats/store.js';
 
@@ -106,9 +106,10 @@ async function closeOne({ name, sink }: NamedSink): Promise<void> {
 }
 
 /** Runs through the steps, with a turn of the loop for others whenever a slice is over. */
-async function inSlices(steps: Iterable<void>): Promise<void> {
+async function inSlices(steps: Iterable<FlushStep>): Promise<void> {
   let begun = performance.now();
-  for (const _ of steps) {
+  for (const step of steps) {
+    if (step !== undefined) await step;
     if (performance.now() - begun < SLICE_MS) continue;
     await new Promise((resolve) => setImmediate(resolve));
     begun = performance.now();

@@ -1,5 +1,6 @@
 // Servers that take statsd lines: UDP, TCP and a Unix datagram socket.
 
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -116,4 +117,20 @@ export function startUnixPeer(t: Teardown, path: string): UnixPeer {
   };
   t.teardown(close);
   return { lines, datagrams, close };
+}
+
+/** A receiver in a process of its own, which can be stopped and continued. */
+export async function startUnixAgent(t: Teardown, path: string): Promise<ChildProcess> {
+  const program = `const [, resolve, path] = process.argv;
+    require(resolve).createSocket('unix_dgram', () => {}).bind(path);
+    console.log('bound');`;
+  const unixDgram = createRequire(import.meta.url).resolve('unix-dgram');
+  const agent = spawn(process.execPath, ['-e', program, unixDgram, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<void>((resolve) => agent.once('exit', () => resolve()));
+  t.teardown(async () => {
+    agent.kill('SIGKILL');
+    await ended;
+  });
+  await new Promise((resolve) => agent.stdout.once('data', resolve));
+  return agent;
 }

@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loopback, staticCluster, tempDir, waitFor } from '../harness/index.js';
-import { startTcpPeer, startUdpPeer, startUnixPeer } from './line-peers.js';
+import { startTcpPeer, startUdpPeer, startUnixAgent, startUnixPeer } from './line-peers.js';
 import { startSinkProxy } from './sink-proxy.js';
 
 const STATSD = 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink';
@@ -83,6 +83,45 @@ t.test('Unix datagrams: packed up to the limit; the agent may be restarted', asy
   t.equal((await baton.admin('/ready')).status, 200);
   const second = startUnixPeer(t, path);
   await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
+  await baton.stop();
+});
+
+t.test('Unix datagrams: a receiver that reads as fast as it can gets the whole of a large flush', async (t) => {
+  const path = join(tempDir(t), 'agent');
+  const agent = startUnixPeer(t, path);
+  // Some 40 lines a flush each.
+  const clusters = Array.from({ length: 150 }, (_, i) => staticCluster(`c${i}`, 1));
+  const { baton, request } = await startSinkProxy(t, [{ '@type': DOG, address: { pipe: { path } } }], {
+    clusters,
+    extra: { stats_flush_interval: '0.5s' },
+  });
+  for (let done = 0; done < 30; done += 10) {
+    await request(10);
+    const name = 'envoy.cluster.upstream_rq_total';
+    const what = `${done + 10} requests`;
+    await waitFor(() => agent.lines.sum(name, '|c|#envoy.cluster_name:host') === done + 10, { what });
+  }
+  const gauge = /^envoy\.cluster\.membership_total:1\|g\|#envoy\.cluster_name:c\d+$/;
+  t.equal(new Set(agent.lines.all.filter((line) => gauge.test(line))).size, clusters.length);
+  t.notMatch(baton.stderr, 'takes no stats');
+  await baton.stop();
+});
+
+t.test('a receiver that stands still costs its own sink some lines, and nobody else any', async (t) => {
+  const path = join(tempDir(t), 'agent');
+  const agent = await startUnixAgent(t, path);
+  agent.kill('SIGSTOP');
+  const peer = await startUdpPeer(t);
+  const { baton, request } = await startSinkProxy(t, [
+    { '@type': DOG, address: { pipe: { path } } },
+    { '@type': STATSD, address: loopback(peer.port) },
+  ]);
+  await request(5);
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 5, { what: 'the other sink has all' });
+  await waitFor(() => baton.stderr.includes('takes no stats: its queue is full'), { what: 'the log says it' });
+  t.equal((await baton.admin('/ready')).status, 200);
+  agent.kill('SIGCONT');
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
   await baton.stop();
 });
 

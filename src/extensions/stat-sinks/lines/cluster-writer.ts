@@ -44,6 +44,9 @@ export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
     if (this.#text.length >= PIECE) this.#put();
   }
 
+  /** There is always some, or the host is taken for dead. */
+  room(): undefined {}
+
   end(): void {
     if (!this.#isLost) this.#put();
   }

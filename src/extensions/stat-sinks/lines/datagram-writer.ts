@@ -7,7 +7,9 @@ export interface DatagramSocket {
   /** A flush begins: a socket that has failed may be made anew. */
   begin(): void;
   send(datagram: Buffer): void;
-  close(): void;
+  /** What to wait for before more is sent; undefined when there is nothing. */
+  room(): Promise<void> | undefined;
+  close(): void | Promise<void>;
 }
 
 export class DatagramWriter implements LineWriter {
@@ -37,6 +39,10 @@ export class DatagramWriter implements LineWriter {
     this.#heldBytes += this.#heldBytes > 0 ? bytes + 1 : bytes;
   }
 
+  room(): Promise<void> | undefined {
+    return this.#socket.room();
+  }
+
   end(): void {
     if (this.#heldBytes === 0) return;
     this.#socket.send(Buffer.from(this.#held));
@@ -44,7 +50,7 @@ export class DatagramWriter implements LineWriter {
     this.#heldBytes = 0;
   }
 
-  close(): void {
-    this.#socket.close();
+  close(): void | Promise<void> {
+    return this.#socket.close();
   }
 }

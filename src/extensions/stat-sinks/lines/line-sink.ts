@@ -4,19 +4,21 @@
 // (`|ms`) whatever their unit, as statsd knows no other; fractions of percent histograms as `|h`. Texts have no form here.
 
 import type { FlushedStat, FlushedStats } from '../../../stats/flush/flushed-stats.js';
-import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
+import { type FlushStep, STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
 import { Kind, PERCENT_SCALE } from '../../../stats/layout.js';
 import type { LineFormat } from './line-format.js';
 import { eachSample } from './samples.js';
 
-/** A histogram makes up to a hundred lines. */
-const HISTOGRAMS_PER_STEP = 4;
+/** A histogram makes up to a hundred lines, and more. */
+const HISTOGRAMS_PER_STEP = 1;
 
 export interface LineWriter {
   /** A flush begins. */
   begin(): void;
   /** One line, without its end. Never waits: what cannot be sent is dropped, and said in the log. */
   line(text: string): void;
+  /** What to wait for before there is room for further lines; undefined when there is. Resolves soon, whatever the server does. */
+  room(): Promise<void> | undefined;
   /** The flush is over: what was held back goes out. */
   end(): void;
   close(): void | Promise<void>;
@@ -31,19 +33,21 @@ export class LineSink implements StatsSink {
     this.#writer = writer;
   }
 
-  *flush(stats: FlushedStats): Generator<void, void> {
+  *flush(stats: FlushedStats): Generator<FlushStep, void> {
     const writer = this.#writer;
     writer.begin();
-    yield* stats.eachValue(STATS_PER_STEP, (stat) => {
-      const { head, tail } = this.#format.frame(stat);
-      writer.line(stat.kind === Kind.Counter ? `${head}:${stat.delta}|c${tail}` : `${head}:${stat.value}|g${tail}`);
-    });
-    yield* stats.eachHistogram(HISTOGRAMS_PER_STEP, (stat) => this.#histogram(stat));
+    for (const _ of stats.eachValue(STATS_PER_STEP, (stat) => this.#value(stat))) yield writer.room();
+    for (const _ of stats.eachHistogram(HISTOGRAMS_PER_STEP, (stat) => this.#histogram(stat))) yield writer.room();
     writer.end();
   }
 
   close(): void | Promise<void> {
     return this.#writer.close();
+  }
+
+  #value(stat: FlushedStat): void {
+    const { head, tail } = this.#format.frame(stat);
+    this.#writer.line(stat.kind === Kind.Counter ? `${head}:${stat.delta}|c${tail}` : `${head}:${stat.value}|g${tail}`);
   }
 
   #histogram(stat: FlushedStat): void {

@@ -2,10 +2,8 @@
 
 import type { Socket } from 'node:dgram';
 import type { Condition } from '../condition.js';
+import { Backlog } from './backlog.js';
 import type { DatagramSocket } from './datagram-writer.js';
-
-/** Datagrams that may wait for the kernel. */
-const MAX_PENDING = 1024;
 
 export class UdpSocket implements DatagramSocket {
   readonly #ip: string;
@@ -13,7 +11,8 @@ export class UdpSocket implements DatagramSocket {
   readonly #condition: Condition;
   #socket: Socket | undefined;
   #isConnected = false;
-  #pending = 0;
+  /** What the kernel has not taken: node:dgram says so in a later turn, also of what it has taken at once. */
+  readonly #backlog = new Backlog();
   /** Of the first flush, while the socket connects. */
   #early: Buffer[] = [];
 
@@ -25,6 +24,7 @@ export class UdpSocket implements DatagramSocket {
 
   begin(): void {
     this.#condition.begin();
+    this.#backlog.begin();
     if (this.#socket !== undefined) return;
     // Not loaded where no sink sends to UDP.
     const { createSocket } = process.getBuiltinModule('node:dgram');
@@ -34,30 +34,35 @@ export class UdpSocket implements DatagramSocket {
     socket.on('error', (error) => this.#failed(socket, error));
     socket.connect(this.#port, this.#ip, () => {
       this.#isConnected = true;
-      for (const datagram of this.#early.splice(0)) this.send(datagram);
+      for (const datagram of this.#early.splice(0)) this.#send(socket, datagram, true);
     });
   }
 
   send(datagram: Buffer): void {
     if (this.#socket === undefined) return this.#condition.fails('its socket failed');
-    if (!this.#isConnected && this.#early.length < MAX_PENDING) this.#early.push(datagram);
-    else if (!this.#isConnected || this.#pending >= MAX_PENDING) this.#condition.fails('more comes than can be sent');
-    else this.#send(this.#socket, datagram, true);
+    if (!this.#backlog.add(datagram)) return this.#condition.fails('more comes than can be sent');
+    if (this.#isConnected) this.#send(this.#socket, datagram, true);
+    else this.#early.push(datagram);
   }
 
-  close(): void {
+  room(): Promise<void> | undefined {
+    return this.#backlog.room();
+  }
+
+  async close(): Promise<void> {
+    await this.#backlog.drained();
     this.#socket?.close();
     this.#socket = undefined;
   }
 
   #send(socket: Socket, datagram: Buffer, mayRepeat: boolean): void {
-    this.#pending++;
     socket.send(datagram, (error) => {
-      this.#pending--;
-      if (error === null) return this.#condition.sent();
-      this.#condition.fails(isRefusal(error) ? 'nobody listens there' : error.message);
+      if (socket !== this.#socket) return;
+      if (error !== null) this.#condition.fails(isRefusal(error) ? 'nobody listens there' : error.message);
       // What was refused is an earlier datagram: this one was not sent at all.
-      if (mayRepeat && isRefusal(error) && socket === this.#socket) this.#send(socket, datagram, false);
+      if (mayRepeat && error !== null && isRefusal(error)) return this.#send(socket, datagram, false);
+      this.#backlog.remove(datagram);
+      if (error === null) this.#condition.sent();
     });
   }
 
@@ -65,6 +70,7 @@ export class UdpSocket implements DatagramSocket {
   #failed(socket: Socket, error: Error): void {
     if (socket !== this.#socket) return;
     this.#condition.fails(error.message, this.#early.splice(0).length);
+    this.#backlog.clear();
     socket.close();
     this.#socket = undefined;
     this.#isConnected = false;

@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import { errorName } from '../../../common/errno.js';
 import type { Condition } from '../condition.js';
+import { Backlog } from './backlog.js';
 import type { DatagramSocket } from './datagram-writer.js';
 
 /** What is used of the package, which brings no types. */
@@ -13,6 +14,8 @@ interface UnixDatagrams {
 
 interface UnixDatagramSocket {
   on(event: 'error', listener: (error: Error & { readonly errno?: number }) => void): void;
+  /** After a full receive queue: it has room again. */
+  on(event: 'writable', listener: () => void): void;
   connect(path: string): void;
   /** Calls back before it returns. A full receive queue is an error with code 1. */
   send(
@@ -29,6 +32,9 @@ let packageOnce: UnixDatagrams | undefined;
 export class UnixSocket implements DatagramSocket {
   readonly #path: string;
   readonly #condition: Condition;
+  /** The receiver's queue takes ten datagrams at a time, unless net.unix.max_dgram_qlen says otherwise: the others wait here. */
+  #waiting: Buffer[] = [];
+  readonly #backlog = new Backlog();
   #socket: UnixDatagramSocket | undefined;
 
   constructor(path: string, condition: Condition) {
@@ -38,32 +44,61 @@ export class UnixSocket implements DatagramSocket {
 
   begin(): void {
     this.#condition.begin();
+    this.#backlog.begin();
     if (this.#socket !== undefined) return;
     packageOnce ??= createRequire(import.meta.url)('unix-dgram') as UnixDatagrams;
     const socket = packageOnce.createSocket('unix_dgram');
     this.#socket = socket;
     socket.on('error', (error) => this.#failed(error, 0));
+    socket.on('writable', () => this.#pump());
     socket.connect(this.#path);
   }
 
   send(datagram: Buffer): void {
     if (this.#socket === undefined) return this.#condition.fails('there is no connection', 1);
-    this.#socket.send(datagram, (error) => {
-      if (error === undefined) this.#condition.sent();
-      else if (error.code === CONGESTION) this.#condition.fails('its queue is full');
-      else this.#failed(error, 1);
-    });
+    if (!this.#backlog.add(datagram)) return this.#condition.fails('its queue is full');
+    this.#waiting.push(datagram);
+    // Others wait for the receiver already.
+    if (this.#waiting.length === 1) this.#pump();
   }
 
-  close(): void {
-    this.#socket?.close();
-    this.#socket = undefined;
+  room(): Promise<void> | undefined {
+    return this.#backlog.room();
+  }
+
+  async close(): Promise<void> {
+    await this.#backlog.drained();
+    this.#close();
+  }
+
+  /** Sends what waits, up to a full queue; the package calls again when it has room. */
+  #pump(): void {
+    while (this.#waiting.length > 0 && this.#sendOne(this.#waiting[0]!)) this.#waiting.shift();
+  }
+
+  #sendOne(datagram: Buffer): boolean {
+    let isTaken = false;
+    this.#socket?.send(datagram, (error) => {
+      if (error === undefined) {
+        isTaken = true;
+        this.#backlog.remove(datagram);
+        this.#condition.sent();
+      } else if (error.code !== CONGESTION) this.#failed(error, this.#waiting.length);
+    });
+    return isTaken;
   }
 
   /** The receiver is gone, or not yet there: the next flush tries to reach it. */
   #failed(error: Error & { readonly errno?: number }, lost: number): void {
     this.#condition.fails(reasonOf(error), lost);
-    this.close();
+    this.#waiting = [];
+    this.#backlog.clear();
+    this.#close();
+  }
+
+  #close(): void {
+    this.#socket?.close();
+    this.#socket = undefined;
   }
 }
 
