@@ -7,12 +7,14 @@ import { createSocket } from 'node:dgram';
 import { rmSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import grpc from '@grpc/grpc-js';
 import unix from 'unix-dgram';
-import { loadMessages } from '../dist/src/config/messages.js';
+import { loadMessages } from '../dist/src/config/schema/messages.js';
 
-const DOG_PATH = '/tmp/baton-dogstatsd.sock';
+const DOG_PATH = join(tmpdir(), 'baton-dogstatsd.sock');
 const MESSAGE = 'envoy.service.metrics.v3.StreamMetricsMessage';
 const REQUEST = 'opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest';
 const types = loadMessages(MESSAGE, REQUEST);
