@@ -12,6 +12,17 @@ export interface ThreadMemory {
   readonly arrayBuffers: number;
 }
 
+/** Of a heap with what is outside it, and of V8's own: what is in use, and the same with what is reserved for it. */
+export function heapBytes(heap: HeapInfo): { readonly allocated: number; readonly reserved: number } {
+  const beside = heap.external_memory + heap.malloced_memory;
+  return { allocated: heap.used_heap_size + beside, reserved: heap.total_heap_size + beside };
+}
+
+/** The same of this thread, as of now. */
+export function ownHeapBytes(): ReturnType<typeof heapBytes> {
+  return heapBytes(getHeapStatistics());
+}
+
 /** This thread's memory, as of now. */
 export function threadMemory(name: string): ThreadMemory {
   return {

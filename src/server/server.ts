@@ -227,6 +227,7 @@ export class Server {
 
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
   async updateStats(): Promise<void> {
+    this.#workers.broadcast({ kind: 'count-memory' });
     await inTurns(this.configuration.clusters.updateGauges());
     const connections = this.#connectionCount;
     this.#processStats.update(this.state, connections, this.#import.holdings, this.#resolver.counters);
@@ -348,6 +349,9 @@ export class Server {
       },
       get connectionCount() {
         return server.#connectionCount;
+      },
+      get memoryAllocated() {
+        return server.#processStats.memoryAllocated(server.#import.holdings);
       },
       send: (worker, message) => this.#workers.send(worker, message),
       flushStats: () => this.flushes.run(),

@@ -156,6 +156,8 @@ export type ToWorker =
   | { readonly kind: 'runtime'; readonly snapshot: RuntimeSnapshot }
   | { readonly kind: 'reopen-logs' }
   | { readonly kind: 'log-levels'; readonly rules: LevelRules }
+  /** Bring the gauges of the thread's memory up to date. */
+  | { readonly kind: 'count-memory' }
   /** Answer with a ThreadMemory. */
   | { readonly kind: 'memory'; readonly reply: MessagePort }
   /** Answer with a ProfileReply. */

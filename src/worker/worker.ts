@@ -6,7 +6,7 @@ import { messageOf } from '../common/errors.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
 import { ServerHealth } from '../common/server-health.js';
-import { threadMemory } from '../common/thread-memory.js';
+import { ownHeapBytes, threadMemory } from '../common/thread-memory.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
@@ -101,6 +101,7 @@ class Worker {
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
     for (const [prefix, ref] of Object.entries(start.snapshot.scopes)) this.#scopes.set(prefix, ref);
     this.#serverStats = this.#scope('server.', ServerStats);
+    this.#countMemory();
     this.#inflated = this.#scope(`thread_local_cluster_manager.${this.#name}.`, ThreadLocalClusterManagerStats);
     this.#filesystemStats = new FilesystemStatsUpdate(
       this.#accessLogFiles,
@@ -221,6 +222,9 @@ class Worker {
       case 'log-levels':
         setLevelRules(message.rules);
         return;
+      case 'count-memory':
+        this.#countMemory();
+        return;
       case 'memory':
         message.reply.postMessage(threadMemory(this.#name));
         message.reply.close();
@@ -285,6 +289,12 @@ class Worker {
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
+  }
+
+  #countMemory(): void {
+    const { allocated, reserved } = ownHeapBytes();
+    this.#serverStats.set(ServerStats.at.memory_allocated, allocated);
+    this.#serverStats.set(ServerStats.at.memory_heap_size, reserved);
   }
 
   #handOver(channels: readonly number[], descriptors: number): void {

@@ -4,6 +4,7 @@
 // allocated: in use; heap_size: reserved; pageheap_unmapped: reserved, not backed by memory; pageheap_free: backed, not in use;
 // total_thread_cache: what V8 took from malloc() for each thread; total_physical_bytes: the whole process.
 
+import { heapBytes } from '../../common/thread-memory.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { JSON_TYPE, prettyJson } from '../json.js';
 
@@ -17,8 +18,8 @@ export const memory: AdminHandler = {
     const sum = (value: (heap: (typeof heaps)[number]) => number) =>
       heaps.reduce((total, heap) => total + value(heap), 0);
     const numbers = {
-      allocated: sum((heap) => heap.used_heap_size + heap.external_memory + heap.malloced_memory),
-      heap_size: sum((heap) => heap.total_heap_size + heap.external_memory + heap.malloced_memory),
+      allocated: sum((heap) => heapBytes(heap).allocated),
+      heap_size: sum((heap) => heapBytes(heap).reserved),
       pageheap_unmapped: sum((heap) => Math.max(0, heap.total_heap_size - heap.total_physical_size)),
       pageheap_free: sum((heap) => Math.max(0, heap.total_physical_size - heap.used_heap_size)),
       total_thread_cache: sum((heap) => heap.malloced_memory),

@@ -27,6 +27,8 @@ export interface SuccessionHost {
   readonly isEnding: boolean;
   /** Of this process alone. */
   readonly connectionCount: number;
+  /** Of this process alone, in bytes. */
+  readonly memoryAllocated: number;
   send(worker: number, message: ToWorker): void;
   flushStats(): Promise<void>;
   /** How much of a counter the stats sinks have been given; undefined when there are none. */
@@ -89,8 +91,8 @@ export class Succession {
     // A flush that runs is given to sinks: what it has is not new. Afterwards nothing changes any more.
     if (!this.#host.isEnding) await this.#host.flushStats();
     this.#export ??= this.#exportFrom(undefined);
-    const { heapUsed: memoryAllocated } = process.memoryUsage();
-    yield* this.#export.pieces({ memoryAllocated, connections: this.#host.connectionCount });
+    const { memoryAllocated, connectionCount: connections } = this.#host;
+    yield* this.#export.pieces({ memoryAllocated, connections });
   }
 
   /** What the parent process has counted. */

@@ -1,11 +1,12 @@
 // The stats of the process itself, brought up to date before anybody reads them.
 
+import { ownHeapBytes } from '../../common/thread-memory.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { DnsStats } from '../../stats/layouts/filesystem.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { ServerStats } from '../../stats/layouts/server.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { Scope } from '../../stats/thread-stats.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { DnsCounters } from '../../upstream/dns/resolver.js';
 import type { ServerState } from '../state.js';
 import { type ProcessEpoch, uptimeOfAllEpochs } from './process-epoch.js';
@@ -21,6 +22,7 @@ export const NO_HOLDINGS: ProcessHoldings = { memoryAllocated: 0, connections: 0
 export class ProcessStats {
   readonly #store: StatsStore;
   readonly #epoch: ProcessEpoch;
+  readonly #serverRef: ScopeRef;
   readonly #server: Scope;
   readonly #dns: Scope;
   readonly #runtime: Scope;
@@ -36,7 +38,8 @@ export class ProcessStats {
   constructor(store: StatsStore, concurrency: number, revision: string, epoch: ProcessEpoch) {
     this.#store = store;
     this.#epoch = epoch;
-    this.#server = store.scope(store.addScope('server.', ServerStats));
+    this.#serverRef = store.addScope('server.', ServerStats);
+    this.#server = store.scope(this.#serverRef);
     this.#dns = store.scope(store.addScope('dns.cares.', DnsStats));
     this.#runtime = store.scope(store.addScope('runtime.', RuntimeStats));
     const { at } = ServerStats;
@@ -53,17 +56,23 @@ export class ProcessStats {
   /** `parent`: what the parent process still holds. */
   update(state: ServerState, connections: number, parent: ProcessHoldings, dns: DnsCounters): void {
     const { at } = ServerStats;
-    const { rss, heapUsed, heapTotal } = process.memoryUsage();
+    const { allocated, reserved } = ownHeapBytes();
     const server = this.#server;
     server.set(at.uptime, uptimeOfAllEpochs(this.#epoch));
     server.set(at.state, state);
-    server.set(at.memory_allocated, heapUsed + parent.memoryAllocated);
-    server.set(at.memory_heap_size, heapTotal);
-    server.set(at.memory_physical_size, rss);
+    // Workers add theirs.
+    server.set(at.memory_allocated, allocated + parent.memoryAllocated);
+    server.set(at.memory_heap_size, reserved);
+    server.set(at.memory_physical_size, process.memoryUsage.rss());
     server.set(at.total_connections, connections + parent.connections);
     server.set(at.parent_connections, parent.connections);
     server.set(at.stats_recent_lookups, this.#store.recentLookups.total);
     this.#updateDns(dns);
+  }
+
+  /** What all threads of this process have allocated, as they have told last. */
+  memoryAllocated(parent: ProcessHoldings): number {
+    return this.#store.valueOf(this.#serverRef, ServerStats.at.memory_allocated) - parent.memoryAllocated;
   }
 
   countConfiguration(counts: LoadCounts): void {

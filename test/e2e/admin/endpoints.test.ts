@@ -133,6 +133,17 @@ t.test('/server_info, /listeners, /clusters, /memory, /certs and /init_dump deco
   decodesAs(t, 'Memory', memory);
   t.ok(Object.values(memory).every((value) => /^\d+$/.test(String(value))));
   t.ok(Number(memory['total_physical_bytes']) > Number(memory['pageheap_free']));
+  for (const [stat, field] of [
+    ['memory_allocated', 'allocated'],
+    ['memory_heap_size', 'heap_size'],
+  ] as const) {
+    const isNear = async () => {
+      const value = (await baton.stat(`server.${stat}`))!;
+      const shown = Number((await json('/memory'))[field]);
+      return Math.abs(value - shown) < 0.2 * shown;
+    };
+    await waitFor(isNear, { what: `server.${stat} of all threads`, deadlineMs: 15_000 });
+  }
   t.strictSame(await json('/certs'), { certificates: [] });
   t.strictSame(await json('/init_dump'), {});
   t.strictSame(await json('/init_dump?mask=listener'), {});
