@@ -1,11 +1,13 @@
 // The metrics service and OpenTelemetry collectors get every count exactly once, whatever happens to them.
 
 import t from 'tap';
-import { type Config, staticCluster, waitFor } from '../harness/index.js';
+import { type Config, loopback, staticCluster, waitFor } from '../harness/index.js';
 import { type GrpcPeer, startCollector, startDeafServer, startMetricsService } from './grpc-peers.js';
+import { startTcpPeer, startUdpPeer } from './line-peers.js';
 import { startSinkProxy } from './sink-proxy.js';
 
 const METRICS_SERVICE = 'type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig';
+const STATSD = 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const HTTP2 = {
   typed_extension_protocol_options: {
@@ -108,7 +110,9 @@ t.test('metrics service: who sends comes first, deltas add up, a broken stream i
   );
   t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
   first.close();
-  await waitFor(() => baton.stderr.includes('the metrics service takes no stats'), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes("the metrics service over cluster 'metrics' takes no stats"), {
+    what: 'the log says it',
+  });
   t.equal((await baton.admin('/ready')).status, 200);
   const second = await startMetricsService(t, { port: first.port });
   await waitFor(() => second.messages.length > 0, { what: 'another stream' });
@@ -184,7 +188,9 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   await waitFor(() => samples().reduce((all, count) => all + count, 0) === 6, { what: '6 samples' });
   t.ok(metrics(first, 'edge.server.live').some((each) => each.gauge !== undefined));
   first.close();
-  await waitFor(() => baton.stderr.includes('the OpenTelemetry collector takes no stats'), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes("the OpenTelemetry collector over cluster 'collector' takes no stats"), {
+    what: 'the log says it',
+  });
   t.equal((await baton.admin('/ready')).status, 200);
   const second = await startCollector(t, { port: first.port });
   await waitFor(() => second.messages.length > 0, { what: 'exports again' });
@@ -192,6 +198,39 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   await waitFor(() => sum(second) === 2, { what: '2 requests' });
   await baton.stop();
 });
+
+t.test('metrics service: what nobody has taken counts as lost, and takes nothing again', async (t) => {
+  const hole = await startTcpPeer(t, 0, true);
+  const peer = await startUdpPeer(t);
+  const { baton } = await startSinkProxy(
+    t,
+    [
+      { '@type': METRICS_SERVICE, batch_size: 10, grpc_service: grpcTo('metrics', { timeout: '0.2s' }) },
+      { '@type': STATSD, address: loopback(peer.port) },
+    ],
+    { clusters: [staticCluster('metrics', hole.port, HTTP2)] },
+  );
+  const flushes = () => peer.lines.values('envoy.server.live', '|g').length;
+  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'the first stream to be given up' });
+  const before = flushes();
+  await waitFor(() => flushes() > before + 20, { what: 'others after it' });
+  t.notMatch(baton.stderr, 'takes stats again');
+  await hole.close();
+  const service = await startMetricsService(t, { port: hole.port });
+  await waitFor(() => service.messages.length > 0, { what: 'a service in its place' });
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
+  const lost = Number(/takes stats again; (\d+) message/.exec(baton.stderr)![1]);
+  t.ok(lost >= 2 * perFlush(service), `all messages that waited are lost: ${lost}`);
+  await baton.stop();
+});
+
+/** How many messages a flush is. */
+function perFlush({ messages }: GrpcPeer): number {
+  const isFirst = (message: GrpcPeer['messages'][number]) =>
+    (message['envoy_metrics'] as Family[]).some(({ name }) => name === 'server.live');
+  const begins = messages.flatMap((message, i) => (isFirst(message) ? [i] : []));
+  return begins.length > 1 ? begins[1]! - begins[0]! : messages.length;
+}
 
 t.test('services that never read and never answer hold up nothing', async (t) => {
   const service = await startDeafServer(t);
@@ -206,8 +245,8 @@ t.test('services that never read and never answer hold up nothing', async (t) =>
       clusters: [staticCluster('metrics', service.port, HTTP2), staticCluster('collector', collector.port, HTTP2)],
     },
   );
-  await waitFor(() => baton.stderr.includes('collector takes no stats: it does not answer'), { what: 'no answer' });
-  await waitFor(() => baton.stderr.includes('metrics service takes no stats'), { what: 'no reader' });
+  await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), { what: 'no answer' });
+  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'no reader' });
   await request(2);
   await waitFor(async () => (await baton.stat(REQUESTS)) === 2, { what: 'traffic and admin go on' });
   t.ok(collector.messages.length <= 32, 'a bounded number of exports waits');

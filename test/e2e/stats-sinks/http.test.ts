@@ -7,8 +7,8 @@ import { type SinkProxy, startSinkProxy } from './sink-proxy.js';
 
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const REQUESTS = 'cluster.upstream_rq_total';
-const TAKES_NONE = 'the OpenTelemetry collector takes no stats: ';
-const TAKES_AGAIN = 'the OpenTelemetry collector takes stats again';
+const TAKES_NONE = "the OpenTelemetry collector over cluster 'collector' takes no stats: ";
+const TAKES_AGAIN = "the OpenTelemetry collector over cluster 'collector' takes stats again";
 
 interface Options {
   readonly sink?: Config;

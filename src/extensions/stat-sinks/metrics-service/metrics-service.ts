@@ -11,6 +11,7 @@ import type { FlushedStat, FlushedStats } from '../../../stats/flush/flushed-sta
 import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
 import type { PrimaryContext } from '../../factories.js';
 import { Condition } from '../condition.js';
+import { placeOf } from '../service-name.js';
 import { Families, type MetricFamily } from './families.js';
 
 const METHOD = '/envoy.service.metrics.v3.MetricsService/StreamMetrics';
@@ -37,6 +38,7 @@ export class MetricsServiceSink implements StatsSink {
   #isClosed = false;
   #isFirst = true;
   #waitingBytes = 0;
+  #waitingMessages = 0;
   /** Since when the stream has taken none of what waits. */
   #stalledSinceMs = 0;
   readonly #timeoutMs: number;
@@ -50,14 +52,14 @@ export class MetricsServiceSink implements StatsSink {
     this.#batchSize = config.batch_size || Number.POSITIVE_INFINITY;
     const { timeout } = config.grpc_service!;
     this.#timeoutMs = timeout === undefined ? Number.POSITIVE_INFINITY : durationMs(timeout);
-    this.#condition = new Condition('the metrics service');
+    this.#condition = new Condition(`the metrics service ${placeOf(config.grpc_service!)}`);
   }
 
   *flush(stats: FlushedStats): Generator<void, void> {
     this.#condition.begin();
     this.#stream ??= this.#open();
     if (this.#waitingBytes > 0 && performance.now() - this.#stalledSinceMs > this.#timeoutMs) {
-      return this.#giveUp(this.#stream, 'it has taken nothing for the timeout of the service');
+      return this.#giveUp(this.#stream, 'it has taken nothing for the timeout of the service', 1);
     }
     const message = new Message(this.#family, this.#batchSize, (bytes) => this.#send(bytes));
     const { nowMs } = stats.times;
@@ -96,6 +98,7 @@ export class MetricsServiceSink implements StatsSink {
     this.#channel.ready().catch((error: unknown) => this.#giveUp(stream, messageOf(error)));
     this.#isFirst = true;
     this.#waitingBytes = 0;
+    this.#waitingMessages = 0;
     return stream;
   }
 
@@ -104,17 +107,19 @@ export class MetricsServiceSink implements StatsSink {
     if (stream === undefined) return this.#condition.fails('there is no connection');
     const bytes = this.#isFirst ? Buffer.concat([this.#identifier(), metrics]) : metrics;
     if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES && this.#waitingBytes > 0) {
-      return this.#giveUp(stream, 'it does not read');
+      return this.#giveUp(stream, 'it does not read', 1);
     }
     if (this.#waitingBytes === 0) this.#stalledSinceMs = performance.now();
     this.#isFirst = false;
     this.#waitingBytes += bytes.length;
+    this.#waitingMessages++;
     stream.write(bytes, () => {
       if (stream !== this.#stream) return;
       this.#waitingBytes -= bytes.length;
+      this.#waitingMessages--;
       this.#stalledSinceMs = performance.now();
+      this.#condition.sent();
     });
-    this.#condition.sent();
   }
 
   #identifier(): Uint8Array {
@@ -122,16 +127,17 @@ export class MetricsServiceSink implements StatsSink {
     return writer.uint32(IDENTIFIER_TAG).fork().uint32(NODE_TAG).bytes(this.#node).ldelim().finish();
   }
 
-  #giveUp(stream: ClientWritableStream<Uint8Array>, reason: string): void {
+  /** `unsent`: messages that are lost beside those that wait. */
+  #giveUp(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
     if (this.#stream !== stream) return;
-    this.#lose(stream, reason);
+    this.#lose(stream, reason, unsent);
     stream.cancel();
   }
 
-  #lose(stream: ClientWritableStream<Uint8Array>, reason: string): void {
+  #lose(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
     if (this.#stream !== stream) return;
     this.#stream = undefined;
-    if (!this.#isClosed) this.#condition.fails(reason);
+    if (!this.#isClosed) this.#condition.fails(reason, this.#waitingMessages + unsent);
   }
 }
 

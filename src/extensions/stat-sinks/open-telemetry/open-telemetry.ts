@@ -7,6 +7,7 @@ import { loadMessages } from '../../../config/schema/messages.js';
 import type { FlushedStats } from '../../../stats/flush/flushed-stats.js';
 import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
 import { Condition } from '../condition.js';
+import { overCluster, placeOf } from '../service-name.js';
 import { ExportRequest } from './export-request.js';
 import type { Exporter } from './exporter.js';
 import { attribute, Metrics } from './metrics.js';
@@ -36,7 +37,7 @@ interface Flush {
 export class OpenTelemetrySink implements StatsSink {
   readonly #config: SinkConfig;
   readonly #exporter: Exporter;
-  readonly #condition = new Condition('the OpenTelemetry collector');
+  readonly #condition: Condition;
   readonly #metric: protobuf.Type;
   readonly #response: protobuf.Type;
   readonly #resource: Uint8Array;
@@ -50,6 +51,9 @@ export class OpenTelemetrySink implements StatsSink {
   constructor(config: SinkConfig, node: Node, exporter: Exporter) {
     const types = loadMessages(METRIC, RESOURCE, RESPONSE);
     this.#config = config;
+    const { grpc_service: byGrpc, http_service: byHttp } = config;
+    const place = byGrpc === undefined ? overCluster(byHttp?.http_uri?.cluster) : placeOf(byGrpc);
+    this.#condition = new Condition(`the OpenTelemetry collector ${place}`);
     this.#metric = types[METRIC];
     this.#response = types[RESPONSE];
     this.#resource = types[RESOURCE].encode({ attributes: resourceAttributes(node) }).finish();

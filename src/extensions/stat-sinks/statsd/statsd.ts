@@ -9,6 +9,7 @@ import { datagramSocket } from '../lines/datagram-address.js';
 import { DatagramWriter } from '../lines/datagram-writer.js';
 import { DEFAULT_PREFIX, plainLines } from '../lines/line-format.js';
 import { LineSink } from '../lines/line-sink.js';
+import { overCluster } from '../service-name.js';
 
 export function createStatsdSink(config: StatsdSink, context: PrimaryContext): StatsSink {
   const format = plainLines(config.prefix || DEFAULT_PREFIX);
@@ -16,6 +17,6 @@ export function createStatsdSink(config: StatsdSink, context: PrimaryContext): S
   if (address !== undefined) return new LineSink(format, new DatagramWriter(datagramSocket(address, 'statsd'), 0));
   return new LineSink(
     format,
-    new ClusterWriter(context.calls, cluster!, new Condition(`statsd over cluster '${cluster}'`)),
+    new ClusterWriter(context.calls, cluster!, new Condition(`statsd ${overCluster(cluster)}`)),
   );
 }

@@ -1,0 +1,13 @@
+// How the log calls the service that a sink sends to, so that two of a kind can be told apart.
+
+import type { GrpcService } from '../../config/generated/api.js';
+
+/** `over cluster 'metrics'`, or `at 127.0.0.1:4317` for a target URI. */
+export function placeOf(service: GrpcService): string {
+  const cluster = service.envoy_grpc?.cluster_name;
+  return cluster === undefined ? `at ${service.google_grpc?.target_uri}` : overCluster(cluster);
+}
+
+export function overCluster(name: string | undefined): string {
+  return `over cluster '${name}'`;
+}
