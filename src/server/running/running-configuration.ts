@@ -168,7 +168,8 @@ export class RunningConfiguration {
   /** All of it, for a worker that begins. */
   snapshots(worker: number): SnapshotParts {
     return {
-      scopes: this.#host.scopes.all,
+      // A copy: the thread takes it when it has begun, and what follows tells of changes against what was sent.
+      scopes: { ...this.#host.scopes.all },
       clusters: this.clusters.snapshots(),
       ...this.routes.snapshots(),
       ...this.filterConfigs.snapshots(),

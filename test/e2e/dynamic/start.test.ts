@@ -1,5 +1,7 @@
 // How a server starts whose configuration comes from a management server: in which order, what it says, and who waits.
 
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { type ControlPlane, startControlPlane } from '../harness/control-plane.js';
 import {
@@ -13,10 +15,12 @@ import {
   ROUTER_FILTER,
   startBaton,
   staticCluster,
+  tempDir,
   waitFor,
   waitForLog,
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
+import { ResourceFile } from './resource-file.js';
 
 const MARKER = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
 
@@ -183,6 +187,73 @@ t.test('a parent serves until its child has what it needs', async (t) => {
   t.match(await parent.exited, { code: 0 });
   t.match(await httpRequest(port), { body: 'static' });
   await child.stop();
+});
+
+t.test('a listener that goes while workers start is no reason for them not to', async (t) => {
+  const directory = tempDir(t);
+  const file = (name: string) => join(directory, name);
+  // Threads that begin while the test says so are held before they take what they are given; those end when it says so.
+  const hook = `data:text/javascript,
+    import { existsSync, rmSync, writeFileSync } from 'node:fs';
+    import { isMainThread } from 'node:worker_threads';
+    const at = (name) => ${JSON.stringify(`${directory}/`)} + name;
+    const turn = new Int32Array(new SharedArrayBuffer(4));
+    if (!isMainThread && existsSync(at('hold'))) {
+      writeFileSync(at('held'), '');
+      while (existsSync(at('hold'))) Atomics.wait(turn, 0, 0, 5);
+      setInterval(() => { if (existsSync(at('die'))) { rmSync(at('die')); process.exit(3); } }, 5).unref();
+    }`;
+  const listeners = new ResourceFile(directory, 'listeners');
+  const named = (...names: string[]) =>
+    listeners.write(
+      'envoy.config.listener.v3.Listener',
+      ...names.map((name) => httpListener(name, 0, managerOf([answering({ prefix: '/' }, name)]))),
+    );
+  const plane = await startControlPlane(t);
+  plane.hold();
+  const { dynamic_resources, ...ads } = plane.ads() as { dynamic_resources: Config };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [],
+      clusters: [plane.cluster()],
+      extra: {
+        ...ads,
+        dynamic_resources: {
+          ...dynamic_resources,
+          cds_config: { resource_api_version: 'V3', ads: {} },
+          lds_config: listeners.source,
+        },
+      },
+    }),
+    args: ['-l', 'info'],
+    nodeArgs: ['--import', hook],
+    wait: 'admin',
+  });
+  const goes = async (name: string, ...left: string[]) => {
+    await waitFor(() => existsSync(file('held')), { what: 'a worker that begins' });
+    named(...left);
+    await waitForLog(baton, `lds: remove listener '${name}'`);
+    rmSync(file('hold'));
+    rmSync(file('held'));
+  };
+
+  // The threads that read the configuration have begun by now: what is held from here on is a worker.
+  await plane.waitFor('clusters are asked for', ({ type }) => type === 'cluster');
+  named('stays', 'first', 'second');
+  writeFileSync(file('hold'), '');
+  plane.release();
+  plane.set('cluster', []);
+  await goes('first', 'stays', 'second');
+  await waitForLog(baton, "listener 'stays' listens");
+  t.match(await httpRequest(await baton.listenerPort('stays')), { body: 'stays' });
+
+  writeFileSync(file('hold'), '');
+  writeFileSync(file('die'), '');
+  await waitForLog(baton, 'worker 0 died');
+  await goes('second', 'stays');
+  t.match(await httpRequest(await baton.listenerPort('stays')), { body: 'stays' }, 'so for one that replaces another');
+  t.equal(baton.stderr.split('worker 0 died').length, 2);
+  await baton.stop();
 });
 
 t.test('--mode validate and init_only take a configuration with sources, and ask nobody', async (t) => {
