@@ -1,5 +1,6 @@
 #include "message-socket.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -19,9 +20,9 @@ constexpr int kMostInATurn = 64;
 constexpr size_t kControlBytes =
     CMSG_SPACE(MessageSocket::kMaxDescriptors * sizeof(int)) + CMSG_SPACE(sizeof(ucred));
 
-// What came beside the bytes of a message.
+// What came beside the bytes of a message. Where no credentials come, more descriptors have room than a message may have.
 struct Attachment {
-  int fds[MessageSocket::kMaxDescriptors];
+  int fds[kControlBytes / sizeof(int)];
   size_t fdCount = 0;
   ucred credentials{};
   bool hasCredentials = false;
@@ -38,6 +39,11 @@ void readAttachment(msghdr& message, Attachment& to) {
       to.hasCredentials = true;
     }
   }
+}
+
+// Something was cut off: bytes, or descriptors, because they are too many or this process may open no more.
+bool isIncomplete(const msghdr& message, const Attachment& attachment) {
+  return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || attachment.fdCount > MessageSocket::kMaxDescriptors;
 }
 
 napi_value makeCredentials(napi_env env, const Attachment& attachment) {
@@ -105,6 +111,11 @@ bool MessageSocket::open(napi_value events) {
   }
   poll_.data = this;
   polled_ = open_ = true;
+  int type = 0;
+  socklen_t typeLength = sizeof type;
+  getsockopt(fd_.get(), SOL_SOCKET, SO_TYPE, &type, &typeLength);
+  meets_ = type == SOCK_DGRAM;
+  keepReserve();
   napi_create_reference(env_, events, 1, &events_);
   napi_add_async_cleanup_hook(
       env_,
@@ -155,29 +166,36 @@ bool MessageSocket::receiveOne() {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
+  // Where this process may open no more, a descriptor that comes takes the place of the one in reserve.
+  reserve_.close();
   const ssize_t length = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const int error = errno;
+  Attachment attachment;
+  if (length >= 0) readAttachment(message, attachment);
+  const bool isLost = length >= 0 && isIncomplete(message, attachment);
+  for (size_t i = 0; isLost && i < attachment.fdCount; i++) ::close(attachment.fds[i]);
+  keepReserve();
   if (length < 0) {
     // The peer has ended with messages unread: what it had sent is still to be received, then comes its end.
-    if (errno == EINTR || errno == ECONNRESET) return true;
-    if (errno != EAGAIN) reportEnd(errno);
+    if (error == EINTR || error == ECONNRESET) return true;
+    if (error != EAGAIN) reportEnd(error);
     return false;
   }
-  Attachment attachment;
-  readAttachment(message, attachment);
-  // What was cut off is lost, descriptors too (they are when this process may open no more): the conversation is over.
-  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
-    for (size_t i = 0; i < attachment.fdCount; i++) ::close(attachment.fds[i]);
-    reportEnd((message.msg_flags & MSG_TRUNC) != 0 ? EMSGSIZE : EMFILE);
-    return false;
-  }
-  if (length == 0 && attachment.fdCount == 0) {
-    int type = 0;
-    socklen_t typeLength = sizeof type;
-    getsockopt(fd_.get(), SOL_SOCKET, SO_TYPE, &type, &typeLength);
-    if (type != SOCK_DGRAM) {
-      reportEnd(0);
+  if (isLost) {
+    const bool isTooLarge = (message.msg_flags & MSG_TRUNC) != 0 || attachment.fdCount >= kMaxDescriptors;
+    const int reason = isTooLarge ? EMSGSIZE : EMFILE;
+    // Anybody may send datagrams: the loss is that of whoever sent it. The peer of a conversation relies on what it has said.
+    if (!meets_) {
+      reportEnd(reason);
       return false;
     }
+    const napi_value made[] = {makeInt(env_, reason), makeCredentials(env_, attachment)};
+    call("onLost", 2, made);
+    return true;
+  }
+  if (length == 0 && attachment.fdCount == 0 && !meets_) {
+    reportEnd(0);
+    return false;
   }
   napi_value fds;
   napi_create_array_with_length(env_, attachment.fdCount, &fds);
@@ -188,6 +206,11 @@ bool MessageSocket::receiveOne() {
                              makeCredentials(env_, attachment)};
   call("onMessage", 3, made);
   return true;
+}
+
+// For one message at least, whatever this process has open.
+void MessageSocket::keepReserve() {
+  if (meets_ && !reserve_) reserve_ = Descriptor(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 void MessageSocket::reportEnd(int error) {
@@ -206,6 +229,8 @@ void MessageSocket::call(const char* name, size_t count, const napi_value* argum
       napi_get_named_property(env_, events, name, &function) != napi_ok) {
     return;
   }
+  napi_valuetype type = napi_undefined;
+  if (napi_typeof(env_, function, &type) != napi_ok || type != napi_function) return;
   if (napi_make_callback(env_, nullptr, events, function, count, arguments, nullptr) == napi_ok) return;
   napi_value exception;
   if (napi_get_and_clear_last_exception(env_, &exception) == napi_ok) napi_fatal_exception(env_, exception);
@@ -249,6 +274,7 @@ void MessageSocket::close() {
   uv_close(reinterpret_cast<uv_handle_t*>(&poll_),
            [](uv_handle_t* handle) { static_cast<MessageSocket*>(handle->data)->handleClosed(); });
   fd_.close();
+  reserve_.close();
 }
 
 void MessageSocket::handleClosed() {

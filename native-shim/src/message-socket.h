@@ -15,7 +15,7 @@ class MessageSocket final {
   static constexpr size_t kMaxBytes = 64 * 1024;
   static constexpr size_t kMaxDescriptors = 64;
 
-  // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable and onEnd.
+  // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable, onLost and onEnd.
   static napi_value create(napi_env env, int fd, napi_value events, const napi_property_descriptor* methods,
                            size_t count);
   // The socket behind a wrapper object; nullptr after throwing, when `self` is something else.
@@ -35,18 +35,21 @@ class MessageSocket final {
   void serve(int events);
   bool receiveOne();
   void reportEnd(int error);
+  void keepReserve();
   void call(const char* name, size_t count, const napi_value* arguments);
   void handleClosed();
   void deleteWhenUnused();
 
   napi_env env_;
   Descriptor fd_;
+  Descriptor reserve_;  // makes room for one that comes; for datagrams alone
   uv_poll_t poll_{};
   napi_ref events_ = nullptr;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool wrapped_ = false;
   bool polled_ = false;  // the handle is open or closing
   bool open_ = false;
+  bool meets_ = false;  // datagrams, from anybody
 };
 
 }  // namespace baton

@@ -226,8 +226,13 @@ export interface MessageSocketEvents {
   /** What send() or sendTo() refused may be tried again. */
   onWritable(): void;
   /**
-   * The conversation is over, and the socket closed: 0 when the peer has ended it, otherwise an errno (EMSGSIZE: a message
-   * above the limit; EMFILE: descriptors came that this process may not open).
+   * A datagram is lost with its descriptors, and the socket goes on. EMSGSIZE: it was above the limits; EMFILE: it brought
+   * descriptors that this process may not open. One is kept in reserve for it.
+   */
+  onLost?(errno: number, credentials: Credentials | undefined): void;
+  /**
+   * The conversation is over, and the socket closed: 0 when the peer has ended it, otherwise an errno (of two connected
+   * sockets those of onLost() too: the peer relies on what it has sent).
    */
   onEnd(errno: number): void;
 }

@@ -3,9 +3,11 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { constants } from 'node:os';
+import { errorName } from '../common/errno.js';
 import { BatonError, messageOf } from '../common/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
+import { getLogger } from '../log/logger.js';
 import { epochId, meetingNames, scaledBaseId } from './names.js';
 
 export interface MeetingOptions {
@@ -16,28 +18,58 @@ export interface MeetingOptions {
   readonly epoch: number;
 }
 
-/** A datagram with descriptors, which belong to whoever gets it. */
-export type OnDatagram = (bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined) => void;
+/** What a child says, with descriptors, which belong to whoever gets them. */
+export type OnHello = (bytes: Uint8Array, fds: readonly number[]) => void;
+
+/** Why whoever sends a datagram is not believed; undefined: he is. */
+export type Distrust = (credentials: Credentials | undefined) => string | undefined;
 
 /** The name belongs to another process. */
 export class NameTakenError extends BatonError {}
 
 const DYNAMIC_IDS = 2 ** 28;
 const MOST_TRIES = 1000;
+/** Hellos that are kept while this process begins. */
+const MOST_WAITING = 4;
+/** Datagrams that are dropped are logged once in this time. */
+const QUIET_MS = 10_000;
+/** A name that has been lost is tried again so often. */
+const REBIND_MS = 1000;
+
+const logger = getLogger('main');
 
 export class Meeting {
   readonly options: MeetingOptions;
+  readonly #shim: NativeShim;
+  readonly #distrust: Distrust;
   readonly #asParent: BoundSocket;
   readonly #asChild: BoundSocket;
+  #waiting: Parameters<OnHello>[] = [];
+  #onHello: OnHello | undefined;
+  #onProof: ((credentials: Credentials | undefined) => void) | undefined;
+  #droppedAt = Number.NEGATIVE_INFINITY;
 
   /** Binds both names. Throws BatonError: NameTakenError when another process has one of them. */
-  constructor(shim: NativeShim, options: MeetingOptions) {
-    const { socketPath, baseId, epoch, socketMode } = options;
+  constructor(shim: NativeShim, options: MeetingOptions, distrust: Distrust) {
+    const { socketPath, baseId, epoch } = options;
     const names = meetingNames(socketPath, baseId, epoch);
     this.options = options;
-    this.#asChild = bind(shim, names.child, options, socketMode);
+    this.#shim = shim;
+    this.#distrust = distrust;
+    const lost = (errno: number, credentials: Credentials | undefined) => this.#lost(errno, credentials);
+    this.#asChild = new BoundSocket(shim, names.child, options, {
+      message: (_bytes, fds, credentials) => {
+        // The parent has nothing to give here, and a process that has none is told nothing.
+        this.#close(fds);
+        this.#onProof?.(credentials);
+      },
+      lost,
+    });
     try {
-      this.#asParent = bind(shim, names.parent, options, socketMode);
+      this.#asParent = new BoundSocket(shim, names.parent, options, {
+        message: (bytes, fds, credentials) => this.#hear(bytes, fds, credentials),
+        lost,
+      });
     } catch (error) {
       this.#asChild.close();
       throw error;
@@ -45,10 +77,10 @@ export class Meeting {
   }
 
   /** Binds names of a base ID that nobody uses. Throws BatonError when none is found. */
-  static withUnusedBaseId(shim: NativeShim, options: Omit<MeetingOptions, 'baseId'>): Meeting {
+  static withUnusedBaseId(shim: NativeShim, options: Omit<MeetingOptions, 'baseId'>, distrust: Distrust): Meeting {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       try {
-        return new Meeting(shim, { ...options, baseId: randomInt(DYNAMIC_IDS) });
+        return new Meeting(shim, { ...options, baseId: randomInt(DYNAMIC_IDS) }, distrust);
       } catch (error) {
         if (!(error instanceof NameTakenError)) throw error;
       }
@@ -56,14 +88,23 @@ export class Meeting {
     throw new BatonError('OPTION_INVALID', 'unable to select a dynamic base id', { where: '--use-dynamic-base-id' });
   }
 
-  /** What children say from now on; datagrams that came before are kept for it. */
-  onHello(listener: OnDatagram): void {
-    this.#asParent.listen(listener);
+  /** What children that are believed say from now on, and what a few of them have said before. */
+  onHello(listener: OnHello): void {
+    this.#onHello = listener;
+    for (const hello of this.#waiting.splice(0)) listener(...hello);
   }
 
-  /** What the parent says from now on. */
-  onProof(listener: OnDatagram): void {
-    this.#asChild.listen(listener);
+  /** Who says from now on that he is the parent, whether he is believed or not. */
+  onProof(listener: (credentials: Credentials | undefined) => void): void {
+    this.#onProof = listener;
+  }
+
+  /** Logs, not too often, why something that came is dropped. */
+  dropped(why: string): void {
+    const now = performance.now();
+    if (now - this.#droppedAt < QUIET_MS) return;
+    this.#droppedAt = now;
+    logger.warning(`a message to the hot restart socket is dropped: ${why}`);
   }
 
   /**
@@ -73,78 +114,132 @@ export class Meeting {
   sayHello(bytes: Uint8Array, fd: number): boolean {
     const { socketPath, baseId, epoch } = this.options;
     const { parent } = meetingNames(socketPath, baseId, epoch - 1);
-    return this.#asChild.socket.sendTo(unixAddress(parent), bytes, [fd]);
+    return this.#asChild.sendTo(unixAddress(parent), bytes, [fd]);
   }
 
   /** Proves to the process of the next epoch who this one is. Returns and throws as sayHello(). */
   prove(): boolean {
     const { socketPath, baseId, epoch } = this.options;
     const { child } = meetingNames(socketPath, baseId, epoch + 1);
-    return this.#asParent.socket.sendTo(unixAddress(child), PROOF, []);
+    return this.#asParent.sendTo(unixAddress(child), PROOF, []);
   }
 
   /** Frees both names. */
   close(): void {
     this.#asParent.close();
     this.#asChild.close();
+    for (const [, fds] of this.#waiting.splice(0)) this.#close(fds);
+  }
+
+  /** Nothing of a stranger's is kept: he could send without end. */
+  #hear(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void {
+    // What somebody sends to learn whether this socket is alive.
+    if (bytes.length === 0) return this.#close(fds);
+    const reason = this.#distrust(credentials);
+    if (reason === undefined && this.#onHello !== undefined) return this.#onHello(bytes, fds);
+    if (reason === undefined && this.#waiting.length < MOST_WAITING) return void this.#waiting.push([bytes, fds]);
+    this.#close(fds);
+    this.dropped(reason ?? 'too many came while this process began');
+  }
+
+  #lost(errno: number, credentials: Credentials | undefined): void {
+    const reason = this.#distrust(credentials);
+    if (reason !== undefined || errno !== constants.errno.EMFILE) {
+      return this.dropped(reason ?? 'it is larger than any that another process of the restart sends');
+    }
+    logger.error(
+      `process ${credentials?.pid} cannot take over: this one may open no more descriptors for what it brings (EMFILE); ` +
+        'raise the limit (ulimit -n), or try again when fewer connections are open',
+    );
+  }
+
+  #close(fds: readonly number[]): void {
+    for (const fd of fds) this.#shim.closeDescriptor(fd);
   }
 }
 
 /** Its sender counts, not its content. */
 const PROOF = new Uint8Array([1]);
 
-/** A socket that keeps what comes until somebody listens. */
-class BoundSocket implements MessageSocketEvents {
-  readonly socket: NativeMessageSocket;
-  readonly #shim: NativeShim;
-  /** The file to remove at the end, and its inode; undefined for an abstract name. */
-  readonly #file: { readonly path: string; readonly inode: number } | undefined;
-  #waiting: Parameters<OnDatagram>[] = [];
-  #listener: OnDatagram | undefined;
+/** What comes to a socket. */
+interface Receiver {
+  message(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void;
+  lost(errno: number, credentials: Credentials | undefined): void;
+}
 
-  constructor(shim: NativeShim, fd: number, path: string | undefined) {
+/** A name that is bound until it is closed. */
+class BoundSocket implements MessageSocketEvents {
+  readonly #shim: NativeShim;
+  readonly #name: string;
+  readonly #options: MeetingOptions;
+  readonly #receiver: Receiver;
+  #socket: NativeMessageSocket;
+  /** The inode of its file, which is removed at the end; undefined for an abstract name. */
+  #inode: number | undefined;
+  #again: NodeJS.Timeout | undefined;
+
+  /** Throws BatonError. */
+  constructor(shim: NativeShim, name: string, options: MeetingOptions, receiver: Receiver) {
     this.#shim = shim;
-    this.#file = path === undefined ? undefined : { path, inode: lstatSync(path).ino };
-    this.socket = shim.watchMessages(fd, this);
+    this.#name = name;
+    this.#options = options;
+    this.#receiver = receiver;
+    this.#socket = this.#bind();
   }
 
-  listen(listener: OnDatagram): void {
-    this.#listener = listener;
-    for (const datagram of this.#waiting.splice(0)) listener(...datagram);
+  /** As NativeMessageSocket.sendTo(). */
+  sendTo(address: Uint8Array, bytes: Uint8Array, fds: readonly number[]): boolean {
+    return this.#socket.sendTo(address, bytes, fds);
   }
 
   close(): void {
+    clearTimeout(this.#again);
     // While the socket is bound, nobody else takes a file of its path away.
-    if (this.#file !== undefined) removeFile(this.#file);
-    this.socket.close();
-    for (const [, fds] of this.#waiting.splice(0)) for (const fd of fds) this.#shim.closeDescriptor(fd);
+    if (this.#inode !== undefined) removeFile(this.#name, this.#inode);
+    this.#socket.close();
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void {
-    // What somebody sends to learn whether this socket is alive.
-    if (bytes.length === 0) return;
-    if (this.#listener !== undefined) this.#listener(bytes, fds, credentials);
-    else this.#waiting.push([bytes, fds, credentials]);
+    this.#receiver.message(bytes, fds, credentials);
+  }
+
+  onLost(errno: number, credentials: Credentials | undefined): void {
+    this.#receiver.lost(errno, credentials);
   }
 
   onWritable(): void {}
-  onEnd(): void {}
-}
 
-function bind(shim: NativeShim, name: string, options: MeetingOptions, mode: number): BoundSocket {
-  const isFile = !name.startsWith('@');
-  // Nobody else may write to it, not even before its permissions are set.
-  const umask = isFile ? process.umask(0o777) : 0;
-  let fd: number | undefined;
-  try {
-    fd = openSocket(shim, name, isFile);
-    if (isFile) chmodSync(name, mode);
-    return new BoundSocket(shim, fd, isFile ? name : undefined);
-  } catch (error) {
-    if (fd !== undefined) shim.closeDescriptor(fd);
-    throw bindError(error, name, options);
-  } finally {
-    if (isFile) process.umask(umask);
+  onEnd(errno: number): void {
+    logger.error(`the hot restart socket '${this.#name}' has ended (${errorName(errno)}); it is bound anew`);
+    this.#rebind();
+  }
+
+  #rebind(): void {
+    try {
+      this.#socket = this.#bind();
+    } catch (error) {
+      logger.error(`no process can take over from this one: ${messageOf(error)}; it is tried again`);
+      this.#again = setTimeout(() => this.#rebind(), REBIND_MS);
+    }
+  }
+
+  #bind(): NativeMessageSocket {
+    const name = this.#name;
+    const isFile = !name.startsWith('@');
+    // Nobody else may write to it, not even before its permissions are set.
+    const umask = isFile ? process.umask(0o777) : 0;
+    let fd: number | undefined;
+    try {
+      fd = openSocket(this.#shim, name, isFile);
+      if (isFile) chmodSync(name, this.#options.socketMode);
+      this.#inode = isFile ? lstatSync(name).ino : undefined;
+      return this.#shim.watchMessages(fd, this);
+    } catch (error) {
+      if (fd !== undefined) this.#shim.closeDescriptor(fd);
+      throw bindError(error, name, this.#options);
+    } finally {
+      if (isFile) process.umask(umask);
+    }
   }
 }
 
@@ -184,7 +279,7 @@ function bindError(error: unknown, name: string, { baseId, epoch }: MeetingOptio
   return new BatonError('OPTION_INVALID', `${text} (see --socket-path option: cannot create '${name}')`);
 }
 
-function removeFile({ path, inode }: { readonly path: string; readonly inode: number }): void {
+function removeFile(path: string, inode: number): void {
   try {
     if (lstatSync(path).ino === inode) unlinkSync(path);
   } catch {

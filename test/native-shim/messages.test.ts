@@ -3,7 +3,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createRequire } from 'node:module';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
@@ -24,6 +25,7 @@ interface Received {
 class End implements MessageSocketEvents {
   readonly socket: NativeMessageSocket;
   readonly received: Received[] = [];
+  readonly lost: { readonly errno: number; readonly credentials: Credentials | undefined }[] = [];
   ended: number | undefined;
   writable = 0;
   #changed: (() => void) | undefined;
@@ -39,6 +41,9 @@ class End implements MessageSocketEvents {
   onWritable(): void {
     this.writable++;
     this.#changed?.();
+  }
+  onLost(errno: number, credentials: Credentials | undefined): void {
+    this.lost.push({ errno, credentials });
   }
   onEnd(errno: number): void {
     this.ended = errno;
@@ -173,6 +178,77 @@ t.test('a meeting socket tells who sent a message', async (t) => {
   t.equal(link.ended, 0, 'the death of the process is noticed');
   await exited;
   meeting.socket.close();
+});
+
+t.test('a datagram that is too large is lost, and the socket goes on', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'baton-test-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, 'meeting');
+  const meeting = new End(shim.openMeetingSocket(encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path })));
+  const { createSocket } = createRequire(import.meta.url)('unix-dgram') as {
+    createSocket(type: string): {
+      send(bytes: Buffer, offset: number, length: number, path: string): void;
+      close(): void;
+    };
+  };
+  const stranger = createSocket('unix_dgram');
+  for (const bytes of [Buffer.alloc(65537), Buffer.alloc(100_000), Buffer.from('small')])
+    stranger.send(bytes, 0, bytes.length, path);
+  await meeting.until(() => meeting.received.length === 1 || meeting.ended !== undefined);
+  t.equal(meeting.received[0]?.text, 'small');
+  t.same(
+    meeting.lost.map(({ errno, credentials }) => [errno, credentials?.pid]),
+    [
+      [constants.errno.EMSGSIZE, process.pid],
+      [constants.errno.EMSGSIZE, process.pid],
+    ],
+  );
+  stranger.close();
+  meeting.socket.close();
+});
+
+t.test('where a process may open no more, one descriptor still comes; what comes besides is lost', async (t) => {
+  const name = { kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-full` };
+  const code = `
+    const { openSync, closeSync } = await import('node:fs');
+    const { loadShim } = await import('${SHIM}');
+    const { encodeAddress } = await import('${ADDRESS}');
+    const shim = loadShim();
+    const kept = [], rest = [];
+    const end = (status) => { for (const fd of rest) closeSync(fd); process.exit(status); };
+    shim.watchMessages(shim.openMeetingSocket(encodeAddress(${JSON.stringify(name)})), {
+      onMessage(bytes, fds) {
+        kept.push(...fds);
+        process.send(Buffer.from(bytes) + ' ' + fds.length, () => {
+          if (Buffer.from(bytes).toString() === 'third') end(0);
+        });
+      },
+      onLost(errno, { pid }) {
+        process.send('lost ' + errno + ' ' + (pid === process.ppid));
+        for (const fd of kept.splice(0)) closeSync(fd);
+      },
+      onEnd(errno) { process.send('ended ' + errno, () => end(1)); },
+    });
+    try { for (;;) rest.push(openSync('/dev/null', 'r')); } catch {}
+    process.send('full');
+  `;
+  const args = ['-c', 'ulimit -n 64 && exec "$0" "$@"', process.execPath, '--input-type=module', '-e', code];
+  const child = spawn('/bin/sh', args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const said: unknown[] = [];
+  const exited = once(child, 'exit');
+  const own = openSync('/dev/null', 'r');
+  const path = `@baton-test-${process.pid}-full-sender`;
+  const sender = new End(shim.openMeetingSocket(encodeAddress({ ...name, path }))).socket;
+  child.on('message', (message) => {
+    said.push(message);
+    // One after the other: each is answered.
+    const next = ['first', 'second', 'third'][said.length - 1];
+    if (next !== undefined) sender.sendTo(encodeAddress(name), Buffer.from(next), [own]);
+  });
+  t.same(await exited, [0, null]);
+  t.same(said, ['full', 'first 1', `lost ${constants.errno.EMFILE} true`, 'third 1']);
+  sender.close();
+  closeSync(own);
 });
 
 t.test('nobody at an address, and an address that is taken, are errors with a code', async (t) => {

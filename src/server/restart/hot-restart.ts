@@ -43,9 +43,6 @@ export interface RestartedServer
   end(status: number): void;
 }
 
-/** Datagrams that are no hello are logged once in this time. */
-const QUIET_MS = 10_000;
-
 const logger = getLogger('main');
 
 export class HotRestart {
@@ -58,14 +55,13 @@ export class HotRestart {
   #joined: Joined | undefined;
   #child: ChildEnd | undefined;
   #parent: ParentEnd | undefined;
-  #refusedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  private constructor(options: HotRestartOptions, shim: NativeShim, meeting: Meeting) {
+  private constructor(options: HotRestartOptions, shim: NativeShim, meeting: Meeting, trust: TrustRules) {
     this.#options = options;
     this.#shim = shim;
     this.#meeting = meeting;
-    this.#trust = trustRules(options.socketPath.startsWith('@') ? undefined : options.socketMode);
+    this.#trust = trust;
     this.#facts = firstEpoch(options.epoch);
   }
 
@@ -73,11 +69,15 @@ export class HotRestart {
   static open(options: HotRestartOptions): HotRestart {
     const { baseId } = options;
     const shim = loadShim();
+    const trust = trustRules(options.socketPath.startsWith('@') ? undefined : options.socketMode);
+    const distrusts = (credentials: Credentials | undefined) => distrust(credentials, trust);
     const meeting =
-      baseId === undefined ? Meeting.withUnusedBaseId(shim, options) : new Meeting(shim, { ...options, baseId });
+      baseId === undefined
+        ? Meeting.withUnusedBaseId(shim, options, distrusts)
+        : new Meeting(shim, { ...options, baseId }, distrusts);
     // Needed as soon as the configuration is loaded, which other threads do.
     if (options.epoch > 0) void import('../../restart/messages.js');
-    return new HotRestart(options, shim, meeting);
+    return new HotRestart(options, shim, meeting, trust);
   }
 
   get baseId(): number {
@@ -113,11 +113,7 @@ export class HotRestart {
             return true;
           },
           openLink: (events) => new MessageLink(this.#shim, own, childCodec(messages), events),
-          onProof: (listener) =>
-            this.#meeting.onProof((_bytes, fds, credentials) => {
-              this.#drop(fds);
-              listener(credentials);
-            }),
+          onProof: (listener) => this.#meeting.onProof(listener),
           distrust: (credentials) => distrust(credentials, this.#trust),
           closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
         },
@@ -148,7 +144,7 @@ export class HotRestart {
       });
     }
     this.#parent = new ParentEnd(this.#parentHost(server));
-    this.#meeting.onHello((bytes, fds, credentials) => void this.#hear(bytes, fds, credentials));
+    this.#meeting.onHello((bytes, fds) => void this.#hear(bytes, fds));
   }
 
   /** The server accepts, and answers for admin: the parent stops to. */
@@ -208,15 +204,10 @@ export class HotRestart {
     };
   }
 
-  /** Somebody has sent a datagram to this process as a parent. */
-  async #hear(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): Promise<void> {
-    const reason = distrust(credentials, this.#trust);
-    const [fd, ...others] = fds;
+  /** Somebody who is believed has sent a datagram to this process as a parent. */
+  async #hear(bytes: Uint8Array, [fd, ...others]: readonly number[]): Promise<void> {
     this.#drop(others);
-    if (reason !== undefined || fd === undefined) {
-      if (fd !== undefined) this.#drop([fd]);
-      return this.#dropped(reason ?? 'it brings no link');
-    }
+    if (fd === undefined) return this.#meeting.dropped('it brings no link');
     let messages: typeof Messages;
     let hello: Messages.Hello;
     try {
@@ -226,16 +217,9 @@ export class HotRestart {
       this.#meeting.prove();
     } catch (error) {
       this.#drop([fd]);
-      return this.#dropped(messageOf(error));
+      return this.#meeting.dropped(messageOf(error));
     }
     this.#parent!.greet(hello, (events) => new MessageLink(this.#shim, fd, parentCodec(messages), events));
-  }
-
-  #dropped(why: string): void {
-    const now = performance.now();
-    if (now - this.#refusedAt < QUIET_MS) return;
-    this.#refusedAt = now;
-    logger.warning(`a message to the hot restart socket is dropped: ${why}`);
   }
 
   #drop(fds: readonly number[]): void {

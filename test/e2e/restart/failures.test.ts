@@ -3,7 +3,18 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../../src/common/package-root.js';
@@ -15,6 +26,7 @@ import {
   type BatonProcess,
   bootstrap,
   type Config,
+  connectRaw,
   EpochLine,
   type Exit,
   httpListener,
@@ -337,6 +349,51 @@ t.test('strangers at the socket are not heard: garbage, another version, another
   await (await restarts(t, line, parent, port)).stop();
 });
 
+t.test('whatever is sent to the sockets, nothing of it is kept, and the next child takes over', async (t) => {
+  const line = new EpochLine(t, join(tempDir(t), 'restart'));
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const port = await parent.listenerPort('web');
+  const open = () => readdirSync(`/proc/${parent.pid}/fd`).length;
+  const before = open();
+  const stranger = new Stranger();
+  const files = Array.from({ length: 64 }, () => 0);
+  for (const which of ['parent', 'child']) {
+    for (const bytes of [Buffer.alloc(0), Buffer.alloc(1), Buffer.alloc(65_536)]) {
+      for (let count = 0; count < 20; count++) {
+        await waitFor(() => stranger.send(line.socketPath, bytes, files, which), { what: 'a socket that is not full' });
+      }
+    }
+  }
+  const { createSocket } = createRequire(import.meta.url)('unix-dgram') as {
+    createSocket(type: string): {
+      send(bytes: Buffer, from: number, length: number, path: string): void;
+      close(): void;
+    };
+  };
+  const sender = createSocket('unix_dgram');
+  for (const which of ['parent', 'child'])
+    sender.send(Buffer.alloc(100_000), 0, 100_000, `${line.socketPath}_${which}_0`);
+  await waitForLog(parent, 'a message to the hot restart socket is dropped');
+  await waitFor(() => open() <= before, { what: 'no descriptor of a stranger', deadlineMs: 5000 });
+  await serves(t, parent, port);
+  stranger.close();
+  sender.close();
+  await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a parent that may open no more descriptors is followed all the same', async (t) => {
+  const line = new EpochLine(t);
+  const limit = 120;
+  const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+  const parent = await line.start(0, { config: config(), args: QUICK, wrapper });
+  const port = await parent.listenerPort('web');
+  for (let count = 0; count < limit; count++) await connectRaw(t, port);
+  await waitFor(() => readdirSync(`/proc/${parent.pid}/fd`).length >= limit - 1, {
+    what: 'all descriptors are in use',
+  });
+  await (await restarts(t, line, parent, port)).stop();
+});
+
 t.test('a wrapper that dies takes the server along, unless hot restart is disabled', async (t) => {
   const start = async (args: string[]) => {
     const path = join(tempDir(t), 'pid');
@@ -399,8 +456,9 @@ class Stranger implements MessageSocketEvents {
     this.#socket = shim.watchMessages(shim.openMeetingSocket(at(name)), this);
   }
 
-  send(socketPath: string, bytes: Uint8Array, fds: readonly number[]): void {
-    this.#socket.sendTo(at(`${socketPath}_parent_0`), bytes, fds);
+  /** False when the socket takes none now. */
+  send(socketPath: string, bytes: Uint8Array, fds: readonly number[], which = 'parent'): boolean {
+    return this.#socket.sendTo(at(`${socketPath}_${which}_0`), bytes, fds);
   }
 
   /** Says hello; resolves with why it is refused. */

@@ -1,0 +1,109 @@
+// Where processes of a hot restart meet: strangers cost nothing, and a name that is lost is bound again.
+
+import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import t from 'tap';
+import { AddressKind, encodeAddress } from '../../src/io/address.js';
+import { loadShim, type MessageSocketEvents, type NativeMessageSocket, type NativeShim } from '../../src/io/shim.js';
+import { Meeting } from '../../src/restart/meeting.js';
+import type { Teardown } from '../e2e/harness/environment.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+
+const shim = loadShim();
+const silent: MessageSocketEvents = { onMessage() {}, onWritable() {}, onEnd() {} };
+const own = openSync('/dev/null', 'r');
+t.teardown(() => closeSync(own));
+
+let names = 0;
+
+/** A meeting of epoch 0, and somebody who sends to it. */
+function meet(t: Teardown, distrust: () => string | undefined, watched: NativeShim = shim) {
+  const socketPath = `@baton-test-${process.pid}-meeting-${names++}`;
+  const meeting = new Meeting(watched, { socketPath, socketMode: 0o600, baseId: 0, epoch: 0 }, distrust);
+  const sender = shim.watchMessages(shim.openMeetingSocket(at(`${socketPath}-sender`)), silent);
+  const close = () => {
+    meeting.close();
+    sender.close();
+  };
+  t.teardown(close);
+  const send = (which: 'parent' | 'child', text: string, fds: readonly number[] = []) =>
+    waitFor(() => sender.sendTo(at(`${socketPath}_${which}_0`), Buffer.from(text), fds), {
+      what: 'room for a datagram',
+    });
+  return { meeting, send, close };
+}
+
+t.test(
+  'nothing of whoever is not believed is kept, nor what a process without a parent hears as a child',
+  async (t) => {
+    let asked = 0;
+    const { meeting, send } = meet(t, () => (++asked > 60 ? undefined : 'a stranger'));
+    const before = copies();
+    for (let count = 0; count < 50; count++) {
+      await send('parent', 'hello', new Array(64).fill(own));
+      await send('parent', '', new Array(64).fill(own));
+      await send('child', 'proof', new Array(64).fill(own));
+    }
+    await waitFor(() => asked === 50 && copies() === before, { what: 'no descriptors of a stranger' });
+    const heard: string[] = [];
+    meeting.onHello((bytes) => heard.push(Buffer.from(bytes).toString()));
+    for (let count = 50; count < 62; count++) await send('parent', `hello ${count}`);
+    await waitFor(() => heard.at(-1) === 'hello 61', { what: 'somebody who is believed' });
+    t.same(heard, ['hello 60', 'hello 61']);
+  },
+);
+
+t.test('a few hellos that come while a process begins are kept, with what they bring', async (t) => {
+  const { meeting, send, close } = meet(t, () => undefined);
+  const before = copies();
+  for (let count = 0; count < 20; count++) await send('parent', `hello ${count}`, [own]);
+  await waitFor(() => copies() === before + 4, { what: 'four of them' });
+  const heard: string[] = [];
+  meeting.onHello((bytes, fds) => {
+    heard.push(Buffer.from(bytes).toString());
+    for (const fd of fds) closeSync(fd);
+  });
+  t.same(heard, ['hello 0', 'hello 1', 'hello 2', 'hello 3']);
+  await send('parent', 'later', [own]);
+  await waitFor(() => heard.at(-1) === 'later', { what: 'the next one' });
+  close();
+  t.equal(copies(), before);
+});
+
+t.test('a socket that ends is bound anew', async (t) => {
+  const sockets: { readonly events: MessageSocketEvents; readonly socket: NativeMessageSocket }[] = [];
+  const watched: NativeShim = {
+    ...shim,
+    watchMessages(fd, events) {
+      const socket = shim.watchMessages(fd, events);
+      sockets.push({ events, socket });
+      return socket;
+    },
+  };
+  const { meeting, send } = meet(t, () => undefined, watched);
+  const heard: string[] = [];
+  meeting.onHello((bytes) => heard.push(Buffer.from(bytes).toString()));
+  t.equal(sockets.length, 2);
+  for (const { events, socket } of [...sockets]) {
+    socket.close();
+    events.onEnd(12);
+  }
+  await send('parent', 'hello');
+  await waitFor(() => heard.length === 1, { what: 'what comes to the new one' });
+  t.ok(await send('child', 'proof'));
+});
+
+/** Copies of the descriptor that is sent along. */
+function copies(): number {
+  const isCopy = (fd: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === '/dev/null';
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/proc/self/fd').filter(isCopy).length;
+}
+
+function at(path: string): Uint8Array {
+  return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+}
