@@ -107,6 +107,7 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     statsTags: options.statsTags,
     epoch: joined,
     refreshParentStats: restart === undefined ? undefined : () => restart.refreshStats(),
+    parentStatsCame: restart?.statsCame,
     serveEndpoint: (endpoint) => {
       const handler = postEndpoint(endpoint);
       admin?.handlers.add(handler);

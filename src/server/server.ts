@@ -75,6 +75,8 @@ export interface ServerOptions {
   readonly epoch: EpochFacts;
   /** Resolves when the stats of a parent process have been imported; undefined without hot restarts. */
   readonly refreshParentStats: (() => Promise<void>) | undefined;
+  /** Resolves when they have been imported once, after the server is live, or will not be; undefined without hot restarts. */
+  readonly parentStatsCame: Promise<void> | undefined;
 }
 
 /** When the memory of the start is given back: not while the first requests come, which may share a core with this. */
@@ -228,6 +230,8 @@ export class Server {
   /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
   async updateStats(): Promise<void> {
     this.#workers.broadcast({ kind: 'count-memory' });
+    // Who has read the counters of a parent process must not see them fall. One that is not live yet serves nobody.
+    if (this.isLive) await this.#options.parentStatsCame;
     await inTurns(this.configuration.clusters.updateGauges());
     const connections = this.#connectionCount;
     this.#processStats.update(this.state, connections, this.#import.holdings, this.#resolver.counters);

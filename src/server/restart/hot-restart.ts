@@ -55,6 +55,11 @@ export class HotRestart {
   #joined: Joined | undefined;
   #child: ChildEnd | undefined;
   #parent: ParentEnd | undefined;
+  #statsCame = () => {};
+  /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
+  readonly statsCame = new Promise<void>((resolve) => {
+    this.#statsCame = resolve;
+  });
   #isClosed = false;
 
   private constructor(options: HotRestartOptions, shim: NativeShim, meeting: Meeting, trust: TrustRules) {
@@ -154,6 +159,7 @@ export class HotRestart {
     const { parentSockets } = this.#facts;
     parentSockets?.closeRest();
     this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
+    void this.refreshStats().then(this.#statsCame);
     // A child may come after the program's files have been replaced: this process does not read them any more.
     import('../../restart/messages.js').catch((error: unknown) => logger.error(messageOf(error)));
   }
@@ -167,6 +173,7 @@ export class HotRestart {
   ending(): void {
     this.#stage = 'ending';
     this.#child?.close();
+    this.#statsCame();
   }
 
   /** The server has ended: its child is told what was counted last, and the names are free. */

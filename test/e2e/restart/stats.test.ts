@@ -94,6 +94,34 @@ t.test('the last requests of a parent are counted by its child, though nobody as
   await child.stop();
 });
 
+t.test('the first answer of a child has what its parent has counted: no counter ever falls', async (t) => {
+  const line = new EpochLine(t);
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
+    clusters: [staticCluster('up', upstream.port)],
+    extra: { stats_flush_interval: '299s' },
+  });
+  const parent = await line.start(0, { config, args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 50);
+  const adminPort = parent.adminPort;
+  const seen: number[] = [];
+  const look = async () => {
+    const { body } = await httpRequest(adminPort, '/stats?filter=^http.web.downstream_rq_total$');
+    seen.push(Number(/: (\d+)/.exec(body)?.[1]));
+  };
+  const child = await line.start(1, { config: fixedAdmin(config, adminPort), args: LONG, wait: 'spawned' });
+  await waitFor(async () => {
+    await look();
+    return parent.stderr.includes('shutting down admin due to child startup');
+  });
+  for (let count = 0; count < 20; count++) await look();
+  t.equal(JSON.parse((await httpRequest(adminPort, '/server_info')).body).command_line_options.restart_epoch, 1);
+  t.same([...new Set(seen)], [50]);
+  await child.stop();
+});
+
 t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => {
   const line = new EpochLine(t);
   const upstream = await startUpstream(t, (_request, response) => response.end());
@@ -161,6 +189,11 @@ t.test('stats sinks of parent and child together are given each count once', asy
   await current.stop();
   t.equal(sum(), 15);
 });
+
+/** With its admin interface where that of the parent is. */
+function fixedAdmin(config: Config, port: number): Config {
+  return { ...config, admin: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } };
+}
 
 function seconds(text: string): number {
   return Number(/^(\d+)s$/.exec(text)![1]);
