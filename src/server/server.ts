@@ -149,7 +149,7 @@ export class Server {
     });
     this.configuration = this.#createConfiguration();
     this.flushes = this.#createFlushes();
-    this.#import = new StatsImport(this.store, (name, amount) => this.flushes.sinks.credit(name, amount));
+    this.#import = this.#createImport();
     this.succession = this.#createSuccession();
     this.#startUp = new StartUp(
       {
@@ -337,6 +337,18 @@ export class Server {
       },
       dropped: () => this.#processStats.countDroppedFlush(),
       failed: (what, error) => this.#internalError(what, error),
+    });
+  }
+
+  #createImport(): StatsImport {
+    const server = this;
+    return new StatsImport({
+      store: this.store,
+      get isReplaced() {
+        return server.succession.isReplaced;
+      },
+      credit: (name, amount) => this.flushes.sinks.credit(name, amount),
+      given: (section, index) => this.flushes.sinks.given(section, index),
     });
   }
 

@@ -99,6 +99,20 @@ export class NameIndex {
     });
   }
 
+  /** Forgets a thread's record of one counter or gauge; undefined when it has none. */
+  removeOne(prefix: string, name: string, thread: number): NamedPlace | undefined {
+    const { named = [] } = this.#prefixes.get(prefix) ?? {};
+    const range = this.#ranges[thread]!;
+    const index = named.findIndex(
+      (each) => each.thread === thread && each.kind !== Kind.Histogram && nameAt(range, each.place) === name,
+    );
+    if (index < 0) return undefined;
+    this.size--;
+    const [removed] = named.splice(index, 1);
+    this.#free[thread]!.add(removed!.place);
+    return removed;
+  }
+
   #add(range: RangeView, thread: number, place: number): void {
     const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
     const prefix = range.text(place, NAMED_TEXT, 0, prefixBytes);
@@ -108,11 +122,17 @@ export class NameIndex {
     known.named.push(named);
     this.size++;
     if (named.kind !== Kind.Histogram && !this.#watch.isEnabled) return;
-    const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
+    const name = nameAt(range, place);
     this.#watch.collect(prefix + name);
     if (named.kind !== Kind.Histogram) return;
     const histogram = known.histograms.get(name);
     if (histogram !== undefined) histogram.places.push(named);
     else known.histograms.set(name, { places: [named], merged: new MergedHistogram() });
   }
+}
+
+/** Without its prefix. */
+function nameAt(range: RangeView, place: number): string {
+  const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
+  return range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
 }

@@ -2,7 +2,15 @@
 // dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
 
 import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
-import { type CounterSlot, type GaugeSlot, Kind, type Layout, type LayoutDefinition, type TextSlot } from './layout.js';
+import {
+  type CounterSlot,
+  type GaugeSlot,
+  Kind,
+  type Layout,
+  type LayoutDefinition,
+  type StatEntry,
+  type TextSlot,
+} from './layout.js';
 import {
   Control,
   NamedRecord,
@@ -41,6 +49,8 @@ export interface ScopeOptions {
   readonly hidden?: boolean;
 }
 
+/** The primary's. */
+const OWN_THREAD = 0;
 /** Histograms that one step of a flush looks at. */
 const MERGES_PER_STEP = 256;
 /** Counters that one step of a reset sets to 0. */
@@ -51,6 +61,8 @@ export class StatsStore {
   readonly own: ThreadStats;
   readonly settings: StatsSettings;
   readonly recentLookups: RecentLookups;
+  /** Told of each scope that is added, once it is there, and of its layout. */
+  scopeAdded: ((ref: ScopeRef, layout: Layout) => void) | undefined;
   readonly #memory: StatsMemory;
   readonly #merger: HistogramMerger;
   readonly #scopes: ScopeDirectory;
@@ -79,7 +91,27 @@ export class StatsStore {
   addScope(prefix: string, layout: Layout<LayoutDefinition>, options: ScopeOptions = {}): ScopeRef {
     const written = scopePrefix(prefix);
     this.recentLookups.count(written);
-    return this.#scopes.add(written, layout, options.hidden === true);
+    const ref = this.#scopes.add(written, layout, options.hidden === true);
+    this.scopeAdded?.(ref, layout);
+    return ref;
+  }
+
+  /**
+   * A counter or gauge that the primary has brought as a name under the scope's prefix is the scope's from now on, which goes on
+   * from its value. Nothing when there is no such name; one of another kind goes away. Handles of the name are void.
+   */
+  takeName(ref: ScopeRef, { at, kind, name }: StatEntry): void {
+    this.#names.sync();
+    const own = this.#names.removeOne(ref.prefix, name, OWN_THREAD);
+    if (own === undefined) return;
+    if (own.kind === kind) {
+      const page = this.#memory.pages[ref.chunk]!;
+      const slot = ref.base + at;
+      page[slot]! += this.#named(own, NamedRecord.Value);
+      if (kind === Kind.Gauge) page[slot + 1]! += this.#named(own, NamedRecord.Downs);
+      else page[slot + this.#memory.threads * PAGE_SLOTS]! += this.#named(own, NamedRecord.View);
+    }
+    this.#freeName(own);
   }
 
   /**
@@ -308,9 +340,13 @@ export class StatsStore {
     this.#names.sync();
     for (const { histogram, named } of this.#names.remove(prefix)) {
       if (histogram !== undefined) this.#merger.drop(histogram.merged);
-      this.#memory.ranges[named.thread]!.retag(named.place, RecordType.Free);
-      this.#memory.note(named.thread, Control.Retired);
+      this.#freeName(named);
     }
+  }
+
+  #freeName({ place, thread }: NamedPlace): void {
+    this.#memory.ranges[thread]!.retag(place, RecordType.Free);
+    this.#memory.note(thread, Control.Retired);
   }
 
   #mergeScope({ ref, layout, merged }: KnownScope): void {

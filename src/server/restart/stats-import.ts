@@ -2,10 +2,12 @@
 //
 // A counter goes on from where the parent's stood; what its stats sinks were given is not given to this one's again. A gauge
 // has the parent's value on top of its own until the parent ends. What this process knows no scope for is shown until then
-// too, so that the last requests of a cluster that is gone are counted; it goes away with the parent.
+// too, so that the last requests of a cluster that is gone are counted; it goes away with the parent. A scope that comes
+// later, as that of a cluster that is discovered, takes over what has been imported under its names.
 
 import type { StatsPiece } from '../../restart/messages.js';
-import { defineLayout, Kind } from '../../stats/layout.js';
+import { defineLayout, Kind, type Layout, type StatEntry } from '../../stats/layout.js';
+import { Pass, type Section } from '../../stats/read/section.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import { NO_HOLDINGS, type ProcessHoldings } from '../stats/server-stats.js';
@@ -14,25 +16,37 @@ import { NO_HOLDINGS, type ProcessHoldings } from '../stats/server-stats.js';
 const NO_STATS = defineLayout({});
 
 interface ImportedGauge {
-  readonly add: (change: number) => void;
+  readonly prefix: string;
+  readonly name: string;
   value: number;
   /** The last answer of the parent had it. */
   isMentioned: boolean;
 }
 
+export interface StatsImportHost {
+  readonly store: StatsStore;
+  /** A child process has taken over, and is told what is counted from now on name by name. */
+  readonly isReplaced: boolean;
+  /** Stats sinks have been given so much of this counter by the process before. */
+  credit(name: string, amount: number): void;
+  /** How much of a counter the stats sinks have been given; undefined when there are none. */
+  given(section: Section, index: number): number | undefined;
+}
+
 export class StatsImport {
   /** What the parent takes now. */
   holdings: ProcessHoldings = NO_HOLDINGS;
+  readonly #host: StatsImportHost;
   readonly #store: StatsStore;
-  readonly #credit: (name: string, amount: number) => void;
   readonly #gauges = new Map<string, ImportedGauge>();
   readonly #ofParent = new Map<string, ScopeRef>();
+  /** Names for which no scope had a place, by prefix. */
+  readonly #loose = new Map<string, Set<string>>();
   #hasEnded = false;
 
-  /** `credit` is told what stats sinks have been given already. */
-  constructor(store: StatsStore, credit: (name: string, amount: number) => void) {
-    this.#store = store;
-    this.#credit = credit;
+  constructor(host: StatsImportHost) {
+    this.#host = host;
+    this.#store = host.store;
   }
 
   /** What a gauge of that full name has of the parent's. */
@@ -43,11 +57,12 @@ export class StatsImport {
   add({ sections, memoryAllocated, connections, isLast }: StatsPiece): void {
     // Names need memory, which is given in steps.
     this.#store.reserve();
+    this.#store.scopeAdded = (ref, layout) => this.#settle(ref, layout);
     for (const { prefix, counters, deltas, flushed, gauges, values } of sections) {
       this.#follow(prefix);
       counters.forEach((name, i) => {
-        this.#adder(prefix, name, Kind.Counter)?.(deltas[i]!);
-        if (flushed[i]! > 0) this.#credit(prefix + name, flushed[i]!);
+        this.#addToCounter(prefix, name, deltas[i]!);
+        if (flushed[i]! > 0) this.#host.credit(prefix + name, flushed[i]!);
       });
       gauges.forEach((name, i) => {
         this.#setGauge(prefix, name, values[i]!);
@@ -56,7 +71,7 @@ export class StatsImport {
     this.holdings = { memoryAllocated, connections };
     if (!isLast) return;
     for (const gauge of this.#gauges.values()) {
-      if (!gauge.isMentioned) setGauge(gauge, 0);
+      if (!gauge.isMentioned) this.#changeGauge(gauge, 0);
       gauge.isMentioned = false;
     }
   }
@@ -64,7 +79,7 @@ export class StatsImport {
   /** The parent is gone, and what it held with it. */
   end(): void {
     this.holdings = NO_HOLDINGS;
-    for (const gauge of this.#gauges.values()) setGauge(gauge, 0);
+    for (const gauge of this.#gauges.values()) this.#changeGauge(gauge, 0);
     this.#gauges.clear();
     this.#hasEnded = true;
   }
@@ -72,7 +87,10 @@ export class StatsImport {
   /** A flush has been given to sinks: what only the parent had is no longer needed when it is gone. */
   flushed(): void {
     if (!this.#hasEnded || this.#ofParent.size === 0) return;
-    for (const ref of this.#ofParent.values()) this.#store.removeScope(ref);
+    for (const [prefix, ref] of this.#ofParent) {
+      this.#store.removeScope(ref);
+      if (this.#store.scopesUnder(prefix).length === 0) this.#loose.delete(prefix);
+    }
     this.#ofParent.clear();
   }
 
@@ -82,43 +100,72 @@ export class StatsImport {
     this.#ofParent.set(prefix, this.#store.addScope(prefix, NO_STATS));
   }
 
-  #setGauge(prefix: string, name: string, value: number): void {
-    let gauge = this.#gauges.get(prefix + name);
-    if (gauge === undefined) {
-      const add = this.#adder(prefix, name, Kind.Gauge);
-      if (add === undefined) return;
-      this.#gauges.set(prefix + name, (gauge = { add, value: 0, isMentioned: true }));
-    }
-    gauge.isMentioned = true;
-    setGauge(gauge, value);
+  #addToCounter(prefix: string, name: string, amount: number): void {
+    const place = this.#placeOf(prefix, name);
+    if (place === undefined)
+      this.#nameLoosely(prefix, name, () => this.#store.own.dynamicCounter(prefix, name).add(amount));
+    else if (place.entry.kind === Kind.Counter) this.#store.scope(place.ref).add(place.entry.at, amount);
   }
 
-  /** Adds to a stat of this process; undefined when it has the name for another kind. */
-  #adder(prefix: string, name: string, kind: Kind): ((change: number) => void) | undefined {
+  #setGauge(prefix: string, name: string, value: number): void {
+    const full = prefix + name;
+    let gauge = this.#gauges.get(full);
+    if (gauge === undefined) this.#gauges.set(full, (gauge = { prefix, name, value: 0, isMentioned: true }));
+    gauge.isMentioned = true;
+    this.#changeGauge(gauge, value);
+  }
+
+  #changeGauge(gauge: ImportedGauge, value: number): void {
+    const { prefix, name } = gauge;
+    const change = value - gauge.value;
+    if (change === 0) return;
+    gauge.value = value;
+    const place = this.#placeOf(prefix, name);
+    if (place === undefined) {
+      this.#nameLoosely(prefix, name, () => this.#store.own.dynamicGauge(prefix, name).set(value));
+      return;
+    }
+    const { entry, ref } = place;
+    if (entry.kind !== Kind.Gauge) return;
+    const scope = this.#store.scope(ref);
+    if (change < 0) scope.subtract(entry.at, -change);
+    else scope.add(entry.at, change);
+  }
+
+  /** Where a scope of this process has the stat; undefined when none has it. */
+  #placeOf(prefix: string, name: string): { readonly ref: ScopeRef; readonly entry: StatEntry } | undefined {
     for (const { ref, layout } of this.#store.scopesUnder(prefix)) {
       const entry = layout.entries.find((each) => each.name === name);
-      if (entry === undefined) continue;
-      if (entry.kind !== kind) return undefined;
-      const scope = this.#store.scope(ref);
-      return (change) => (change < 0 ? scope.subtract(entry.at, -change) : scope.add(entry.at, change));
+      if (entry !== undefined) return { ref, entry };
     }
+    return undefined;
+  }
+
+  #nameLoosely(prefix: string, name: string, write: () => void): void {
     try {
-      const { own } = this.#store;
-      if (kind === Kind.Counter) {
-        const counter = own.dynamicCounter(prefix, name);
-        return (change) => counter.add(change);
-      }
-      const gauge = own.dynamicGauge(prefix, name);
-      let sum = 0;
-      return (change) => gauge.set((sum += change));
+      write();
     } catch {
       // The name exists with another kind here: the two say different things.
-      return undefined;
+      return;
+    }
+    const names = this.#loose.get(prefix);
+    if (names === undefined) this.#loose.set(prefix, new Set([name]));
+    else names.add(name);
+  }
+
+  /** A scope has come that has some of the names. What sinks were given of them is not given again. */
+  #settle(ref: ScopeRef, { entries }: Layout): void {
+    const names = this.#loose.get(ref.prefix);
+    if (names === undefined || this.#host.isReplaced) return;
+    const shown = this.#store
+      .reader()
+      .sections.find(({ parts, prefix }) => prefix === ref.prefix && parts !== undefined);
+    for (const entry of entries) {
+      if (!names.delete(entry.name)) continue;
+      const index = shown?.tables[Pass.Values].indexOf(entry.name) ?? -1;
+      const given = index < 0 ? undefined : this.#host.given(shown!, index);
+      if (given !== undefined && given > 0) this.#host.credit(ref.prefix + entry.name, given);
+      this.#store.takeName(ref, entry);
     }
   }
-}
-
-function setGauge(gauge: ImportedGauge, value: number): void {
-  if (value !== gauge.value) gauge.add(value - gauge.value);
-  gauge.value = value;
 }

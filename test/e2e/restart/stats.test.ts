@@ -4,6 +4,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   type BatonProcess,
   bootstrap,
@@ -14,9 +15,12 @@ import {
   routeAllTo,
   startUpstream,
   staticCluster,
+  type Teardown,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 const LONG = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
 
 async function requests(port: number, count: number): Promise<void> {
@@ -147,23 +151,7 @@ t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => 
 
 t.test('stats sinks of parent and child together are given each count once', async (t) => {
   const sums = new Map<string, number>();
-  const socket = createSocket('udp4', (message) => {
-    for (const text of message.toString().split('\n')) {
-      const match = /^(\S+):(\d+)\|c/.exec(text);
-      if (match) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + Number(match[2]));
-    }
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  t.teardown(() => void socket.close());
-  const sink = {
-    name: 'statsd',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink',
-      address: { socket_address: { address: '127.0.0.1', port_value: (socket.address() as AddressInfo).port } },
-      prefix: 'p',
-    },
-  };
+  const sink = await startStatsd(t, sums);
   const upstream = await startUpstream(t, (_request, response) => response.end());
   const config = bootstrap({
     listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
@@ -189,6 +177,81 @@ t.test('stats sinks of parent and child together are given each count once', asy
   await current.stop();
   t.equal(sum(), 15);
 });
+
+t.test(
+  'a cluster that a child discovers later goes on from what its parent has counted, once in all places',
+  async (t) => {
+    const sums = new Map<string, number>();
+    const sink = await startStatsd(t, sums);
+    const sum = () => sums.get('p.cluster.dyn.upstream_rq_total') ?? 0;
+    const upstream = await startUpstream(t, (_request, response) => response.end());
+    const directory = tempDir(t);
+    const setUp = (name: string) => {
+      const clusters = new ResourceFile(directory, name);
+      const manager = { route_config: { ...routeAllTo('dyn'), validate_clusters: false } };
+      const config = bootstrap({
+        listeners: [httpListener('web', 0, manager)],
+        clusters: [],
+        extra: {
+          dynamic_resources: { cds_config: clusters.source },
+          stats_flush_interval: '0.1s',
+          stats_sinks: [sink],
+        },
+      });
+      return { clusters, config };
+    };
+    const cluster = staticCluster('dyn', upstream.port);
+    const line = new EpochLine(t);
+    const [first, second] = [setUp('first'), setUp('second')];
+    first.clusters.write(CLUSTER, cluster);
+    second.clusters.write(CLUSTER);
+    const parent = await line.start(0, { config: first.config, args: LONG });
+    const port = await parent.listenerPort('web');
+    await requests(port, 5);
+    await waitFor(() => sum() === 5, { what: 'what the parent gives' });
+    const child = await line.start(1, { config: second.config, args: LONG });
+    t.equal(await child.stat('cluster.dyn.upstream_rq_total'), 5, 'without the cluster it shows what the parent has');
+    second.clusters.write(CLUSTER, cluster);
+    await waitFor(async () => (await httpRequest(port)).status === 200, { what: 'the cluster' });
+    const asked = await child.stat('cluster.dyn.upstream_rq_total');
+    t.equal(asked, 6);
+    const samples = async (name: string) =>
+      (await child.admin('/stats')).body.split('\n').filter((each) => each.startsWith(`${name}: `));
+    for (const name of ['upstream_rq_total', 'upstream_rq_200', 'upstream_cx_active', 'membership_healthy'])
+      t.equal((await samples(`cluster.dyn.${name}`)).length, 1, `${name} once`);
+    t.equal(await child.stat('cluster.dyn.upstream_rq_200'), 6);
+    await child.waitForStat('cluster.dyn.upstream_cx_active', 2);
+    parent.child.kill('SIGTERM');
+    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+    await child.waitForStat('cluster.dyn.upstream_cx_active', 1);
+    await requests(port, 3);
+    await child.waitForStat('cluster.dyn.upstream_rq_total', 9);
+    await waitFor(() => sum() >= 9, { what: 'what the child gives' });
+    await child.stop();
+    t.equal(sum(), 9);
+  },
+);
+
+/** A statsd that adds up what it is told of counters; gives the sink for it. */
+async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Config> {
+  const socket = createSocket('udp4', (message) => {
+    for (const text of message.toString().split('\n')) {
+      const match = /^(\S+):(\d+)\|c/.exec(text);
+      if (match) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + Number(match[2]));
+    }
+  });
+  socket.bind(0, '127.0.0.1');
+  await once(socket, 'listening');
+  t.teardown(() => void socket.close());
+  return {
+    name: 'statsd',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink',
+      address: { socket_address: { address: '127.0.0.1', port_value: (socket.address() as AddressInfo).port } },
+      prefix: 'p',
+    },
+  };
+}
 
 /** With its admin interface where that of the parent is. */
 function fixedAdmin(config: Config, port: number): Config {
