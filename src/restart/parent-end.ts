@@ -24,6 +24,8 @@ export interface ParentHost {
   /** --parent-shutdown-time-s of this process. */
   readonly parentShutdownTimeS: number;
   offer(): readonly Offer[];
+  /** The child that was offered them is gone before it was live. */
+  childLost(): void;
   /** The child serves: nothing is accepted here from now on. */
   replaced(taken: ReadonlySet<number>): void;
   /**
@@ -182,6 +184,7 @@ export class ParentEnd {
     this.#timer.clear();
     if (this.#state === 'welcomed') {
       this.#state = 'idle';
+      this.#host.childLost();
       logger.warning(`the child process has gone before it was live (${why}); this one serves on`);
       return;
     }

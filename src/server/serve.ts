@@ -257,6 +257,7 @@ function restarted(
       const ofAdmin = admin()?.offer(ADMIN_ID);
       return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
     },
+    childLost: () => succession.childLost(),
     handOver: (taken) => {
       admin()?.handOver();
       succession.handOver(taken);

@@ -219,7 +219,9 @@ export class Server {
   /** Why the configuration cannot be reloaded now; undefined: it can. */
   get obstacleToReload(): string | undefined {
     if (!this.isLive || this.#isEnding) return 'the server is not live';
-    return this.succession.isReplaced ? 'another process takes over from this one' : undefined;
+    const { isChildBeginning, isReplaced } = this.succession;
+    // The child has read its configuration, and takes over from listeners that are as they were.
+    return isChildBeginning || isReplaced ? 'another process takes over from this one' : undefined;
   }
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
@@ -308,6 +310,9 @@ export class Server {
       publication: this.#publication,
       drains: this.drains,
       parentSockets: epoch.parentSockets,
+      get isChildBeginning() {
+        return server.succession.isChildBeginning;
+      },
       get isReplaced() {
         return server.succession.isReplaced;
       },

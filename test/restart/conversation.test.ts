@@ -238,6 +238,7 @@ function parent() {
     offers: [] as Offer[],
     log,
     offer: () => host.offers,
+    childLost() {},
     replaced: (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {
       yield PIECE;

@@ -45,6 +45,8 @@ export interface ListenerSetHost extends ListenerRolloutHost, Omit<FormerListene
   /** Sockets of a parent process to take over. */
   readonly parent: InheritedSockets | undefined;
   readonly scopes: WorkerScopes;
+  /** A child process that has copies of all listen sockets begins, and accepts nowhere yet. */
+  readonly isChildBeginning: boolean;
   /** Gauges of what drains have to be set. */
   drainingChanged(): void;
 }
@@ -76,6 +78,8 @@ export class ListenerSet {
   readonly offers = new SocketOffers(this.#active);
   readonly #formers: FormerListeners;
   readonly #rollout: ListenerRollout;
+  /** Left while a child process began: the kernel goes on to give connections to its copies of their sockets. */
+  #postponed: PrimaryListener[] = [];
   readonly #stoppedDirections = new StoppedDirections();
   /** Of the server, while that waits for what its listeners need. */
   #serverInit: InitManager | undefined;
@@ -236,6 +240,13 @@ export class ListenerSet {
     }
   }
 
+  /** A child process has taken over, or is gone before it did: what was left meanwhile stops to accept. */
+  childHasSettled(): void {
+    const postponed = this.#postponed;
+    this.#postponed = [];
+    for (const listener of postponed) this.#leave(listener);
+  }
+
   snapshots(worker: number): ListenerSnapshot[] {
     return [...this.#entries.values()].flatMap(({ active, warming }) => [
       ...this.#rollout.snapshots(worker, active, warming),
@@ -259,6 +270,7 @@ export class ListenerSet {
   /** Nothing more happens; the primary's copies of all sockets are closed. */
   close(): void {
     this.#formers.close();
+    for (const listener of this.#postponed) listener.close();
     for (const entry of this.#entries.values()) {
       entry.active?.close();
       if (entry.warming?.chains === undefined) entry.warming?.listener.close();
@@ -350,6 +362,7 @@ export class ListenerSet {
     const now: PresentListeners = {
       entries: this.#entries,
       formers: this.#formers,
+      postponed: this.#postponed,
       stopped: this.#stoppedDirections,
       isRunning: this.#isRunning,
       serverInit: this.#serverInit,
@@ -377,6 +390,7 @@ export class ListenerSet {
   /** A version is not used any more. */
   #leave(listener: PrimaryListener): void {
     if (!this.#isRunning) return this.#rollout.forget(listener);
+    if (this.#host.isChildBeginning) return void this.#postponed.push(listener);
     const { lineage } = listener;
     const goesOn = [...this.#entries.values()].some(
       ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,

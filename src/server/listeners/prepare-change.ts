@@ -32,6 +32,8 @@ export interface ListenerEntry {
 export interface PresentListeners {
   readonly entries: ReadonlyMap<string, ListenerEntry>;
   readonly formers: FormerListeners;
+  /** What is to be left, and still accepts. */
+  readonly postponed: readonly PrimaryListener[];
   readonly stopped: StoppedDirections;
   /** Workers accept. */
   readonly isRunning: boolean;
@@ -168,6 +170,7 @@ class Preparation {
       if (each?.active !== undefined) yield each.active;
       if (each?.warming !== undefined && each.warming.chains === undefined) yield each.warming.listener;
     }
+    yield* this.#now.postponed;
     // Workers are just being told to stop.
     yield* this.#now.formers.listeners();
   }

@@ -32,7 +32,7 @@ export interface HotRestartOptions {
 
 /** The server as its parent and its child see it. */
 export interface RestartedServer
-  extends Pick<ParentHost, 'exportStats' | 'handOverConnections' | 'empty'>,
+  extends Pick<ParentHost, 'childLost' | 'exportStats' | 'handOverConnections' | 'empty'>,
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
   /** Its workers. */
   readonly concurrency: number;
@@ -197,6 +197,7 @@ export class HotRestart {
       generation: this.#facts.generation,
       parentShutdownTimeS: this.#options.parentShutdownTimeS,
       offer: () => server.offer(),
+      childLost: () => server.childLost(),
       replaced: (taken) => {
         logger.warning('shutting down admin due to child startup');
         this.#child?.terminate();

@@ -47,10 +47,16 @@ const logger = getLogger('main');
 export class Succession {
   readonly #host: SuccessionHost;
   #export: StatsExport | undefined;
+  #isChildBeginning = false;
   #isReplaced = false;
 
   constructor(host: SuccessionHost) {
     this.#host = host;
+  }
+
+  /** A child process has been given the listen sockets, and has not taken over. */
+  get isChildBeginning(): boolean {
+    return this.#isChildBeginning;
   }
 
   /** A child process has taken over. */
@@ -64,7 +70,14 @@ export class Succession {
 
   /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
   offerSockets(): Offer[] {
+    this.#isChildBeginning = true;
     return this.#host.listeners.offers.make();
+  }
+
+  /** The child process is gone before it took over. */
+  childLost(): void {
+    this.#isChildBeginning = false;
+    this.#host.listeners.childHasSettled();
   }
 
   /**
@@ -74,6 +87,8 @@ export class Succession {
   handOver(taken: ReadonlySet<number>): void {
     const { listeners: set } = this.#host;
     this.#isReplaced = true;
+    this.#isChildBeginning = false;
+    set.childHasSettled();
     this.#export = this.#exportFrom(this.#export);
     const kept = set.offers.withNumbers(taken);
     const listeners = set.stop(false);

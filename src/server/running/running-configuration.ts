@@ -66,6 +66,8 @@ export interface RunningConfigurationHost {
   readonly drains: ListenerDrains;
   /** Sockets of a parent process to take over. */
   readonly parentSockets: InheritedSockets | undefined;
+  /** A child process has copies of the listen sockets, and accepts nowhere yet. */
+  readonly isChildBeginning: boolean;
   /** A child process has taken over. */
   readonly isReplaced: boolean;
   /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
@@ -267,6 +269,9 @@ export class RunningConfiguration {
       parts: this.#parts,
       workers: concurrency,
       parent: parentSockets,
+      get isChildBeginning() {
+        return host.isChildBeginning;
+      },
       get isReplaced() {
         return host.isReplaced;
       },
