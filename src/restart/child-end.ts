@@ -45,6 +45,8 @@ export class ChildEnd implements LinkEvents<ToChild> {
   /** Called when the last piece of an answer has come, or none will. */
   #answered: (() => void) | undefined;
   #isAsked = false;
+  /** The parent's, as of its last answer. */
+  #connections = Number.POSITIVE_INFINITY;
 
   constructor(joined: Joined, host: ChildHost, deadlines = DEADLINES) {
     this.#host = host;
@@ -85,6 +87,12 @@ export class ChildEnd implements LinkEvents<ToChild> {
     });
   }
 
+  /** Whether nobody is connected to the parent any more, as far as it has told in time, or it is gone. */
+  async parentIsQuiet(): Promise<boolean> {
+    await this.refreshStats();
+    return this.#state !== 'live' || this.#connections === 0;
+  }
+
   /** Tells the parent to end. */
   terminate(): void {
     if (this.#state !== 'live') return;
@@ -116,6 +124,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     }
     if (message.kind !== 'stats' || this.#state === 'over') return;
     this.#host.importStats(message.stats);
+    this.#connections = message.stats.connections;
     if (!message.stats.isLast) return;
     this.#isAsked = false;
     this.#answered?.();

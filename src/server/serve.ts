@@ -160,7 +160,8 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
       isDraining = true;
       notifier?.stopping('draining');
       server.setHealth(HealthFailure.Ending, true);
-      void drainBeforeExit(server.drains, options.draining.timeMs, ending.signal).then(() => end(0));
+      const parentIsQuiet = async () => restart === undefined || restart.parentIsQuiet();
+      void drainBeforeExit(server.drains, options.draining.timeMs, ending.signal, parentIsQuiet).then(() => end(0));
     };
     const reopenLogs = () => {
       server.threads.reopenLogs();

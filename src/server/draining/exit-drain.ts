@@ -13,14 +13,21 @@ const LEAVING_MS = 5000;
 const LEAVING_PART = 1 / 4;
 /** How often it is looked whether somebody is still connected. */
 const POLL_MS = 100;
+/** … to a parent process, which flushes its stats each time. */
+const PARENT_POLL_MS = 500;
 /** Time for requests that have come in at the last moment, and for the last bytes of connections that have been ended. */
 const LAST_MS = 1000;
 
 /**
- * Resolves when the process may end: the last connection has ended, the drain's time is over, or `signal` has been raised.
- * Never rejects.
+ * Resolves when the process may end: the last connection has ended, also of a parent process, which ends with this one; the
+ * drain's time is over; or `signal` has been raised. Never rejects. `parentIsQuiet`: it has no connections any more, or is gone.
  */
-export async function drainBeforeExit(drains: ListenerDrains, timeMs: number, signal: AbortSignal): Promise<void> {
+export async function drainBeforeExit(
+  drains: ListenerDrains,
+  timeMs: number,
+  signal: AbortSignal,
+  parentIsQuiet: () => Promise<boolean>,
+): Promise<void> {
   const drain = drains.start({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
   const over = new AbortController();
   const ended = AbortSignal.any([over.signal, signal]);
@@ -31,8 +38,11 @@ export async function drainBeforeExit(drains: ListenerDrains, timeMs: number, si
     const open = await drains.openConnections();
     if (isQuiet(open)) {
       if (hasStopped && open.accepting === 0) {
-        logger.info('the last connection has ended');
-        return;
+        if (await parentIsQuiet()) {
+          logger.info('the last connection has ended');
+          return;
+        }
+        await pause(PARENT_POLL_MS, ended);
       }
       // What waits at the sockets is accepted, and counts.
       if (!hasStopped) await drains.stopListeners(false, true);

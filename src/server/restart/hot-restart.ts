@@ -169,6 +169,11 @@ export class HotRestart {
     if (this.#options.takesParentStats) await this.#child?.refreshStats();
   }
 
+  /** Whether nobody is connected to the parent any more, or there is none. */
+  async parentIsQuiet(): Promise<boolean> {
+    return this.#child === undefined || this.#child.parentIsQuiet();
+  }
+
   /** The server begins to end, and its parent with it. */
   ending(): void {
     this.#stage = 'ending';

@@ -6,6 +6,7 @@ import {
   type BatonProcess,
   bootstrap,
   connectRaw,
+  EpochLine,
   httpListener,
   httpRequest,
   routeAllTo,
@@ -15,6 +16,7 @@ import {
   type Teardown,
   tcpListener,
   waitFor,
+  waitForLog,
 } from '../harness/index.js';
 import { openStream, startPeers } from '../tcp/stream.js';
 import { SteadyClient } from './steady-client.js';
@@ -76,6 +78,26 @@ t.test('a response in flight is finished, and the server ends when its last clie
   t.same(await baton.exited, { code: 0, signal: null });
   t.match(baton.stderr, 'the last connection has ended');
   t.notMatch(baton.stderr, 'the time to drain is over');
+});
+
+t.test('a response of the parent process in flight is finished too', async (t) => {
+  const line = new EpochLine(t);
+  const args = ['--drain-on-sigterm', '--parent-shutdown-time-s', '900', '--drain-time-s'];
+  const parent = await line.start(0, { config, args: [...args, '600'] });
+  const port = await parent.listenerPort('web');
+  const count = slow.length;
+  const answer = httpRequest(port, '/slow');
+  await waitFor(() => slow.length > count, { what: 'the request' });
+  const child = await line.start(1, { config, args: [...args, '30'] });
+  await waitForLog(parent, 'draining all listeners');
+  await terminate(child);
+  await waitForLog(child, "listener 'web' is stopped");
+  await child.waitForStat('server.parent_connections', 1);
+  slow.at(-1)!.end(' last');
+  t.match(await answer, { status: 200, body: 'first last' });
+  t.same(await child.exited, { code: 0, signal: null });
+  t.same(await parent.exited, { code: 0, signal: null });
+  t.match(child.stderr, 'the last connection has ended');
 });
 
 t.test('clients that keep asking lose no request, until nobody takes their connections', async (t) => {
