@@ -2,6 +2,8 @@
 //
 //   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
 //     ^── child ended ──┘                     └── child ended ──> alone ── hello ──> welcomed …
+//
+// Once it has been told to end, the child's own end is no news.
 
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
@@ -63,7 +65,7 @@ export class ParentEnd {
   readonly #host: ParentHost;
   readonly #deadlines: ParentDeadlines;
   readonly #timer = new LongTimer();
-  #state: 'idle' | 'welcomed' | 'replaced' | 'alone' = 'idle';
+  #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
 
@@ -101,7 +103,7 @@ export class ParentEnd {
     this.#timer.clear();
     const link = this.#child;
     if (link === undefined) return;
-    if (this.#state === 'replaced') {
+    if (this.#state === 'replaced' || this.#state === 'ending') {
       let deadline: NodeJS.Timeout | undefined;
       const late = new Promise<void>((resolve) => {
         deadline = setTimeout(resolve, this.#deadlines.lastStatsMs);
@@ -145,11 +147,12 @@ export class ParentEnd {
         return;
       }
       case 'stats-request':
-        if (this.#state === 'replaced') void this.#export(link);
+        if (this.#state === 'replaced' || this.#state === 'ending') void this.#export(link);
         return;
       case 'terminate':
         // Before it is live, a child has nothing to say about this process.
         if (this.#state !== 'replaced') return;
+        this.#state = 'ending';
         logger.warning('shutting down due to child request');
         this.#timer.clear();
         return this.#host.end();
@@ -182,6 +185,7 @@ export class ParentEnd {
   #childEnded(why: string): void {
     this.#child = undefined;
     this.#timer.clear();
+    if (this.#state === 'ending') return;
     if (this.#state === 'welcomed') {
       this.#state = 'idle';
       this.#host.childLost();

@@ -98,6 +98,7 @@ t.test('a response of the parent process in flight is finished too', async (t) =
   t.same(await child.exited, { code: 0, signal: null });
   t.same(await parent.exited, { code: 0, signal: null });
   t.match(child.stderr, 'the last connection has ended');
+  t.notMatch(parent.stderr, '[error]', 'a child that ends its parent is no failure');
 });
 
 t.test('clients that keep asking lose no request, until nobody takes their connections', async (t) => {
