@@ -221,18 +221,22 @@ export class HotRestart {
   async #hear(bytes: Uint8Array, [fd, ...others]: readonly number[]): Promise<void> {
     this.#drop(others);
     if (fd === undefined) return this.#meeting.dropped('it brings no link');
-    let messages: typeof Messages;
-    let hello: Messages.Hello;
+    let isTaken = false;
     try {
-      messages = await import('../../restart/messages.js');
-      hello = messages.decodeHello(bytes);
+      const messages = await import('../../restart/messages.js');
+      const hello = messages.decodeHello(bytes);
       // The child believes what comes on the link when it knows who has the other end.
       this.#meeting.prove();
+      this.#parent!.greet(hello, (events) => {
+        const link = new MessageLink(this.#shim, fd, parentCodec(messages), events);
+        isTaken = true;
+        return link;
+      });
     } catch (error) {
-      this.#drop([fd]);
-      return this.#meeting.dropped(messageOf(error));
+      // What no link can be made of, such as a file, comes here as well.
+      if (!isTaken) this.#drop([fd]);
+      this.#meeting.dropped(messageOf(error));
     }
-    this.#parent!.greet(hello, (events) => new MessageLink(this.#shim, fd, parentCodec(messages), events));
   }
 
   #drop(fds: readonly number[]): void {

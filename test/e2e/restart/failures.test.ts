@@ -5,8 +5,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
   chmodSync,
+  closeSync,
   cpSync,
   existsSync,
+  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -320,6 +322,17 @@ t.test('strangers at the socket are not heard: garbage, another version, another
   t.match(
     await impostor.hello(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 4 })),
     /its parent has epoch 0/,
+  );
+  for (const path of ['/dev/null', '/', join(directory, 'file')]) {
+    if (!existsSync(path)) writeFileSync(path, '');
+    const file = openSync(path, 'r');
+    stranger.send(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [file]);
+    closeSync(file);
+  }
+  t.match(
+    await impostor.hello(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 4 })),
+    /its parent has epoch 0/,
+    'what is no socket is no link',
   );
   impostor.close();
 
