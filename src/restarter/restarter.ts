@@ -35,6 +35,8 @@ export class Restarter implements EpochEvents {
   /** The newest live one has died, and nothing has taken its place yet. */
   #isBereft = false;
   #startAgain: NodeJS.Timeout | undefined;
+  /** One is due, and starts when the one that has its socket names has left. */
+  #waitsForRoom = false;
   /** A child has said something on the notify socket: so the program says when it is live. */
   #speaks = false;
   /** The last attempt to start an epoch, when it has failed. */
@@ -120,7 +122,7 @@ export class Restarter implements EpochEvents {
     if (this.#isEnding) {
       if (this.#running.size === 0) return this.#exit();
     } else if (this.#starting === undefined) {
-      if (this.#isNextWanted) this.#startNext();
+      if (this.#isNextWanted || this.#waitsForRoom) this.#startNext();
       else if (this.#isBereft) this.#startAgainLater();
       else if (this.#running.size === 0) return this.#exit();
     }
@@ -136,6 +138,7 @@ export class Restarter implements EpochEvents {
     const number = this.#current === undefined ? 0 : this.#current.number + 1;
     const inTheWay = [...this.#running].find((epoch) => (number - epoch.number) % MOST_OVERLAPPING === 0);
     // Goes on when that one has left.
+    this.#waitsForRoom = inTheWay !== undefined;
     if (inTheWay !== undefined) return this.#makeRoom(inTheWay, number);
     this.#isNextWanted = false;
     const { program, args, liveTimeoutMs, silenceMs } = this.#options;

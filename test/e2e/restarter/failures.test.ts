@@ -80,6 +80,7 @@ t.test('a live child that dies is started again, without a parent, at once and t
   await wrapper.children[0]!.hears('SIGTERM');
   const third = await wrapper.child(2);
   t.equal(third.hello.epoch, 0);
+  t.equal(wrapper.stdout.split('starts again in').length, 2, 'to make room is no failure, for which it would pause');
   await wrapper.logs('starts again in 0 s');
   await third.ready();
   await wrapper.logs('epoch 0 is live', 2);
