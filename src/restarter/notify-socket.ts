@@ -3,11 +3,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { errorName } from '../common/errno.js';
+import { messageOf } from '../common/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
+import { log } from './log.js';
 
 /** One message: its assignments by name, and the process that the kernel says it is from. */
 export type NotifyListener = (pid: number, words: ReadonlyMap<string, string>) => void;
+
+/** A socket that has been lost is made anew so often. */
+const REOPEN_MS = 1000;
 
 /**
  * Both directions share one socket of the shim: it tells the sender of each message (SO_PASSCRED), and it reaches abstract
@@ -16,31 +22,53 @@ export type NotifyListener = (pid: number, words: ReadonlyMap<string, string>) =
 export class NotifySocket {
   /** What children get as NOTIFY_SOCKET: a path in a directory that only this user may enter. */
   readonly path: string;
-  readonly #directory: string;
-  readonly #socket: NativeMessageSocket;
+  readonly #shim: NativeShim;
+  readonly #listener: NotifyListener;
+  #socket: NativeMessageSocket;
 
   /** The directory lies in `parent`, and is removed when this process exits. Throws an Error with `code`. */
   constructor(shim: NativeShim, parent: string, listener: NotifyListener) {
-    this.#directory = mkdtempSync(join(parent, 'baton-restarter-'));
-    process.once('exit', () => rmSync(this.#directory, { recursive: true, force: true }));
-    this.path = join(this.#directory, 'notify');
-    const address = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: this.path });
-    this.#socket = shim.watchMessages(shim.openMeetingSocket(address), {
-      onMessage(bytes, fds, credentials) {
-        // A sender that waits for its message to be read (BARRIER=1) waits for the end of its descriptor.
-        for (const fd of fds) shim.closeDescriptor(fd);
-        if (credentials !== undefined) listener(credentials.pid, readWords(bytes));
-      },
-      onWritable() {},
-      onEnd(errno) {
-        throw new Error(`the notify socket ended with errno ${errno}`);
-      },
-    });
+    const directory = mkdtempSync(join(parent, 'baton-restarter-'));
+    process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
+    this.path = join(directory, 'notify');
+    this.#shim = shim;
+    this.#listener = listener;
+    this.#socket = this.#open();
   }
 
   /** Sends one message to the socket of another process. False when that takes none now. Throws an Error with `code`. */
   send(address: Uint8Array, text: string): boolean {
     return this.#socket.sendTo(address, Buffer.from(text), []);
+  }
+
+  #open(): NativeMessageSocket {
+    const shim = this.#shim;
+    const address = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: this.path });
+    return shim.watchMessages(shim.openMeetingSocket(address), {
+      onMessage: (bytes, fds, credentials) => {
+        // A sender that waits for its message to be read (BARRIER=1) waits for the end of its descriptor.
+        for (const fd of fds) shim.closeDescriptor(fd);
+        if (credentials !== undefined) this.#listener(credentials.pid, readWords(bytes));
+      },
+      onLost(errno, credentials) {
+        log('warning', `what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
+      },
+      onWritable() {},
+      onEnd: (errno) => {
+        log('error', `the notify socket has ended: ${errorName(errno)}; it is opened anew`);
+        this.#reopen();
+      },
+    });
+  }
+
+  #reopen(): void {
+    try {
+      rmSync(this.path, { force: true });
+      this.#socket = this.#open();
+    } catch (error) {
+      log('error', `children cannot say that they are live: ${messageOf(error)}; it is tried again`);
+      setTimeout(() => this.#reopen(), REOPEN_MS);
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../../src/io/address.js';
@@ -176,6 +177,25 @@ t.test('a program that never says anything counts as live, and is treated as by 
   t.equal(await wrapper.status(), 1, 'nobody can tell whether it was live');
   await second.leaves();
   t.notOk(second.received.includes('SIGTERM'));
+});
+
+t.test('what is too long for the notify socket is lost, and nothing else', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  const { createSocket } = createRequire(import.meta.url)('unix-dgram') as {
+    createSocket(type: string): {
+      send(bytes: Buffer, from: number, length: number, path: string): void;
+      close(): void;
+    };
+  };
+  const sender = createSocket('unix_dgram');
+  sender.send(Buffer.alloc(100_000, 'x'), 0, 100_000, first.hello.notify);
+  sender.close();
+  await wrapper.logs(`what process ${process.pid} said on the notify socket is lost`);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  t.equal(await wrapper.end(), 0);
 });
 
 t.test('nobody but the child itself can say that it is live', async (t) => {
