@@ -17,9 +17,9 @@ import { type AccessRules, answer } from './answer.js';
 import { Connections } from './connections.js';
 import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone } from './exchange.js';
 import { type ListenTarget, listen } from './listen.js';
-import { Protocols } from './protocols.js';
+import { Protocols, type Refusal } from './protocols.js';
 import { readBody } from './request-body.js';
-import { allowedHosts } from './request-guards.js';
+import { allowedHosts, lacksHost } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
 import { sendResponse } from './send-response.js';
 
@@ -97,7 +97,8 @@ export class AdminServer {
       },
       onProtocol: (socket, isHttp2) => this.#traffic?.speaks(socket, isHttp2),
       onRequest: (request, response, socket) => void this.#serve(request, response, socket),
-      onBadRequest: () => this.#traffic?.brokeProtocol(),
+      onProtocolError: () => this.#traffic?.brokeProtocol(),
+      onRefused: (socket, refusal) => this.#refused(socket, refusal),
     });
     const { server } = this.#protocols;
     server.on('error', (error) => {
@@ -185,10 +186,15 @@ export class AdminServer {
       return;
     }
     exchange.received(body);
-    const answered: AdminResponse =
-      body === undefined
-        ? { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` }
-        : await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
+    let answered: AdminResponse;
+    if (body === undefined) {
+      answered = { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` };
+    } else if (lacksHost(request)) {
+      exchange.details = 'missing_host_header';
+      answered = { status: 400, headers: { connection: 'close' }, body: 'A request of HTTP/1.1 names its host.\n' };
+    } else {
+      answered = await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
+    }
     if (this.#closed !== undefined || this.#isReplaced) response.setHeader('connection', 'close');
     exchange.status = answered.status ?? 200;
     try {
@@ -204,15 +210,45 @@ export class AdminServer {
     const endMs = performance.now();
     const { socket, status, startMs } = exchange;
     this.#traffic?.requestEnded(socket, status, endMs - startMs);
-    const localAddress = this.#address === undefined ? '' : addressText(this.#address);
     this.#requestLog?.log({
       ...exchange,
       requestHeaders: exchange.headers,
       responseHeaders: exchange.response.getHeaders(),
-      localAddress,
+      localAddress: this.#localAddress,
       endMs,
       isCut: status === 0 || (isGone(exchange.response) && !exchange.response.writableEnded),
     });
+  }
+
+  /** A request has been answered without this server, which counts and logs it all the same. */
+  #refused(socket: Socket, { status, details, request }: Refusal): void {
+    // It is the end of a request that is logged when it is over.
+    if (!this.#connections.isIdle(socket)) return;
+    this.#traffic?.requestBegan(socket);
+    this.#traffic?.requestEnded(socket, status, 0);
+    const nowMs = performance.now();
+    this.#requestLog?.log({
+      method: request?.method ?? '',
+      target: request?.url ?? '',
+      protocol: request?.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11,
+      requestHeaders: request?.headers ?? {},
+      responseHeaders: {},
+      status,
+      details,
+      bytesReceived: 0,
+      bytesSent: 0,
+      isCut: false,
+      peer: peerOf(socket),
+      localAddress: this.#localAddress,
+      startRealtimeMs: Date.now(),
+      startMs: nowMs,
+      receivedMs: nowMs,
+      endMs: nowMs,
+    });
+  }
+
+  get #localAddress(): string {
+    return this.#address === undefined ? '' : addressText(this.#address);
   }
 }
 
@@ -234,6 +270,8 @@ class Exchange {
   bytesSent = 0;
   /** 0 until it is answered. */
   status = 0;
+  /** See EndedRequest. */
+  details: string | undefined;
 
   constructor(request: AdminIncoming, response: AdminOutgoing, socket: Socket) {
     this.request = request;
@@ -245,15 +283,18 @@ class Exchange {
     // HTTP/2 has its own name for Host.
     this.headers = isHttp2 ? { host: authorityOf(request.headers), ...request.headers } : request.headers;
     this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
-    const { remoteAddress, remotePort, remoteFamily } = socket;
-    const host = remoteFamily === 'IPv6' ? `[${remoteAddress}]` : remoteAddress;
-    this.peer = remoteAddress === undefined ? '' : `${host}:${remotePort}`;
+    this.peer = peerOf(socket);
   }
 
   received(body: Buffer | undefined): void {
     this.receivedMs = performance.now();
     this.bytesReceived = body?.length ?? 0;
   }
+}
+
+function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
+  if (remoteAddress === undefined) return '';
+  return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 
 function authorityOf(headers: IncomingHttpHeaders): string | undefined {

@@ -21,6 +21,11 @@ export class Connections {
     });
   }
 
+  /** Whether it waits for no answer. */
+  isIdle(socket: Socket): boolean {
+    return (this.#pending.get(socket)?.size ?? 0) === 0;
+  }
+
   /** The connection waits for an answer. */
   wait(socket: Socket, response: AdminOutgoing): void {
     const pending = this.#pending.get(socket);

@@ -1,7 +1,7 @@
 // HTTP/1.1 and HTTP/2 on one port: a connection that begins with HTTP/2's preface is HTTP/2 (prior knowledge, RFC 9113
 // §3.3), every other one HTTP/1.
 
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Http2Server, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { AdminIncoming, AdminOutgoing } from './exchange.js';
@@ -19,8 +19,19 @@ export interface ProtocolOptions {
   /** It is known which protocol the connection speaks. */
   onProtocol(socket: Socket, isHttp2: boolean): void;
   onRequest(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void;
-  /** What a client sent is no HTTP, or too long. */
-  onBadRequest(): void;
+  /** What a client sent is no HTTP. */
+  onProtocolError(): void;
+  /** A request got an answer here, before it was one for onRequest. */
+  onRefused(socket: Socket, refusal: Refusal): void;
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+  /** %RESPONSE_CODE_DETAILS% */
+  readonly details: string;
+  /** As far as it is known. */
+  readonly request?: IncomingMessage;
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
@@ -42,15 +53,24 @@ export class Protocols {
       maxHeaderSize: maxHeaderBytes,
       requestTimeout: requestTimeoutMs,
       keepAliveTimeout: keepAliveMs,
+      // node:http would answer by itself, and nobody would hear of it.
+      requireHostHeader: false,
     });
     // The server begins to read HTTP/1 at each connection: from now on only at those that are.
     this.#http1 = this.server.listeners('connection')[0] as (socket: Socket) => void;
     this.server.removeAllListeners('connection');
     this.server.on('connection', (socket: Socket) => this.#accept(socket));
     this.server.on('request', (request, response) => options.onRequest(request, response, request.socket));
+    // Expectations other than 100-continue need not be met (RFC 9110 §10.1.1).
+    this.server.on('checkExpectation', (request, response) => options.onRequest(request, response, request.socket));
+    this.server.on('connect', (request, socket) => {
+      socket.on('error', () => {});
+      this.#refuse(socket as Socket, { status: 403, reason: 'Forbidden', details: 'upgrade_failed', request });
+    });
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      options.onBadRequest();
-      refuse(error, socket as Socket);
+      // What follows the bytes that were refused is refused again.
+      if (socket.writable && isProtocolError(error)) options.onProtocolError();
+      this.#refuse(socket as Socket, refusalOf(error));
     });
   }
 
@@ -123,6 +143,15 @@ export class Protocols {
     this.#beginning = undefined;
   }
 
+  #refuse(socket: Socket, refusal: Refusal): void {
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    this.#options.onRefused(socket, refusal);
+    socket.end(`HTTP/1.1 ${refusal.status} ${refusal.reason}\r\nConnection: close\r\n\r\n`);
+  }
+
   #createHttp2(): Http2Server {
     const { maxHeaderBytes } = this.#options;
     const server = process.getBuiltinModule('node:http2').createServer({
@@ -142,23 +171,27 @@ export class Protocols {
     this.#sessions.set(session, this.#beginning!);
     session.on('close', () => this.#sessions.delete(session));
     // A client that breaks the protocol, or leaves: its session is over, nothing else.
-    session.on('error', () => this.#options.onBadRequest());
+    session.on('error', (error) => {
+      if (isProtocolError(error)) this.#options.onProtocolError();
+    });
     session.setTimeout(this.#options.keepAliveMs, () => session.close());
     if (!this.server.listening) session.close();
   }
 }
 
+/** Whether the client broke the protocol, rather than leave or take its time. */
+function isProtocolError({ code = '' }: NodeJS.ErrnoException): boolean {
+  return (code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') || code === 'ERR_HTTP2_ERROR';
+}
+
 /** As node:http answers what is no HTTP, when nobody else does. */
-function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
+function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { status: 431, reason: 'Request Header Fields Too Large', details: 'http1.headers_too_large' };
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { status: 408, reason: 'Request Timeout', details: 'request_header_timeout' };
+    default:
+      return { status: 400, reason: 'Bad Request', details: 'http1.codec_error' };
   }
-  const line =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? '431 Request Header Fields Too Large'
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? '408 Request Timeout'
-        : '400 Bad Request';
-  socket.end(`HTTP/1.1 ${line}\r\nConnection: close\r\n\r\n`);
 }

@@ -2,6 +2,12 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 
+interface RequestHead {
+  readonly httpVersionMajor: number;
+  readonly httpVersionMinor: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
 /** Whether a host may be asked for; undefined when nobody has asked for one. */
 export type HostRule = (host: string | undefined) => boolean;
 
@@ -16,6 +22,11 @@ export function allowedHosts(hosts: readonly string[]): HostRule {
     const name = host?.toLowerCase() ?? '';
     return allowed.has(name) || allowed.has(name.replace(/:[0-9]*$/, ''));
   };
+}
+
+/** Whether a request of HTTP/1.1 has no Host header (RFC 9112 §3.2). */
+export function lacksHost({ httpVersionMajor, httpVersionMinor, headers }: RequestHead): boolean {
+  return httpVersionMajor === 1 && httpVersionMinor === 1 && headers.host === undefined;
 }
 
 /**

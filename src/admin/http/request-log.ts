@@ -17,6 +17,8 @@ export interface EndedRequest {
   readonly responseHeaders: OutgoingHttpHeaders;
   /** 0 when the client left before there was an answer. */
   readonly status: number;
+  /** Why it got this answer, where it is not that of an endpoint. */
+  readonly details: string | undefined;
   /** Of the bodies. */
   readonly bytesReceived: number;
   readonly bytesSent: number;
@@ -31,6 +33,9 @@ export interface EndedRequest {
   readonly receivedMs: number;
   readonly endMs: number;
 }
+
+const LEFT = 'downstream_remote_disconnect';
+const ANSWERED = 'admin_filter_response';
 
 export class RequestLog {
   readonly #loggers: readonly AccessLogger[];
@@ -47,8 +52,9 @@ export class RequestLog {
     info.protocol = request.protocol;
     info.scheme = 'http';
     info.responseCode = request.status;
-    info.responseCodeDetails = request.status === 0 ? 'downstream_remote_disconnect' : 'admin_filter_response';
+    info.responseCodeDetails = request.details ?? (request.status === 0 ? LEFT : ANSWERED);
     info.responseFlags = request.isCut ? ResponseFlag.DownstreamConnectionTermination : ResponseFlag.None;
+    if (request.details?.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesReceived = request.bytesReceived;
     info.bytesSent = request.bytesSent;
     info.requestHeaders = new TextHeaders(request.method, request.target, 0, request.requestHeaders);

@@ -1,0 +1,103 @@
+// Requests that no endpoint sees are answered, counted and logged like others; a client that leaves breaks no protocol.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  bootstrap,
+  connectRaw,
+  fileAccessLog,
+  loopback,
+  rawExchange,
+  startBaton,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+
+const LOG = join(tempDir(t), 'admin.log');
+const FORMAT = '%REQ(:METHOD)% %REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n';
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [],
+    clusters: [],
+    extra: { admin: { address: loopback(0), access_log: [fileAccessLog(LOG, FORMAT)] } },
+  }),
+  args: ['--file-flush-interval-msec', '20'],
+});
+const port = baton.adminPort;
+const stat = async (name: string) => (await baton.stat(`http.admin.${name}`)) ?? 0;
+
+for (const { what, bytes, status, line, isProtocolError } of [
+  {
+    what: 'garbage',
+    bytes: 'garbage\r\n\r\n',
+    status: 400,
+    line: '- - 400 http1.codec_error DPE',
+    isProtocolError: true,
+  },
+  {
+    what: 'headers that are too long',
+    bytes: `GET /ready?${'x'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+    status: 431,
+    line: '- - 431 http1.headers_too_large DPE',
+    isProtocolError: true,
+  },
+  {
+    what: 'no Host',
+    bytes: 'GET /ready HTTP/1.1\r\n\r\n',
+    status: 400,
+    line: 'GET /ready 400 missing_host_header -',
+    isProtocolError: false,
+  },
+  {
+    what: 'a tunnel',
+    bytes: 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n',
+    status: 403,
+    line: 'CONNECT example.com:443 403 upgrade_failed -',
+    isProtocolError: false,
+  },
+]) {
+  t.test(what, async (t) => {
+    const [requests, refused, errors] = [
+      await stat('downstream_rq_total'),
+      await stat('downstream_rq_4xx'),
+      await stat('downstream_cx_protocol_error'),
+    ];
+    const { text, closed } = await rawExchange(port, bytes);
+    t.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
+    t.equal(closed, 'end');
+    await waitFor(() => readFileSync(LOG, 'utf8').split('\n').includes(line), { what: line });
+    t.equal(await stat('downstream_rq_4xx'), refused + 1);
+    // Each look at a stat is a request.
+    t.equal(await stat('downstream_rq_total'), requests + 5);
+    t.equal(await stat('downstream_cx_protocol_error'), errors + (isProtocolError ? 1 : 0));
+  });
+}
+
+t.test('an expectation that nobody knows is passed over', async (t) => {
+  const bytes = 'GET /ready HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nConnection: close\r\n\r\n';
+  t.match(await rawExchange(port, bytes), { text: /^HTTP\/1\.1 200 / });
+});
+
+t.test('clients that leave, at whatever point, are no protocol errors', async (t) => {
+  const errors = await stat('downstream_cx_protocol_error');
+  const left = await stat('downstream_cx_destroy_remote');
+  const cuts = [
+    'GET /re',
+    'GET /ready HTTP/1.1\r\nHost: a\r\n',
+    'POST /ready HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\na',
+  ];
+  for (const bytes of cuts) {
+    for (const leave of ['end', 'reset'] as const) {
+      const connection = await connectRaw(t, port);
+      connection.write(bytes);
+      // The server has seen it when it has answered another one that came later.
+      await baton.admin('/ready');
+      connection[leave]();
+    }
+  }
+  await waitFor(async () => (await stat('downstream_cx_destroy_remote')) >= left + 2 * cuts.length, {
+    what: 'the end of the connections',
+  });
+  t.equal(await stat('downstream_cx_protocol_error'), errors);
+});
