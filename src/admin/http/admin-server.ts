@@ -21,6 +21,7 @@ import { Protocols, type Refusal } from './protocols.js';
 import { readBody } from './request-body.js';
 import { allowedHosts, lacksHost } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
+import { parseTarget } from './request-target.js';
 import { sendResponse } from './send-response.js';
 
 /** A number of connections that may not be exceeded. */
@@ -278,10 +279,12 @@ class Exchange {
     this.response = response;
     this.socket = socket;
     this.method = request.method ?? 'GET';
-    this.target = request.url ?? '/';
+    const { path, authority } = parseTarget(request.url ?? '/');
+    this.target = path;
     const isHttp2 = request.httpVersionMajor === 2;
     // HTTP/2 has its own name for Host.
-    this.headers = isHttp2 ? { host: authorityOf(request.headers), ...request.headers } : request.headers;
+    const host = authority ?? (isHttp2 ? authorityOf(request.headers) : undefined);
+    this.headers = host === undefined ? request.headers : { ...request.headers, host };
     this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
     this.peer = peerOf(socket);
   }

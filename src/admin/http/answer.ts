@@ -13,7 +13,7 @@ import { parseForm, parseQuery } from './query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
 
 export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
-  /** The request target: path and query, or a whole URL. */
+  /** Path and query. */
   readonly target: string;
   /** Address of who asks; '' for a Unix socket. */
   readonly peer: string;
@@ -36,7 +36,7 @@ export async function answer(
   rules: AccessRules,
   services: AdminServices,
 ): Promise<AdminResponse> {
-  const target = originForm(raw.target);
+  const { target } = raw;
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const handler = handlers.find(path);
@@ -90,12 +90,4 @@ function refusedMethod({ path }: AdminHandler, method: string): Refusal {
 function isForm({ headers }: RawRequest): boolean {
   const type = headers['content-type'] ?? '';
   return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/x-www-form-urlencoded';
-}
-
-/** Proxies send whole URLs (RFC 9112 §3.2.2). */
-function originForm(target: string): string {
-  const authority = /^https?:\/\/[^/?]*/i.exec(target);
-  if (authority === null) return target;
-  const rest = target.slice(authority[0].length);
-  return rest.startsWith('/') ? rest : `/${rest}`;
 }

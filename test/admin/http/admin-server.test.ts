@@ -198,6 +198,14 @@ t.test('clients of HTTP/1.0 and clients behind a proxy are understood', async (t
   t.match(whole.text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*LIVE\n/);
 });
 
+t.test('the host of a whole URL counts, whatever the Host header says', async (t) => {
+  const { port } = await startAdmin(t, { allowedHosts: ['ops'] });
+  const ask = (url: string, host: string) =>
+    rawExchange(port, `GET ${url} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  t.match(await ask('http://ops:9901/ready', 'evil'), { text: /^HTTP\/1\.1 200 / });
+  t.match(await ask('http://evil/ready', 'ops'), { text: /^HTTP\/1\.1 403 / });
+});
+
 t.test('offers of other protocols are passed over, and a tunnel is refused', async (t) => {
   const { port } = await startAdmin(t);
   const upgrade = 'GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n';

@@ -12,6 +12,7 @@ import {
   httpListener,
   httpRequest,
   loopback,
+  rawExchange,
   routeAllTo,
   startBaton,
   startEchoUpstream,
@@ -274,6 +275,9 @@ t.test('who changes something is logged, and so is every request in the access l
   const line =
     /^\[20[^\]]*Z\] "GET \/config_dump\?include_eds HTTP\/1\.1" 200 - 0 \d{4,} \d+ - "-" "-" "-" "127\.0\.0\.1:\d+" "-"$/m;
   await waitFor(() => line.test(readFileSync(LOG, 'utf8')), { what: 'the line of the request' });
+  await rawExchange(baton.adminPort, 'GET http://evil/ready?a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+  const ofWhole = /"GET \/ready\?a HTTP\/1\.1" 200 /;
+  await waitFor(() => ofWhole.test(readFileSync(LOG, 'utf8')), { what: 'the path of a whole URL' });
 });
 
 t.test('requests to the admin interface are counted', async (t) => {
