@@ -1,6 +1,6 @@
 // Which endpoint answers a request, and what is answered when none does. No I/O.
 
-import { messageOf } from '../../common/errors.js';
+import { BatonError, messageOf } from '../../common/errors.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
@@ -64,6 +64,11 @@ export async function answer(
 function answerOf(error: unknown, path: string): AdminResponse {
   if (error instanceof Refusal) return { status: error.status, body: error.message };
   if (error instanceof NoPlaceError) return { status: 503, body: `${error.message}\n` };
+  if (error instanceof BatonError && error.code !== 'INTERNAL') {
+    // It is the operator's to mend: a stack would say nothing more.
+    logger.error(`admin path "${path}" failed: ${error.describe()}`);
+    return { status: 500, body: `${path} failed: ${error.describe()}\n` };
+  }
   logger.exception(Level.Error, `admin path "${path}" failed`, error);
   return { status: 500, body: `${path} failed: ${messageOf(error)}\n` };
 }

@@ -1,6 +1,6 @@
 // Profiles of a server under load tell of all its threads, and whatever is asked in whatever order, it is answered.
 
-import { readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -164,6 +164,20 @@ t.test('a file that cannot be written is told at the start', async (t) => {
     t.equal((await ask(baton, `/${name}?enable=n`))[0], 400, 'nothing runs');
   }
   t.equal((await baton.admin('/heap_dump')).status, 200, 'dumps need no file');
+});
+
+t.test('a file that can be written no longer is told in one line at the end', async (t) => {
+  const directory = join(tempDir(t), 'profiles');
+  mkdirSync(directory);
+  const path = join(directory, 'baton.prof');
+  const baton = await startBaton(t, { config: configWith({ profile_path: path }) });
+  t.same(await ask(baton, '/cpuprofiler?enable=y'), [200, 'OK\n']);
+  rmSync(directory, { recursive: true });
+  const [status, body] = await ask(baton, '/cpuprofiler?enable=n');
+  t.equal(status, 500);
+  t.match(body, /^\/cpuprofiler failed: \S+ cannot be written: ENOENT.*admin\.profile_path/);
+  t.match(baton.stderr, /admin path "\/cpuprofiler" failed: \S+ cannot be written: ENOENT.*admin\.profile_path/);
+  t.notMatch(baton.stderr, /\] {5}at /, 'without a stack');
 });
 
 t.test('a worker that dies is left out of the profile', async (t) => {
