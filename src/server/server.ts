@@ -40,6 +40,7 @@ import { RunningConfiguration } from './running/running-configuration.js';
 import { StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { FlushSchedule } from './stats/flush-schedule.js';
+import { LostSamples } from './stats/lost-samples.js';
 import { ProcessStats } from './stats/server-stats.js';
 import { Watchdog } from './stats/watchdog.js';
 import { AllThreads } from './workers/all-threads.js';
@@ -106,6 +107,7 @@ export class Server {
   readonly #listenerManagerStats: Scope;
   readonly #serverStats: Scope;
   readonly #processStats: ProcessStats;
+  readonly #lostSamples = new LostSamples();
   readonly #watchdog: Watchdog;
   readonly #extensions = new ExtensionRegistry(EXTENSIONS);
   readonly #workers: WorkerSet;
@@ -338,6 +340,7 @@ export class Server {
       feedsSinks: () => !this.succession.isReplaced,
       flushed: () => this.#import.flushed(),
       tidy: () => {
+        this.#lostSamples.look(this.store.dropped());
         if (!this.#isEnding) this.#publication.tidy();
       },
       dropped: () => this.#processStats.countDroppedFlush(),
