@@ -40,6 +40,14 @@ export class NoPlaceError extends Error {
   }
 }
 
+/** The client has lost its place; the log has it already. */
+export class LostPlaceError extends Error {
+  constructor() {
+    super('the client took next to nothing of it, and others waited');
+    this.name = 'LostPlaceError';
+  }
+}
+
 const logger = getLogger('admin');
 
 export class BodyPlaces {

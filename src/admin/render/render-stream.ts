@@ -1,7 +1,7 @@
 // The pieces of a body that a render thread makes, as they arrive on the primary.
 
 import type { MessagePort } from 'node:worker_threads';
-import type { PlacedBody } from './body-places.js';
+import { LostPlaceError, type PlacedBody } from './body-places.js';
 
 /** What a thread posts: a piece, that there are no more of them and why, or that it needs what only the primary has. */
 export type RenderMessage = Uint8Array | { readonly error: string | undefined } | 'supply';
@@ -70,7 +70,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
 
   /** Whoever reads the pieces is told, and gets an error for the next one. */
   cut(): void {
-    this.#drop(new Error('the client took next to nothing of it, and others waited'));
+    this.#drop(new LostPlaceError());
     this.#whenCut?.();
   }
 
