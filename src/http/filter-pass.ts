@@ -66,6 +66,11 @@ export abstract class FilterPass {
     return this.#holds[this.#filters.indexOf(filter)]?.body.bytes ?? 0;
   }
 
+  /** Whether `filter` holds the head back: those behind it have seen nothing. */
+  holdsHead(filter: HttpFilter): boolean {
+    return this.#holds[this.#filters.indexOf(filter)]?.headers === true;
+  }
+
   headers(headers: HeaderBlock, endStream: boolean): void {
     this.#headers = headers;
     this.#headersFrom(0, endStream);

@@ -24,27 +24,31 @@ export const enum DataStatus {
   StopNoBuffer = 2,
 }
 
-/** What a filter may do with the stream that it belongs to. */
+/**
+ * What a filter may do with the request that it belongs to, in its callbacks and at any other time. Once its onDestroy() has returned
+ * all of this does nothing, and `info` is that of no request: a timer or an answer that comes late harms nobody. What goes wrong
+ * behind a call ends the client's connection, with an error in the log, and is not thrown here.
+ */
 export interface StreamControl {
   readonly info: StreamInfo;
   /**
    * Goes on behind this filter with the headers, the buffered body and the trailers that it held back. Within a callback of the filter
    * in the same direction it stands for Continue, and takes place when the callback returns; bytes of StopNoBuffer stay dropped.
    */
-  continueDecoding(filter: HttpFilter): void;
-  continueEncoding(filter: HttpFilter): void;
+  continueDecoding(): void;
+  continueEncoding(): void;
   /** Bytes that this filter holds back of the body. */
-  heldRequestBytes(filter: HttpFilter): number;
-  heldResponseBytes(filter: HttpFilter): number;
+  heldRequestBytes(): number;
+  heldResponseBytes(): number;
   /** Largest body that StopAndBuffer may hold; above it the request is answered with 413. */
   setRequestBufferLimit(bytes: number): void;
-  /** Stops and restarts the request body; `who` is a bit of the caller's own, filters' begin with 1 << 8. */
-  pauseRequest(who: number): void;
-  resumeRequest(who: number): void;
+  /** Stops and restarts the request body. It flows when no filter stops it. */
+  pauseRequest(): void;
+  resumeRequest(): void;
   /** The virtual host that the request's routes lack; undefined: they have one, or none can be asked for. */
   missingHost(): MissingHost | undefined;
-  /** continueDecoding() with the route that is found now: the filters behind `filter`, which `factory` made, are those of it. */
-  continueWithNewRoute(filter: HttpFilter, factory: HttpFilterFactory): void;
+  /** continueDecoding() with the route that is found now: the filters behind this one, which holds the head, are those of it. */
+  continueWithNewRoute(): void;
   /**
    * Answers at once; the request goes no further. The answer passes the filters on their way out, but not when they have begun with a
    * response: it takes the place of that. When the head of one has gone out to the client, that response is broken off. `details` as
@@ -83,7 +87,7 @@ export interface HttpFilter {
 /** Makes a filter for each stream. One of these a filter of the chain, made when the chain is built. */
 export interface HttpFilterFactory {
   /**
-   * The filter for one stream; undefined when it has nothing to do with it.
+   * The filter for one stream; undefined when it has nothing to do with it, and then `stream` is not used any more.
    * @param routeConfig what the stream's route says to this filter, as its extension has compiled it
    */
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined;
@@ -102,7 +106,8 @@ export interface TerminalFilter {
 }
 
 /** A stream as its terminal filter sees it: where the request comes from and the response goes to. */
-export interface ResponseStream extends StreamControl {
+export interface ResponseStream {
+  readonly info: StreamInfo;
   /** The route of the request; undefined: none matches. */
   readonly route: Route<unknown> | undefined;
   readonly scheme: 'http' | 'https';
@@ -118,6 +123,11 @@ export interface ResponseStream extends StreamControl {
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void;
   encodeData(offset: number, length: number, endStream: boolean): void;
   encodeTrailers(trailers: HeaderBlock): void;
+  /** Stops and restarts the request body; `who` is a bit of the caller's own, below that of the filters. */
+  pauseRequest(who: number): void;
+  resumeRequest(who: number): void;
+  /** Answers at once in the response's stead; see StreamControl. */
+  sendLocalReply(reply: LocalReply): void;
   /** Gives the stream up in a way that the client must notice. */
   resetResponse(details: string): void;
   /** Something threw that is no event of a connection, such as a timer: the client's connection ends. */

@@ -13,7 +13,7 @@ import { getLogger } from '../log/logger.js';
 import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
-import type { HttpFilter, HttpFilterFactory, LocalReply, TerminalFilter } from './filter.js';
+import type { LocalReply, TerminalFilter } from './filter.js';
 import { becomeGrpcReply, isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
@@ -137,7 +137,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       this.#begin(headers, endStream);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -189,7 +189,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
       else decode.data(offset, length, endStream);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -202,7 +202,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeTrailers(trailers);
       else decode.trailers(trailers);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -269,6 +269,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
   }
 
+  missingHost(): MissingHost | undefined {
+    return this.route === undefined ? this.#routes(this.requestHeaders).missingHost(this.requestHeaders) : undefined;
+  }
+
+  findNewRoute(): boolean {
+    this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
+    if (!this.isUpgrade || this.#allowsUpgrade(this.requestHeaders)) return true;
+    this.#refuseUpgrade();
+    return false;
+  }
+
   #acceptUpgrade(headers: HeaderBlock): boolean {
     if (this.#allowsUpgrade(headers)) {
       this.isUpgrade = true;
@@ -306,7 +317,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.headers(headers, endStream);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -317,7 +328,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.data(offset, length, endStream);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -328,7 +339,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.trailers(trailers);
     } catch (error) {
-      this.#threw(error);
+      this.threw(error);
     }
   }
 
@@ -365,55 +376,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#paused !== 0 || !this.#isOpen) return;
     this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
     this.#encoder.resumeReading();
-  }
-
-  // ── StreamControl ────────────────────────────────────────────────────────────────────────────────────────────────
-
-  continueDecoding(filter: HttpFilter): void {
-    if (!this.#isOpen || this.#isReplyingLocally) return;
-    try {
-      this.#filters?.decode?.continue(filter);
-    } catch (error) {
-      this.#threw(error);
-    }
-  }
-
-  continueEncoding(filter: HttpFilter): void {
-    if (!this.#isOpen) return;
-    try {
-      this.#filters?.encode?.continue(filter);
-    } catch (error) {
-      this.#threw(error);
-    }
-  }
-
-  missingHost(): MissingHost | undefined {
-    return this.route === undefined ? this.#routes(this.requestHeaders).missingHost(this.requestHeaders) : undefined;
-  }
-
-  continueWithNewRoute(filter: HttpFilter, factory: HttpFilterFactory): void {
-    if (!this.#isOpen || this.#isReplyingLocally) return;
-    try {
-      this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
-      if (this.isUpgrade && !this.#allowsUpgrade(this.requestHeaders)) return this.#refuseUpgrade();
-      this.#filters?.replaceBehind(filter, factory);
-      this.continueDecoding(filter);
-    } catch (error) {
-      this.#threw(error);
-    }
-  }
-
-  heldRequestBytes(filter: HttpFilter): number {
-    return this.#filters?.decode?.heldBytes(filter) ?? 0;
-  }
-
-  heldResponseBytes(filter: HttpFilter): number {
-    return this.#filters?.encode?.heldBytes(filter) ?? 0;
-  }
-
-  setRequestBufferLimit(bytes: number): void {
-    const decode = this.#filters?.decode;
-    if (decode !== undefined) decode.limit = bytes;
   }
 
   // ── Answers of its own ───────────────────────────────────────────────────────────────────────────────────────────
@@ -488,7 +450,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
    * What is thrown on behalf of a request ends its connection, in whatever event it happens: a host's, or a timer's, must not suffer
    * for it. Only when there is no room for what is made of a request, that is answered.
    */
-  #threw(error: unknown): void {
+  threw(error: unknown): void {
     if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) this.sendLocalReply(NO_ROOM);
     else this.connection.fail(error);
   }

@@ -1,37 +1,52 @@
 // The HTTP filters of a stream: made for each request, its way in through them, and its response's way out. One object a
 // stream object whose chain has filters, used again for each of its requests.
 
+import type { StreamInfo } from '../access-log/stream-info.js';
 import { HttpStats } from '../stats/layouts/http.js';
 import {
   type DataStatus,
   HeadersStatus,
   type HttpFilter,
-  type HttpFilterFactory,
+  type LocalReply,
   type ResponseStream,
   type TerminalFilter,
 } from './filter.js';
+import { FilterControl, type FilterHost } from './filter-control.js';
 import { FilterPass } from './filter-pass.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
+import type { MissingHost } from './routing/on-demand-hosts.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
 export interface FilteredStream extends ResponseStream {
   readonly manager: ManagerContext;
+  missingHost(): MissingHost | undefined;
+  /** Looks for the route again; false: the request is answered, because it may not have what it asks for. */
+  findNewRoute(): boolean;
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
+  /** Something threw on behalf of the request. */
+  threw(error: unknown): void;
   /** Logs an exception that has done no harm. */
   report(error: unknown): void;
 }
 
-export class StreamFilters {
+/** Of ResponseStream.pauseRequest(). */
+const PAUSED_BY_FILTERS = 1 << 8;
+
+export class StreamFilters implements FilterHost {
   /** Undefined: no filter has anything to do with this request. */
   decode: DecodePass | undefined;
   /** Undefined: the response goes past the filters. */
   encode: EncodePass | undefined;
   readonly #stream: FilteredStream;
   readonly #terminal: TerminalFilter;
-  #filters: HttpFilter[] = [];
+  readonly #filters: HttpFilter[] = [];
+  /** Of those, in the same order. */
+  readonly #controls: FilterControl[] = [];
+  /** How many of them pause the request. */
+  #pausing = 0;
 
   constructor(stream: FilteredStream, terminal: TerminalFilter) {
     this.#stream = stream;
@@ -46,15 +61,7 @@ export class StreamFilters {
     this.encode = this.#newEncodePass();
   }
 
-  /** Makes those behind `filter`, which `factory` has made, anew: the stream has another route. */
-  replaceBehind(filter: HttpFilter, factory: HttpFilterFactory): void {
-    const next = this.#filters.indexOf(filter) + 1;
-    this.#destroy(this.#filters.splice(next));
-    this.#create(this.#stream.manager.options.filters.findIndex((each) => each.factory === factory) + 1);
-    this.encode = this.#newEncodePass();
-  }
-
-  /** An answer is about to take the place of the response: what they hold of that is dropped. Once they have begun with it, they see nothing of the answer. */
+  /** An answer takes the place of the response: they see nothing of it once they have begun with that, and hold nothing any more. */
   replaceResponse(): void {
     this.decode?.end();
     if (this.encode?.hasBegun !== true) return;
@@ -65,34 +72,110 @@ export class StreamFilters {
   /** The stream is over. */
   end(): void {
     if (this.#filters.length === 0) return;
-    const filters = this.#filters;
     this.decode?.end();
     this.encode?.end();
     this.decode = this.encode = undefined;
-    this.#filters = [];
-    this.#destroy(filters);
+    this.#destroyFrom(0);
+  }
+
+  // ── FilterHost ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get info(): StreamInfo {
+    return this.#stream.info;
+  }
+
+  continueDecoding(filter: HttpFilter): void {
+    try {
+      this.decode?.continue(filter);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
+  continueEncoding(filter: HttpFilter): void {
+    try {
+      this.encode?.continue(filter);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
+  heldRequestBytes(filter: HttpFilter): number {
+    return this.decode?.heldBytes(filter) ?? 0;
+  }
+
+  heldResponseBytes(filter: HttpFilter): number {
+    return this.encode?.heldBytes(filter) ?? 0;
+  }
+
+  setRequestBufferLimit(bytes: number): void {
+    if (this.decode !== undefined) this.decode.limit = bytes;
+  }
+
+  pauseForFilter(): void {
+    if (this.#pausing++ === 0) this.#stream.pauseRequest(PAUSED_BY_FILTERS);
+  }
+
+  resumeForFilter(): void {
+    if (--this.#pausing === 0) this.#stream.resumeRequest(PAUSED_BY_FILTERS);
+  }
+
+  missingHost(): MissingHost | undefined {
+    return this.#stream.missingHost();
+  }
+
+  continueWithNewRoute(filter: HttpFilter, place: number): void {
+    if (this.decode?.holdsHead(filter) !== true) return;
+    try {
+      if (!this.#stream.findNewRoute()) return;
+      this.#destroyFrom(this.#filters.indexOf(filter) + 1);
+      this.#create(place + 1);
+      this.encode = this.#newEncodePass();
+      this.decode.continue(filter);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
+  sendLocalReply(reply: LocalReply): void {
+    try {
+      this.#stream.sendLocalReply(reply);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
+  /** Those of the chain from `place` on, behind the ones that there are. */
+  #create(place: number): void {
+    const { filters } = this.#stream.manager.options;
+    for (; place < filters.length; place++) {
+      const { factory, isDisabled } = filters[place]!;
+      const routeConfig = this.#stream.route?.filterConfigs[place];
+      if (isDisabled && routeConfig === undefined) continue;
+      const control = new FilterControl(this, place);
+      let filter: HttpFilter | undefined;
+      try {
+        filter = factory.create(control, routeConfig);
+      } finally {
+        if (filter === undefined) control.release();
+      }
+      if (filter === undefined) continue;
+      control.belongsTo(filter);
+      this.#filters.push(filter);
+      this.#controls.push(control);
+    }
   }
 
   /** One that throws keeps neither the others nor the end of the stream from what they have to release. */
-  #destroy(filters: readonly HttpFilter[]): void {
-    for (const filter of filters) {
+  #destroyFrom(first: number): void {
+    const controls = this.#controls.splice(first);
+    for (const [index, filter] of this.#filters.splice(first).entries()) {
       try {
         filter.onDestroy?.();
       } catch (error) {
         this.#stream.report(error);
       }
-    }
-  }
-
-  /** Those of the chain from the place `first` on, behind the ones that there are. */
-  #create(first: number): void {
-    const { filters } = this.#stream.manager.options;
-    for (let index = first; index < filters.length; index++) {
-      const { factory, isDisabled } = filters[index]!;
-      const routeConfig = this.#stream.route?.filterConfigs[index];
-      if (isDisabled && routeConfig === undefined) continue;
-      const filter = factory.create(this.#stream, routeConfig);
-      if (filter !== undefined) this.#filters.push(filter);
+      controls[index]!.release();
     }
   }
 

@@ -92,13 +92,10 @@ class ScriptedFilter implements HttpFilter {
     switch (verb) {
       case 'throw':
         throw new Error(`scripted exception of ${this.#name}`);
-      case 'soon': {
-        const timer = new Timer(this, () => {
-          this.#note(`timer ${rest.join(':')}`);
-          this.perform(rest.join(':'));
-        });
-        return this.#context.wheel.schedule(timer, 1);
-      }
+      case 'soon':
+        return this.#performIn(1, rest.join(':'));
+      case 'in':
+        return this.#performIn(Number(rest[0]), rest.slice(1).join(':'));
       case 'reply':
         return stream.sendLocalReply({
           status: Number(rest[0]),
@@ -108,24 +105,39 @@ class ScriptedFilter implements HttpFilter {
           editHeaders: rest[2] === 'throw' ? throwUp : undefined,
         });
       case 'continueDecoding':
-        return stream.continueDecoding(this);
+        return stream.continueDecoding();
       case 'continueEncoding':
-        return stream.continueEncoding(this);
+        return stream.continueEncoding();
       case 'pause':
-        return stream.pauseRequest(PAUSE);
+        return stream.pauseRequest();
       case 'resume':
-        return stream.resumeRequest(PAUSE);
+        return stream.resumeRequest();
       case 'limit':
         return stream.setRequestBufferLimit(Number(rest[0]));
       case 'held':
-        return this.#note(`held ${stream.heldRequestBytes(this)} ${stream.heldResponseBytes(this)}`);
+        return this.#note(`held ${stream.heldRequestBytes()} ${stream.heldResponseBytes()}`);
       case 'code':
         return this.#note(`code ${stream.info.responseCode}`);
+      case 'missing':
+        return this.#note(`missing ${stream.missingHost() !== undefined}`);
+      case 'reroute':
+        return stream.continueWithNewRoute();
+      case 'mark':
+        stream.info.isHealthCheck = true;
+        return;
       case 'add':
         return this.#headers!.add(headerKey(rest[0]!), rest[1]!);
       default:
         throw new Error(`no word of scripts: ${word}`);
     }
+  }
+
+  #performIn(delayMs: number, word: string): void {
+    const timer = new Timer(this, () => {
+      this.#note(`timer ${word}`);
+      this.perform(word);
+    });
+    this.#context.wheel.schedule(timer, delayMs);
   }
 
   #onHeaders(callback: Callback, headers: HeaderBlock, end: boolean | undefined): HeadersStatus {
@@ -210,9 +222,6 @@ const scripted: HttpFilterExtension<LuaLua> = {
     };
   },
 };
-
-/** Of StreamControl.pauseRequest(). */
-const PAUSE = 1 << 8;
 
 const STATUSES: ReadonlySet<string> = new Set(['continue', 'stop', 'buffer', 'drop']);
 

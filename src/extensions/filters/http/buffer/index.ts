@@ -64,7 +64,7 @@ class BufferFilter implements HttpFilter {
     if (!endStream) return DataStatus.StopAndBuffer;
     // Now that the size is known the host gets it, in place of chunks.
     if (this.#headers.bodyKind === BodyKind.Chunked)
-      this.#headers.set(CONTENT_LENGTH, String(this.#stream.heldRequestBytes(this) + length));
+      this.#headers.set(CONTENT_LENGTH, String(this.#stream.heldRequestBytes() + length));
     return DataStatus.Continue;
   }
 

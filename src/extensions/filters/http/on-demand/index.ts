@@ -7,32 +7,24 @@ import type { HttpFilterExtension } from '../../../factories.js';
 
 const TYPE = 'envoy.extensions.filters.http.on_demand.v3.OnDemand';
 
-/** Of StreamControl.pauseRequest(). */
-const PAUSE = 1 << 8;
-
 export const onDemand: HttpFilterExtension<OnDemand> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.on_demand',
   typeUrls: [`type.googleapis.com/${TYPE}`],
   implemented: { [TYPE]: {} },
   createOnWorker(): HttpFilterFactory {
-    const factory: HttpFilterFactory = {
-      // Its place in the chain counts: those before it may answer without that anybody is asked.
-      create: (stream) => (stream.missingHost() === undefined ? undefined : new OnDemandFilter(stream, factory)),
-    };
-    return factory;
+    // Its place in the chain counts: those before it may answer without that anybody is asked.
+    return { create: (stream) => (stream.missingHost() === undefined ? undefined : new OnDemandFilter(stream)) };
   },
 };
 
 /** One a request without a virtual host. */
 class OnDemandFilter implements HttpFilter, HostWaiter {
   readonly #stream: StreamControl;
-  readonly #factory: HttpFilterFactory;
   #awaited: MissingHost | undefined;
 
-  constructor(stream: StreamControl, factory: HttpFilterFactory) {
+  constructor(stream: StreamControl) {
     this.#stream = stream;
-    this.#factory = factory;
   }
 
   decodeHeaders(): HeadersStatus {
@@ -40,14 +32,14 @@ class OnDemandFilter implements HttpFilter, HostWaiter {
     if (missing === undefined) return HeadersStatus.Continue;
     missing.hosts.ask(missing.host, this);
     this.#awaited = missing;
-    this.#stream.pauseRequest(PAUSE);
+    this.#stream.pauseRequest();
     return HeadersStatus.StopIteration;
   }
 
   hostSettled(): void {
     this.#awaited = undefined;
-    this.#stream.resumeRequest(PAUSE);
-    this.#stream.continueWithNewRoute(this, this.#factory);
+    this.#stream.resumeRequest();
+    this.#stream.continueWithNewRoute();
   }
 
   onDestroy(): void {

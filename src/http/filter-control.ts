@@ -1,0 +1,97 @@
+// What one filter of one request may do with its stream, until it is destroyed. Streams are used again: a filter whose timer or
+// answer comes late holds this, and reaches no other request.
+
+import { StreamInfo } from '../access-log/stream-info.js';
+import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
+import type { MissingHost } from './routing/on-demand-hosts.js';
+
+/** The stream, as far as its filters may use it; `filter` is the one that asks. Nothing of it throws. */
+export interface FilterHost {
+  readonly info: StreamInfo;
+  continueDecoding(filter: HttpFilter): void;
+  continueEncoding(filter: HttpFilter): void;
+  heldRequestBytes(filter: HttpFilter): number;
+  heldResponseBytes(filter: HttpFilter): number;
+  setRequestBufferLimit(bytes: number): void;
+  /** A filter pauses the request that does not do so yet, and one that does lets it flow again. */
+  pauseForFilter(): void;
+  resumeForFilter(): void;
+  missingHost(): MissingHost | undefined;
+  /** `place`: of the filter in the configured chain. */
+  continueWithNewRoute(filter: HttpFilter, place: number): void;
+  sendLocalReply(reply: LocalReply): void;
+}
+
+export class FilterControl implements StreamControl {
+  readonly #place: number;
+  /** Undefined: the filter is gone. */
+  #host: FilterHost | undefined;
+  #filter: HttpFilter | undefined;
+  #isPausing = false;
+
+  /** `place`: of the filter in the configured chain. */
+  constructor(host: FilterHost, place: number) {
+    this.#host = host;
+    this.#place = place;
+  }
+
+  /** Its factory has made the filter. */
+  belongsTo(filter: HttpFilter): void {
+    this.#filter = filter;
+  }
+
+  /** The filter is destroyed. */
+  release(): void {
+    this.resumeRequest();
+    this.#host = undefined;
+    this.#filter = undefined;
+  }
+
+  get info(): StreamInfo {
+    return this.#host?.info ?? new StreamInfo();
+  }
+
+  continueDecoding(): void {
+    if (this.#filter !== undefined) this.#host!.continueDecoding(this.#filter);
+  }
+
+  continueEncoding(): void {
+    if (this.#filter !== undefined) this.#host!.continueEncoding(this.#filter);
+  }
+
+  heldRequestBytes(): number {
+    return this.#filter === undefined ? 0 : this.#host!.heldRequestBytes(this.#filter);
+  }
+
+  heldResponseBytes(): number {
+    return this.#filter === undefined ? 0 : this.#host!.heldResponseBytes(this.#filter);
+  }
+
+  setRequestBufferLimit(bytes: number): void {
+    this.#host?.setRequestBufferLimit(bytes);
+  }
+
+  pauseRequest(): void {
+    if (this.#isPausing || this.#host === undefined) return;
+    this.#isPausing = true;
+    this.#host.pauseForFilter();
+  }
+
+  resumeRequest(): void {
+    if (!this.#isPausing) return;
+    this.#isPausing = false;
+    this.#host!.resumeForFilter();
+  }
+
+  missingHost(): MissingHost | undefined {
+    return this.#host?.missingHost();
+  }
+
+  continueWithNewRoute(): void {
+    if (this.#filter !== undefined) this.#host!.continueWithNewRoute(this.#filter, this.#place);
+  }
+
+  sendLocalReply(reply: LocalReply): void {
+    this.#host?.sendLocalReply(reply);
+  }
+}

@@ -1,0 +1,94 @@
+// A filter whose timer or answer comes when its request is over does nothing: the stream serves another request by then, and that one
+// must not notice.
+
+import t, { type Test } from 'tap';
+import { response } from '../raw-upstream.js';
+import { changes, type ScriptedRequest, startScriptedProxy } from './scripted-proxy.js';
+
+const proxy = await startScriptedProxy(t);
+t.afterEach(() => proxy.settle());
+
+/** All that a filter can do with its stream. */
+const WORDS = [
+  'reply:418',
+  'continueDecoding',
+  'continueEncoding',
+  'pause',
+  'resume',
+  'limit:1',
+  'held',
+  'code',
+  'mark',
+  'missing',
+  'reroute',
+];
+
+for (const word of WORDS) {
+  t.test(`${word} comes too late`, async (t) => {
+    const gone = await proxy.send({ b: { decodeHeaders: '' } });
+    (await proxy.host(gone)).write(response(200, 'first', { connection: 'close' }));
+    t.match(await gone.answer(), { status: 200, rest: 'first' });
+    await gone.sees('b onDestroy');
+    await passesBy(t, gone, `soon:${word}`, `b timer ${word}`);
+  });
+}
+
+t.test('a timer of a request that is over answers nobody', async (t) => {
+  const gone = await proxy.send({ b: { decodeHeaders: 'in:300:reply:418' } });
+  (await proxy.host(gone)).write(response(200, 'first', { connection: 'close' }));
+  await gone.answer();
+  await passesBy(t, gone, 'held', 'b timer reply:418');
+});
+
+t.test('nor does one of a request whose client has left', async (t) => {
+  const gone = await proxy.send({ b: { decodeHeaders: 'in:300:reply:418 stop' } });
+  await gone.sees('b decodeHeaders / end');
+  gone.client.reset();
+  await gone.sees('b onDestroy');
+  await passesBy(t, gone, 'held', 'b timer reply:418');
+});
+
+t.test('as its request ends a filter can still read of it, and do nothing any more', async (t) => {
+  const script = { decodeHeaders: '', onDestroy: 'code reply:418 continueDecoding continueEncoding pause resume' };
+  const request = await proxy.send({ b: script });
+  (await proxy.host(request)).write(response(201, 'first', { connection: 'close' }));
+  t.match(await request.answer(), { status: 201, rest: 'first' });
+  t.same(await request.events(), ['b decodeHeaders / end', 'b onDestroy', 'b code 201']);
+  t.equal(await proxy.logged(request), '201 via_upstream - 0 5');
+});
+
+t.test('no exception was logged', async (t) => {
+  t.equal(proxy.faults, 0, proxy.baton.stderr);
+});
+
+/** A filter of a request that is gone gets something to do while another request is on its way, in all of its states. */
+async function passesBy(t: Test, gone: ScriptedRequest, words: string, event: string): Promise<void> {
+  const before = await proxy.counters();
+  // The only stream that there is serves it. Its filters hold it, back and pause it; its body stays with the client.
+  const script = { decodeHeaders: 'pause stop', decodeData: '', encodeHeaders: 'stop' };
+  const post = { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' };
+  const next = await proxy.send({ a: script, b: { decodeHeaders: '' } }, post);
+  await next.sees('a decodeHeaders /');
+  await gone.tell('b', words);
+  await gone.sees(event);
+  t.same(await next.events(), ['a decodeHeaders /'], 'it is still held and paused');
+  await next.tell('a', 'resume');
+  await next.sees("a decodeData 'hello' end");
+  await next.tell('a', 'continueDecoding');
+  const host = await proxy.host(next);
+  await host.readUntil('hello');
+  await gone.tell('b', words);
+  host.write(response(200, 'second', { connection: 'close' }));
+  await next.sees('a encodeHeaders 200');
+  await gone.tell('b', words);
+  t.equal(next.client.received, '', 'its response is still held');
+  await next.tell('a', 'continueEncoding');
+  t.match(await next.answer(), { status: 200, rest: 'second' });
+  t.equal(await proxy.logged(next), '200 via_upstream - 5 6');
+  t.same(changes(await proxy.counters(), before), { '2xx': 1 });
+  const asked = (await gone.events()).filter((each) => /^b (held|code)/.test(each));
+  t.ok(
+    asked.every((each) => each === 'b held 0 0' || each === 'b code 0'),
+    'nothing of it can be read',
+  );
+}

@@ -1,0 +1,72 @@
+// A filter that pauses a request: its body waits with the client until each filter that has paused it lets it flow again.
+
+import t, { type Test } from 'tap';
+import { dechunk, parseMessage } from '../message.js';
+import { response } from '../raw-upstream.js';
+import { type RequestLine, type ScriptedRequest, startScriptedProxy } from './scripted-proxy.js';
+
+const proxy = await startScriptedProxy(t);
+t.afterEach(() => proxy.settle());
+
+const BODY = '3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n';
+const POST: RequestLine = { method: 'POST', headers: 'transfer-encoding: chunked\r\n', body: BODY };
+
+t.test('the body of a request that is paused waits', async (t) => {
+  const request = await proxy.send({ a: { decodeHeaders: 'pause', decodeData: '' } }, POST);
+  const host = await proxy.host(request);
+  await request.tell('a', 'held');
+  t.same(await request.events(), ['a decodeHeaders /', 'a held 0 0']);
+  await request.tell('a', 'resume');
+  await host.readUntil(BODY);
+  host.write(response(200, 'fine', { connection: 'close' }));
+  t.match(await request.answer(), { rest: 'fine' });
+  t.equal(await proxy.baton.stat('http.main.downstream_flow_control_paused_reading_total'), 1);
+  t.equal(await proxy.baton.stat('http.main.downstream_flow_control_resumed_reading_total'), 1);
+});
+
+t.test('it waits until all filters that have paused it let it flow', async (t) => {
+  const request = await proxy.send(
+    { a: { decodeHeaders: 'pause', decodeData: '' }, b: { decodeHeaders: 'pause' } },
+    POST,
+  );
+  await request.sees('b decodeHeaders /');
+  await request.tell('a', 'resume resume');
+  await request.tell('a', 'held');
+  t.same(await request.events(), ['a decodeHeaders /', 'b decodeHeaders /', 'a held 0 0']);
+  await request.tell('b', 'resume');
+  await isForwarded(t, request);
+});
+
+t.test('an answer to a request that is paused ends it', async (t) => {
+  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
+  await request.sees('a decodeHeaders /');
+  await request.tell('a', 'reply:403');
+  const { text } = await request.client.readToEnd();
+  t.match(parseMessage(text), { status: 403, headers: { connection: 'close' } });
+});
+
+t.test('a pause ends with its request', async (t) => {
+  const first = await proxy.send({ a: { decodeHeaders: 'pause' } });
+  const second = await proxy.send({}, { ...POST, on: first.client });
+  const host = await proxy.host(first);
+  host.write(response(200, 'fine', { connection: 'close' }));
+  await first.answer();
+  await isForwarded(t, second);
+});
+
+t.test('a client that leaves while its request is paused is noticed', async (t) => {
+  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
+  await request.sees('a decodeHeaders /');
+  request.client.reset();
+  await request.sees('a onDestroy');
+  t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
+});
+
+/** The host gets the whole request, and the client its answer. */
+async function isForwarded(t: Test, request: ScriptedRequest): Promise<void> {
+  const host = await proxy.host(request);
+  const { rest } = parseMessage(await host.readUntil(/\n0\r\n\r\n/));
+  t.equal(dechunk(rest).body, 'onetwo');
+  host.write(response(200, 'fine', { connection: 'close' }));
+  t.match(await request.answer(), { rest: 'fine' });
+}
