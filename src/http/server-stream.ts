@@ -35,6 +35,8 @@ const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');
 const LOCAL_BODY_PIECE = 32 * 1024;
+/** Of pauseRequest(), beside the bits of the terminal filter and of the filters. */
+const PAUSED_BY_RELEASE = 1 << 9;
 
 /** The connection that a request came on, as its stream sees it. */
 export interface StreamConnection extends EdgeConnection {
@@ -80,8 +82,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isGrpc = false;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
-  /** Why the request body is not read now: bits of Pause. */
+  /** Why the request body is not read now: bits of those that pause it. */
   #paused = 0;
+  /** Filters pass on what they have held; more than one of them, one inside the other. */
+  #releases = 0;
 
   constructor(manager: ManagerContext) {
     this.manager = manager;
@@ -99,6 +103,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
     this.#paused = 0;
+    this.#releases = 0;
     this.route = undefined;
     this.isUpgrade = false;
     this.isInternal = false;
@@ -367,7 +372,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.#encoder.pauseReading();
       this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
     }
-    this.#paused |= who;
+    this.#paused |= this.#releases > 0 ? who | PAUSED_BY_RELEASE : who;
   }
 
   resumeRequest(who: number): void {
@@ -376,6 +381,16 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#paused !== 0 || !this.#isOpen) return;
     this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
     this.#encoder.resumeReading();
+  }
+
+  /** Whoever lets the request flow meanwhile, what comes then stays behind what a filter has held. */
+  beginRelease(): void {
+    if (this.#paused !== 0) this.#paused |= PAUSED_BY_RELEASE;
+    this.#releases++;
+  }
+
+  endRelease(): void {
+    if (--this.#releases === 0) this.resumeRequest(PAUSED_BY_RELEASE);
   }
 
   // ── Answers of its own ───────────────────────────────────────────────────────────────────────────────────────────

@@ -26,6 +26,9 @@ export interface FilteredStream extends ResponseStream {
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
+  /** Around the time in which filters pass on what they have held of the request. */
+  beginRelease(): void;
+  endRelease(): void;
   /** Something threw on behalf of the request. */
   threw(error: unknown): void;
   /** Logs an exception that has done no harm. */
@@ -85,10 +88,14 @@ export class StreamFilters implements FilterHost {
   }
 
   continueDecoding(filter: HttpFilter): void {
+    const stream = this.#stream;
+    stream.beginRelease();
     try {
       this.decode?.continue(filter);
     } catch (error) {
-      this.#stream.threw(error);
+      stream.threw(error);
+    } finally {
+      stream.endRelease();
     }
   }
 
@@ -131,7 +138,7 @@ export class StreamFilters implements FilterHost {
       this.#destroyFrom(this.#filters.indexOf(filter) + 1);
       this.#create(place + 1);
       this.encode = this.#newEncodePass();
-      this.decode.continue(filter);
+      this.continueDecoding(filter);
     } catch (error) {
       this.#stream.threw(error);
     }

@@ -37,6 +37,22 @@ t.test('it waits until all filters that have paused it let it flow', async (t) =
   await isForwarded(t, request);
 });
 
+t.test('what a filter held stays before what comes when another one lets the body flow', async (t) => {
+  const request = await proxy.send(
+    {
+      a: { decodeHeaders: 'pause', decodeData: ['pause buffer', 'continue'] },
+      b: { decodeData: ['resume', 'continue'] },
+    },
+    POST,
+  );
+  await request.sees('a decodeHeaders /');
+  await request.tell('a', 'resume');
+  await request.sees("a decodeData 'one'");
+  await request.tell('b', 'pause');
+  await request.tell('a', 'resume continueDecoding');
+  await isForwarded(t, request);
+});
+
 t.test('an answer to a request that is paused ends it', async (t) => {
   const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
   await request.sees('a decodeHeaders /');
