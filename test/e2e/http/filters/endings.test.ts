@@ -1,0 +1,133 @@
+// Requests that end while a filter holds something of them: their filters learn it once, their host is let go, and nothing is left.
+
+import t from 'tap';
+import { response } from '../raw-upstream.js';
+import type { Script } from './scripted-filter.js';
+import { startScriptedProxy, WATCH } from './scripted-proxy.js';
+
+const proxy = await startScriptedProxy(t);
+t.afterEach(() => proxy.settle());
+
+const CHUNKED = 'transfer-encoding: chunked\r\n';
+const BODY = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
+const ROUNDS = 50;
+
+/** What a filter holds when the client leaves, and the event by which it is known to. */
+const HELD: Record<string, { script: Script; event: string; isAtHost?: boolean; code?: number }> = {
+  'the head of the request': { script: { decodeHeaders: 'stop' }, event: 'b decodeHeaders /' },
+  'its body': { script: { decodeHeaders: '', decodeData: 'buffer' }, event: "b decodeData 'one'" },
+  'its head and its body': { script: { decodeHeaders: 'stop', decodeData: 'buffer' }, event: "b decodeData 'one'" },
+  'its trailers': { script: { decodeTrailers: 'stop' }, event: 'b decodeTrailers', isAtHost: true },
+  'the head of the response': { script: { encodeHeaders: 'stop' }, event: 'b encodeHeaders 200', isAtHost: true },
+  'its head and its body ': {
+    script: { encodeHeaders: 'stop', encodeData: 'buffer' },
+    event: "b encodeData 'one'",
+    isAtHost: true,
+  },
+  'its body, while its head is out': {
+    script: { encodeData: 'buffer' },
+    event: "b encodeData 'one'",
+    isAtHost: true,
+    code: 200,
+  },
+  'its trailers ': { script: { encodeTrailers: 'stop' }, event: 'b encodeTrailers', isAtHost: true, code: 200 },
+  'an answer': { script: { decodeTrailers: 'reply:403 stop', encodeHeaders: 'stop' }, event: 'a encodeHeaders 403' },
+};
+for (const [what, { script, event, isAtHost = false, code = 0 }] of Object.entries(HELD)) {
+  for (const how of ['reset', 'end'] as const) {
+    t.test(`a client leaves (${how}) while a filter holds ${what}`, async (t) => {
+      const isAnswer = event.startsWith('a ');
+      const a = isAnswer ? { ...WATCH, encodeHeaders: 'stop', encodeData: 'buffer' } : WATCH;
+      const b = isAnswer ? { decodeHeaders: 'stop', decodeTrailers: 'reply:403 stop' } : script;
+      const request = await proxy.send({ a, b, c: WATCH }, { method: 'POST', headers: CHUNKED, body: BODY });
+      if (isAtHost) {
+        const host = await proxy.host(request);
+        if (event.includes('encode')) host.write(`HTTP/1.1 200 OK\r\n${CHUNKED}\r\n${BODY}`);
+      }
+      await request.sees(event);
+      request.client[how]();
+      await request.sees('c onDestroy');
+      await proxy.isQuiet();
+      const ends = (await request.events()).filter((each) => each.endsWith('onDestroy'));
+      t.same(ends, ['a onDestroy', 'b onDestroy', 'c onDestroy']);
+      t.match(await proxy.logged(request), new RegExp(`^${code} downstream_remote_disconnect DC [036] `));
+      if (isAtHost) {
+        const host = await proxy.host(request);
+        if (!event.includes('encode')) t.not((await host.readToEnd()).closed, 'open', 'its host is let go');
+      }
+      await request.tell('b', 'continueDecoding continueEncoding reply:500');
+    });
+  }
+}
+
+t.test('requests behind one that is held wait for it', async (t) => {
+  const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
+  const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
+  const third = await proxy.send({ b: { encodeHeaders: 'stop' } }, { on: first.client });
+  await first.sees('b decodeHeaders / end');
+  t.same(await second.events(), []);
+  await first.tell('b', 'continueDecoding');
+  (await proxy.host(first)).write(response(200, 'first', { connection: 'close' }));
+  t.match(await first.answer(), { status: 200, rest: 'first' });
+  t.match(await second.answer(), { status: 202, rest: 'reply of b' });
+  (await proxy.host(third)).write(response(203, 'third', { connection: 'close' }));
+  await third.sees('b encodeHeaders 203');
+  await third.tell('b', 'soon:continueEncoding');
+  t.match(await third.answer(), { status: 203, rest: 'third' });
+  t.equal(await proxy.logged(first), '200 via_upstream - 0 5');
+  t.equal(await proxy.logged(first), '202 scripted - 0 10');
+  t.equal(await proxy.logged(first), '203 via_upstream - 0 5');
+});
+
+t.test('a client that leaves ends those behind the one that is held too', async (t) => {
+  const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
+  const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
+  await first.sees('b decodeHeaders / end');
+  first.client.reset();
+  await first.sees('b onDestroy');
+  t.same(await second.events(), [], 'they never begin');
+});
+
+t.test('a request is held for no longer than its stream may be idle', async (t) => {
+  const impatient = await startScriptedProxy(t, { manager: { stream_idle_timeout: '0.3s' } });
+  for (const [scripts, line, status, details] of [
+    [{ b: { decodeHeaders: 'stop' } }, {}, 504, 'stream_idle_timeout SI 0'],
+    [{ b: { decodeHeaders: 'stop' } }, { method: 'POST', headers: CHUNKED }, 408, 'stream_idle_timeout SI 0'],
+    [
+      { b: { decodeHeaders: 'pause stop' } },
+      { method: 'POST', headers: CHUNKED, body: BODY },
+      408,
+      'stream_idle_timeout SI 0',
+    ],
+  ] as const) {
+    const request = await impatient.send(scripts, line);
+    t.match(await request.answer(), { status, rest: 'stream timeout' });
+    t.equal(await impatient.logged(request), `${status} ${details} 14`);
+  }
+  const request = await impatient.send({ b: { encodeHeaders: 'stop', encodeData: 'buffer' } });
+  (await impatient.host(request)).write(response(200, 'never seen'));
+  t.match(await request.answer(), { status: 504, rest: 'stream timeout' }, 'a response no more than a request');
+  await impatient.settle();
+});
+
+t.test('many rounds leave no more than one', async (t) => {
+  const hold = { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' };
+  const encode = { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' };
+  const post = { method: 'POST', headers: CHUNKED, body: BODY };
+  for (let round = 0; round < ROUNDS; round++) {
+    const request = await proxy.send({ a: { ...hold, ...encode }, b: hold, c: encode }, post);
+    const host = await proxy.host(request);
+    host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n${BODY}`);
+    await request.client.readUntil('x-sum: 6\r\n\r\n');
+    const left = await proxy.send({ a: { ...hold, decodeTrailers: 'stop' } }, { ...post, on: request.client });
+    await left.sees('a decodeTrailers');
+    request.client.reset();
+    await left.sees('a onDestroy');
+  }
+  await proxy.isQuiet();
+  t.equal(proxy.faults, 0);
+});
+
+t.test('no exception was logged', async (t) => {
+  t.equal(proxy.faults, 0, proxy.baton.stderr);
+});
