@@ -110,6 +110,54 @@ t.test('a request is held for no longer than its stream may be idle', async (t) 
   await impatient.settle();
 });
 
+t.test('a response that has come is not late because a filter holds it', async (t) => {
+  const impatient = await startScriptedProxy(t, { route: { timeout: '2s' } });
+  const request = await impatient.send({
+    b: { encodeHeaders: 'stop', encodeData: ['in:2600:continueEncoding buffer'] },
+  });
+  (await impatient.host(request)).write(response(200, 'fine', { connection: 'close' }));
+  t.match(await request.answer(), { status: 200, rest: 'fine' });
+  t.equal(await impatient.logged(request), '200 via_upstream - 0 4');
+  t.equal(await impatient.baton.stat('cluster.host.upstream_rq_timeout'), 0);
+  await impatient.settle();
+});
+
+t.test(
+  'a host that has answered before the request was complete serves others while a filter holds its answer',
+  async (t) => {
+    const early = await proxy.send(
+      { b: { encodeHeaders: 'stop' } },
+      { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' },
+    );
+    const host = await proxy.host(early);
+    await host.readUntil('one\r\n');
+    host.write(response(200, 'early'));
+    await early.sees('b encodeHeaders 200');
+    early.client.write('0\r\n\r\n');
+    await host.readUntil('0\r\n\r\n');
+    await proxy.baton.waitForStat('cluster.host.upstream_rq_active', 0);
+    // Its connection is free.
+    const next = await proxy.send({});
+    await host.readUntil(`x-id: ${next.id}\r\n`);
+    await early.tell('b', 'continueEncoding');
+    t.match(await early.answer(), { status: 200, rest: 'early' });
+    host.write(response(200, 'next'));
+    t.match(await next.answer(), { status: 200, rest: 'next' });
+  },
+);
+
+t.test('a host that has answered may go without the rest of the request while a filter holds its answer', async (t) => {
+  const post = { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' };
+  const early = await proxy.send({ b: { encodeHeaders: 'stop' } }, post);
+  const host = await proxy.host(early);
+  host.write(response(200, 'early'));
+  await early.sees('b encodeHeaders 200');
+  host.reset();
+  await proxy.baton.waitForStat('cluster.host.upstream_cx_active', 0);
+  await early.tell('b', 'continueEncoding');
+  t.match(await early.answer(), { status: 200, rest: 'early', headers: { connection: 'close' } });
+});
+
 t.test('many rounds leave no more than one', async (t) => {
   const hold = { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' };
   const encode = { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' };

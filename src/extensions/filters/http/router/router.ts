@@ -101,6 +101,8 @@ export class Router implements TerminalFilter, PoolRequest {
   /** The head of the current try has been sent. */
   #isSent = false;
   #hasResponse = false;
+  /** Filters may hold it. */
+  #isResponseComplete = false;
   #isActive = false;
   /** The client has not taken enough of former responses. */
   #isClientBlocked = false;
@@ -146,6 +148,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
     if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
+    const encoder = this.#encoder;
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || (mayRetry && this.#retries.isEnabled)) {
       if (!this.#body.append(offset, length)) {
@@ -155,19 +158,20 @@ export class Router implements TerminalFilter, PoolRequest {
       }
     }
     if (endStream) this.#requestCompleted();
-    if (isSending) this.#encoder!.data(offset, length, endStream);
+    if (isSending) encoder!.data(offset, length, endStream);
     else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection);
   }
 
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
+    const encoder = this.#encoder;
     const isSending = this.#try === Try.Running && this.#isSent;
     if (!isSending || this.#retries.isEnabled) {
       if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
       this.#trailers = trailers;
     }
     this.#requestCompleted();
-    if (isSending) this.#encoder!.trailers(trailers);
+    if (isSending) encoder!.trailers(trailers);
   }
 
   get #retryBufferLimit(): number {
@@ -186,6 +190,8 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#startTimeout();
     if (this.#try === Try.Running) this.#tryTimeouts?.start(this.#hasResponse);
     if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
+    // With the last byte that is sent the connection is free for another request.
+    if (this.#isResponseComplete) this.#tryOver();
   }
 
   onResponseBlocked(): void {
@@ -301,6 +307,8 @@ export class Router implements TerminalFilter, PoolRequest {
     const { stats } = this.#cluster;
     stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     this.#tryOver();
+    // A host need not take the rest of a request that it has answered.
+    if (this.#isResponseComplete) return;
     const failure = resetFailure(reason);
     if (!this.#hasResponse) {
       this.#host!.stats.increment(HostStats.at.rq_error);
@@ -332,9 +340,11 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
   }
 
-  /** The last byte of the response is here; the stream ends with the call that passes it on. */
+  /** The last byte of the response is here; the stream ends with the call that passes it on, or when filters let go of it. */
   #responseCompleted(durationMs: number, isInternal: boolean): void {
     const { info } = this.#stream;
+    this.#isResponseComplete = true;
+    this.#deadline.lift();
     info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
     if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
     if (this.#isRequestComplete) this.#tryOver();
@@ -347,7 +357,8 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
     // Where one side of a tunnel has ended, the other may go on.
     const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
-    if (this.#timeouts.timeoutMs > 0 && !isTunnel) this.#deadline.set(this.#timeouts.timeoutMs);
+    if (this.#timeouts.timeoutMs > 0 && !isTunnel && !this.#isResponseComplete)
+      this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
   #setTryTimeouts(responseMs: number, idleMs: number): void {
@@ -401,7 +412,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
     this.#isRequestComplete = endStream;
-    this.#hasResponse = this.#isSent = false;
+    this.#hasResponse = this.#isResponseComplete = this.#isSent = false;
     this.#attempts = 0;
     this.#host = undefined;
     info.upstreamCluster = this.#cluster.observabilityName;
