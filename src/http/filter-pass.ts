@@ -55,6 +55,8 @@ export abstract class FilterPass {
   protected abstract passTrailers(trailers: HeaderBlock): void;
   /** A filter holds back more than its limit. */
   protected abstract tooLarge(): void;
+  /** The arena is full. */
+  protected abstract noRoom(): void;
 
   /** The head of a message has come. */
   get hasBegun(): boolean {
@@ -121,7 +123,7 @@ export abstract class FilterPass {
         hold.headers = true;
         hold.endStream = endStream;
         // The head must live until the filter continues, in a later turn perhaps.
-        if (!this.#holdsHeaders && !headers.hold()) this.tooLarge();
+        if (!this.#holdsHeaders && !headers.hold()) this.noRoom();
         else this.#holdsHeaders = true;
         return;
       }
@@ -162,7 +164,7 @@ export abstract class FilterPass {
       if (goesOn && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
       if (goesOn) this.#release(index);
-      else if (!this.#holdsTrailers && !trailers.hold()) this.tooLarge();
+      else if (!this.#holdsTrailers && !trailers.hold()) this.noRoom();
       else this.#holdsTrailers = true;
       return;
     }
@@ -179,8 +181,9 @@ export abstract class FilterPass {
   }
 
   #keep(body: BodyBuffer, offset: number, length: number): boolean {
-    if (body.bytes + length <= this.limit && body.append(offset, length)) return true;
-    this.tooLarge();
+    if (body.bytes + length > this.limit) this.tooLarge();
+    else if (body.append(offset, length)) return true;
+    else this.noRoom();
     return false;
   }
 

@@ -15,6 +15,7 @@ import { FilterControl, type FilterHost } from './filter-control.js';
 import { FilterPass } from './filter-pass.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
+import { NO_ROOM } from './no-room.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
@@ -231,6 +232,9 @@ class DecodePass extends FilterPass {
       flags: 0,
     });
   }
+  protected noRoom(): void {
+    this.#stream.sendLocalReply(NO_ROOM);
+  }
 }
 
 /** A response on its way out; the filters are given in the order of that way. Behind the last one stands the codec. */
@@ -270,5 +274,8 @@ class EncodePass extends FilterPass {
       details: 'response_payload_too_large',
       flags: 0,
     });
+  }
+  protected noRoom(): void {
+    this.#stream.sendLocalReply(NO_ROOM);
   }
 }
