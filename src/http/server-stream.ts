@@ -366,9 +366,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.connection.report(error);
   }
 
-  /** `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. */
+  /**
+   * `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. Behind a request that is
+   * complete the connection is read on: it may tell that the client has left.
+   */
   pauseRequest(who: number): void {
-    if (this.#paused === 0 && this.#isOpen) {
+    if (this.#paused === 0 && this.#isOpen && !this.#isRequestComplete) {
       this.#encoder.pauseReading();
       this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
     }
@@ -378,7 +381,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   resumeRequest(who: number): void {
     if ((this.#paused & who) === 0) return;
     this.#paused &= ~who;
-    if (this.#paused !== 0 || !this.#isOpen) return;
+    if (this.#paused !== 0 || !this.#isOpen || this.#isRequestComplete) return;
     this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
     this.#encoder.resumeReading();
   }

@@ -70,13 +70,19 @@ t.test('a pause ends with its request', async (t) => {
   await isForwarded(t, second);
 });
 
-t.test('a client that leaves while its request is paused is noticed', async (t) => {
-  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
-  await request.sees('a decodeHeaders /');
-  request.client.reset();
-  await request.sees('a onDestroy');
-  t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
-});
+for (const [what, line, how] of [
+  ['resets its connection', POST, 'reset'],
+  ['resets its connection behind a request without a body', {}, 'reset'],
+  ['ends its connection behind a request without a body', {}, 'end'],
+] as const) {
+  t.test(`a client that ${what} while it is paused is noticed`, async (t) => {
+    const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, line);
+    await request.sees(`a decodeHeaders /${line === POST ? '' : ' end'}`);
+    request.client[how]();
+    await request.sees('a onDestroy');
+    t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
+  });
+}
 
 /** The host gets the whole request, and the client its answer. */
 async function isForwarded(t: Test, request: ScriptedRequest): Promise<void> {
