@@ -92,6 +92,8 @@ export class FilterControl implements StreamControl {
   }
 
   sendLocalReply(reply: LocalReply): void {
-    this.#host?.sendLocalReply(reply);
+    if (this.#filter !== undefined) this.#host!.sendLocalReply(reply);
+    // Those before it would never learn of the answer, and the request would go on.
+    else if (this.#host !== undefined) throw new Error('a filter answers as it is made: answer in decodeHeaders()');
   }
 }

@@ -87,7 +87,8 @@ export interface HttpFilter {
 /** Makes a filter for each stream. One of these a filter of the chain, made when the chain is built. */
 export interface HttpFilterFactory {
   /**
-   * The filter for one stream; undefined when it has nothing to do with it, and then `stream` is not used any more.
+   * The filter for one stream; undefined when it has nothing to do with it, and then `stream` does nothing any more. A filter may
+   * answer from its callbacks on, not as it is made.
    * @param routeConfig what the stream's route says to this filter, as its extension has compiled it
    */
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined;

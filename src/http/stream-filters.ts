@@ -176,10 +176,11 @@ export class StreamFilters implements FilterHost {
 
   /** One that throws keeps neither the others nor the end of the stream from what they have to release. */
   #destroyFrom(first: number): void {
+    const filters = this.#filters.splice(first);
     const controls = this.#controls.splice(first);
-    for (const [index, filter] of this.#filters.splice(first).entries()) {
+    for (let index = 0; index < filters.length; index++) {
       try {
-        filter.onDestroy?.();
+        filters[index]!.onDestroy?.();
       } catch (error) {
         this.#stream.report(error);
       }

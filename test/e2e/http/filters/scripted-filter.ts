@@ -15,6 +15,7 @@ import { Timer } from '../../../../src/io/timing-wheel.js';
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 
 export type Callback =
+  | 'create'
   | 'decodeHeaders'
   | 'decodeData'
   | 'decodeTrailers'
@@ -79,6 +80,7 @@ class ScriptedFilter implements HttpFilter {
     for (const callback of ['decodeTrailers', 'encodeTrailers'] as const) {
       if (callback in script) this[callback] = (trailers) => this.#onHeaders(callback, trailers, undefined);
     }
+    this.#play('create');
   }
 
   onDestroy(): void {
