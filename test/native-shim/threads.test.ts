@@ -1,7 +1,9 @@
 // Transports live beside each other, and go without a trace, whether closed, collected, ended or terminated.
 
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
@@ -56,6 +58,27 @@ t.test('two transports in a thread do not know of each other', async (t) => {
   await two.next(Event.Data, other.server);
   t.equal(two.received(other.server).toString(), 'still here');
   two.close();
+});
+
+// Nothing here looks again by itself: what does not wake the thread is waited for in vain.
+t.test('a thread that sleeps in a transport is woken by whatever is for it', async (t) => {
+  const rigs = [new Rig(), new Rig()];
+  for (const [i, rig] of rigs.entries()) {
+    rig.onEvent = ({ id, kind, bytes }) => {
+      if (kind === Event.Data) rig.send(id, bytes);
+    };
+    const socket = connect(rig.listen(loopback).port, '127.0.0.1');
+    socket.write('ball');
+    const [echo] = await once(socket, 'data');
+    t.equal(String(echo), 'ball', `transport ${i}, and sockets of Node itself`);
+    socket.destroy();
+    await once(socket, 'close');
+  }
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  await new Promise((resolve) => setImmediate(resolve));
+  const worker = new Worker("require('node:worker_threads').parentPort.postMessage('hello')", { eval: true });
+  t.equal((await once(worker, 'message'))[0], 'hello', 'another thread');
+  for (const rig of rigs) rig.close();
 });
 
 t.test('four threads share an address', async (t) => {
