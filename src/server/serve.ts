@@ -108,6 +108,7 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     epoch: joined,
     refreshParentStats: restart === undefined ? undefined : () => restart.refreshStats(),
     parentStatsCame: restart?.statsCame,
+    beforeListening: restart === undefined ? undefined : () => restart.load(),
     serveEndpoint: (endpoint) => {
       const handler = postEndpoint(endpoint);
       admin?.handlers.add(handler);

@@ -78,6 +78,8 @@ export interface ServerOptions {
   readonly refreshParentStats: (() => Promise<void>) | undefined;
   /** Resolves when they have been imported once, after the server is live, or will not be; undefined without hot restarts. */
   readonly parentStatsCame: Promise<void> | undefined;
+  /** What else has to be done before the first connection is accepted, while the workers start; undefined: nothing. */
+  readonly beforeListening: (() => Promise<void>) | undefined;
 }
 
 /** When the memory of the start is given back: not while the first requests come, which may share a core with this. */
@@ -403,7 +405,7 @@ export class Server {
 
   async #startWorkers(): Promise<void> {
     this.#snapshots.make({}, false);
-    await this.#workers.start();
+    await Promise.all([this.#workers.start(), this.#options.beforeListening?.()]);
     this.configuration.listeners.startListening();
     this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
   }

@@ -131,6 +131,15 @@ export class HotRestart {
     return this.#facts;
   }
 
+  /** Reads what it takes to hear a child: later the program's files may have been replaced, and descriptors may be short. */
+  async load(): Promise<void> {
+    try {
+      await import('../../restart/messages.js');
+    } catch (error) {
+      logger.error(`no process will be able to take over from this one: ${messageOf(error)}`);
+    }
+  }
+
   /** From now on `server` has its parent, and may get a child. */
   begin(server: RestartedServer): void {
     if (this.#joined !== undefined) {
@@ -160,8 +169,6 @@ export class HotRestart {
     parentSockets?.closeRest();
     this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
     void this.refreshStats().then(this.#statsCame);
-    // A child may come after the program's files have been replaced: this process does not read them any more.
-    import('../../restart/messages.js').catch((error: unknown) => logger.error(messageOf(error)));
   }
 
   /** Resolves when what the parent has counted is here, or it takes too long. */
