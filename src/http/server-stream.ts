@@ -14,11 +14,12 @@ import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { LocalReply, TerminalFilter } from './filter.js';
-import { becomeGrpcReply, isGrpcRequest } from './grpc-reply.js';
+import { isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
-import { type HeaderBlock, Method } from './headers/header-block.js';
+import type { HeaderBlock } from './headers/header-block.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
+import { encodeReply } from './local-reply.js';
 import type { ManagerContext } from './manager-context.js';
 import { NO_ROOM } from './no-room.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
@@ -32,9 +33,7 @@ const EXPECT = knownHeader('expect');
 const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
-const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');
-const LOCAL_BODY_PIECE = 32 * 1024;
 /** Of pauseRequest(), beside the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
 
@@ -408,39 +407,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isReplyingLocally = true;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
-    const headers = this.manager.thread.headerBlocks.take();
-    try {
-      this.#sendReply(reply, headers);
-    } finally {
-      headers.drop();
-    }
-  }
-
-  #sendReply({ status, body, editHeaders }: LocalReply, headers: HeaderBlock): void {
-    headers.setStatus(status);
-    const { length } = body;
-    if (length > 0 && !this.#isGrpc) {
-      headers.add(CONTENT_LENGTH, String(length));
-      headers.add(CONTENT_TYPE, 'text/plain');
-    }
-    editHeaders?.(headers);
-    const isHead = this.requestHeaders.method === Method.Head;
-    if (this.#isGrpc) becomeGrpcReply(headers, body, !isHead);
-    const hasBody = length > 0 && !isHead && !this.#isGrpc;
-    this.encodeHeaders(headers, !hasBody);
-    if (hasBody) this.#sendLocalBody(body);
-  }
-
-  /** In pieces that fit into scratch, whatever the size. */
-  #sendLocalBody(body: string | Uint8Array): void {
-    const { memory } = this.manager.thread;
-    for (let from = 0; from < body.length; from += LOCAL_BODY_PIECE) {
-      const length = Math.min(LOCAL_BODY_PIECE, body.length - from);
-      const start = memory.scratch(length);
-      if (typeof body === 'string') memory.write(start, body.slice(from, from + length));
-      else memory.bytes.set(body.subarray(from, from + length), start);
-      this.encodeData(start, length, from + length === body.length);
-    }
+    encodeReply(this, reply, this.#isGrpc);
   }
 
   /** Nothing has moved for too long. */

@@ -1,0 +1,51 @@
+// A local reply as its client gets it: the head of a response of its own, and the text that it says as the body. Whether a
+// request may still be answered, and what then becomes of the response that it had, is its stream's to say.
+
+import { headerKey } from '../common/header-names.js';
+import type { Memory } from '../io/memory.js';
+import type { LocalReply, ResponseStream } from './filter.js';
+import { becomeGrpcReply } from './grpc-reply.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
+import type { ManagerContext } from './manager-context.js';
+
+const CONTENT_LENGTH = headerKey('content-length');
+const CONTENT_TYPE = headerKey('content-type');
+const PIECE = 32 * 1024;
+
+/** The stream of the request that is answered. */
+export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'encodeData'> {
+  readonly manager: ManagerContext;
+  readonly requestHeaders: HeaderBlock;
+}
+
+/** Gives the whole reply to its stream, as a host's response would come; `isGrpc`: in the form that gRPC's clients look at. */
+export function encodeReply(stream: AnsweredStream, { status, body, editHeaders }: LocalReply, isGrpc: boolean): void {
+  const { headerBlocks, memory } = stream.manager.thread;
+  const isHead = stream.requestHeaders.method === Method.Head;
+  const hasBody = body.length > 0 && !isHead && !isGrpc;
+  const headers = headerBlocks.take();
+  try {
+    headers.setStatus(status);
+    if (body.length > 0 && !isGrpc) {
+      headers.add(CONTENT_LENGTH, String(body.length));
+      headers.add(CONTENT_TYPE, 'text/plain');
+    }
+    editHeaders?.(headers);
+    if (isGrpc) becomeGrpcReply(headers, body, !isHead);
+    stream.encodeHeaders(headers, !hasBody);
+    if (hasBody) encodeBody(stream, body, memory);
+  } finally {
+    headers.drop();
+  }
+}
+
+/** In pieces that fit into scratch, whatever the size. */
+function encodeBody(stream: AnsweredStream, body: string | Uint8Array, memory: Memory): void {
+  for (let from = 0; from < body.length; from += PIECE) {
+    const length = Math.min(PIECE, body.length - from);
+    const start = memory.scratch(length);
+    if (typeof body === 'string') memory.write(start, body.slice(from, from + length));
+    else memory.bytes.set(body.subarray(from, from + length), start);
+    stream.encodeData(start, length, from + length === body.length);
+  }
+}
