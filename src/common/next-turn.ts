@@ -13,3 +13,11 @@ export async function inTurns<Result>(steps: Iterator<void, Result>): Promise<Re
     await nextTurn();
   }
 }
+
+/** Runs it in one go, for those who cannot wait for the result. */
+export function atOnce<Result>(steps: Iterator<void, Result>): Result {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+  }
+}

@@ -1,6 +1,7 @@
 // One reading of all disk layers, in slices of time: a large tree holds up nothing else on the primary.
 
 import { BatonError, messageOf } from '../common/errors.js';
+import { atOnce } from '../common/next-turn.js';
 import { readDiskLayer } from './disk-layer.js';
 import type { Layer } from './layer.js';
 
@@ -38,10 +39,7 @@ export class DiskReading {
 
   /** Reads to the end now. */
   finish(): void {
-    for (;;) {
-      const step = this.#steps.next();
-      if (step.done) return this.#tell(step.value);
-    }
+    this.#tell(atOnce(this.#steps));
   }
 
   cancel(): void {

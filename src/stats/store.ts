@@ -1,6 +1,7 @@
 // The stats of the process as the primary keeps them: scopes come and go, histograms are merged, counters reset, and what a
 // dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
 
+import { atOnce } from '../common/next-turn.js';
 import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
 import {
   type CounterSlot,
@@ -245,8 +246,7 @@ export class StatsStore {
 
   /** Merges what all threads recorded since the last call: a new interval begins. Ranges that fill are given new chunks. */
   flush(): void {
-    const steps = this.flushInSteps();
-    while (steps.next().done !== true);
+    atOnce(this.flushInSteps());
   }
 
   /** As flush(), a millisecond or so at a time: the primary may answer others between the steps. */
@@ -276,8 +276,7 @@ export class StatsStore {
 
   /** From now on counters count from 0, and recent lookups are forgotten; nothing else changes, and sinks' deltas neither. */
   resetCounters(): void {
-    const steps = this.resetInSteps();
-    while (steps.next().done !== true);
+    atOnce(this.resetInSteps());
   }
 
   /** As resetCounters(), a millisecond or so at a time. */

@@ -2,6 +2,7 @@
 // what filters can take from it, and new requests see it from then on.
 
 import { messageOf } from '../common/errors.js';
+import { atOnce } from '../common/next-turn.js';
 import { readRegularFile } from '../common/regular-file.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../config/generated/api.js';
 import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
@@ -153,11 +154,7 @@ class LiveRoutes {
   }
 
   #build(config: RouteConfiguration, filters: RouteFilters): RouteTable<ClusterReference> {
-    const steps = this.#steps(config, filters);
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done) return value;
-    }
+    return atOnce(this.#steps(config, filters));
   }
 
   #steps(config: RouteConfiguration, { list }: RouteFilters): Generator<void, RouteTable<ClusterReference>> {

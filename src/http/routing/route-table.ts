@@ -3,6 +3,7 @@
 // A table is made once for a configuration and thread; matching makes no string but for regular expressions.
 
 import { type HeaderKey, headerKey, knownHeader } from '../../common/header-names.js';
+import { atOnce } from '../../common/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../config/generated/api.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { DomainTable } from './domain-table.js';
@@ -27,11 +28,7 @@ export function buildRouteTable<C>(
   resolveCluster: ClusterResolver<C>,
   options: RouteTableOptions<C> = {},
 ): RouteTable<C> {
-  const steps = buildRouteTableInSteps(config, resolveCluster, options);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
+  return atOnce(buildRouteTableInSteps(config, resolveCluster, options));
 }
 
 /** The same a route at a time: who builds a long table may let others have the thread between two steps. */
