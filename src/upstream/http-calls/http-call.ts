@@ -8,8 +8,9 @@ import { type CodecError, type RequestEncoder, ResetReason } from '../../http/co
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/timing-wheel.js';
-import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
+import { countHostFailure, countHostResponse, countHostTimeout, countNoConnection } from '../host-outcomes.js';
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 
@@ -124,10 +125,7 @@ export class HttpCall implements PoolRequest {
   timedOut(): void {
     if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
-    if (this.#state === State.Running) {
-      this.#host.stats.increment(HostStats.at.rq_timeout);
-      if (this.#status === 0) this.#host.stats.increment(HostStats.at.rq_error);
-    }
+    if (this.#state === State.Running) countHostTimeout(this.#host, this.#status !== 0);
     this.#abort();
     this.#events.onFailure('it does not answer in time');
   }
@@ -143,7 +141,7 @@ export class HttpCall implements PoolRequest {
   }
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
-    if (reason !== PoolFailure.Overflow) this.#host.stats.increment(HostStats.at.rq_error);
+    countNoConnection(this.#host, reason);
     this.#over();
     this.#events.onFailure(poolFailureText(reason, errno));
   }
@@ -156,7 +154,7 @@ export class HttpCall implements PoolRequest {
     const { status } = headers;
     this.#status = status;
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
-    this.#host.stats.increment(status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
+    countHostResponse(this.#host, status);
     this.#cluster.responses.countResponse(status, true);
     if (endStream) this.#answered();
   }
@@ -179,7 +177,7 @@ export class HttpCall implements PoolRequest {
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
-    if (this.#status === 0) this.#host.stats.increment(HostStats.at.rq_error);
+    if (this.#status === 0) countHostFailure(this.#host);
     this.#over();
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#events.onFailure(

@@ -18,11 +18,17 @@ import { Deadline } from '../../../../io/deadline.js';
 import { Timer } from '../../../../io/timing-wheel.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
-import { ClusterStats, HostStats } from '../../../../stats/layouts/cluster.js';
+import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
-import { type HttpPool, PoolFailure, type PoolRequest } from '../../../../upstream/http-pool.js';
+import {
+  countHostFailure,
+  countHostResponse,
+  countHostTimeout,
+  countNoConnection,
+} from '../../../../upstream/host-outcomes.js';
+import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -237,12 +243,11 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
-    const host = this.#host;
+    const host = this.#host!;
     this.#try = Try.None;
     this.#pool = undefined;
-    if (host !== undefined) this.#stream.info.upstreamHost = host.address;
-    // What a circuit breaker refuses is no fault of the host.
-    if (reason !== PoolFailure.Overflow) host?.stats.increment(HostStats.at.rq_error);
+    this.#stream.info.upstreamHost = host.address;
+    countNoConnection(host, reason);
     const failure = poolFailure(reason, errno);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
     this.#failed(failure);
@@ -267,15 +272,15 @@ export class Router implements TerminalFilter, PoolRequest {
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
-    const hostStats = this.#host!.stats;
+    const host = this.#host!;
     this.#tryTimeouts?.responseBegan();
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#isRequestComplete)) {
-      hostStats.increment(HostStats.at.rq_error);
+      countHostFailure(host);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    hostStats.increment(status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
+    countHostResponse(host, status);
     this.#hasResponse = true;
     if (this.#isRequestComplete) this.#body.clear();
     info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
@@ -311,7 +316,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (this.#isResponseComplete) return;
     const failure = resetFailure(reason);
     if (!this.#hasResponse) {
-      this.#host!.stats.increment(HostStats.at.rq_error);
+      countHostFailure(this.#host!);
       return this.#failed(failure);
     }
     this.#stream.info.responseFlags |= failure.flag;
@@ -374,24 +379,17 @@ export class Router implements TerminalFilter, PoolRequest {
   #routeTimeout(): void {
     const isTrying = this.#try !== Try.Backoff;
     if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
-    if (this.#try === Try.Running) this.#countHostTimeout();
+    if (this.#try === Try.Running) countHostTimeout(this.#host!, this.#hasResponse);
     this.#answerTimeout('response_timeout', isTrying);
   }
 
   /** The host is not waited for any longer: another try, or 504. */
   #tryTimedOut({ counter, details }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
-    this.#countHostTimeout();
+    countHostTimeout(this.#host!, this.#hasResponse);
     this.#abortTry();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     this.#answerTimeout(details);
-  }
-
-  /** A response that has begun has been counted. */
-  #countHostTimeout(): void {
-    const { stats } = this.#host!;
-    stats.increment(HostStats.at.rq_timeout);
-    if (!this.#hasResponse) stats.increment(HostStats.at.rq_error);
   }
 
   #answerTimeout(details: string, isCounted = true): void {
