@@ -34,15 +34,9 @@ import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
+import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
-import {
-  type RequestTimeouts,
-  setAttemptCount,
-  setExpectedTimeout,
-  setOverloaded,
-  setServiceTime,
-  takeRequestedTimeouts,
-} from './router-headers.js';
+import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
 const logger = getLogger('router');
@@ -415,14 +409,9 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#host = undefined;
     info.upstreamCluster = this.#cluster.observabilityName;
     const timeouts = this.#timeouts;
-    timeouts.timeoutMs = route.timeoutMs;
-    timeouts.perTryMs = route.retryPolicy?.perTryTimeoutMs ?? 0;
-    timeouts.isAnsweredEmpty = false;
-    takeRequestedTimeouts(headers, timeouts);
-    // The time of the whole request ends such a try.
-    if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
+    setTimeouts(timeouts, route, headers);
     this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
-    if (!suppressEnvoyHeaders) setExpectedTimeout(headers, timeouts, 0);
+    if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
     this.#retries.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
@@ -527,7 +516,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#cluster = cluster;
     if (!this.#options.suppressEnvoyHeaders) {
       const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
-      setExpectedTimeout(this.#headers, this.#timeouts, Math.floor(elapsedMs));
+      setExpectedTimeout(this.#headers, expectedTimeoutMs(this.#timeouts, Math.floor(elapsedMs)));
     }
     this.#start();
   }

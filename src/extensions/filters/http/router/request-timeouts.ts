@@ -1,0 +1,65 @@
+// How long a request and each of its tries may take: what its route says, or what the request itself asks for.
+
+import { HeaderSet, headerKey } from '../../../../common/header-names.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { Route } from '../../../../http/routing/route.js';
+
+const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
+const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
+const ALT_RESPONSE = headerKey('x-envoy-upstream-rq-timeout-alt-response');
+/** They speak to the router as well, of what it has not: longest streams, hedging, and statistics by another name. */
+const UNUSED = [
+  'x-envoy-upstream-stream-duration-ms',
+  'x-envoy-hedge-on-per-try-timeout',
+  'x-envoy-upstream-alt-stat-name',
+];
+const UNUSED_KEYS = UNUSED.map(headerKey);
+const WISHES = new HeaderSet([UPSTREAM_TIMEOUT, PER_TRY_TIMEOUT, ALT_RESPONSE, ...UNUSED_KEYS]);
+
+export interface RequestTimeouts {
+  /** Whole request; 0: none. */
+  timeoutMs: number;
+  /** One try; 0: as long as the whole request. */
+  perTryMs: number;
+  /** Who waited too long is told by 204 and not by 504. */
+  isAnsweredEmpty: boolean;
+}
+
+/** Sets those of a request that begins. The fields in which it asks for its own are not for the host: `headers` lose them. */
+export function setTimeouts(
+  timeouts: RequestTimeouts,
+  { timeoutMs, retryPolicy }: Route<unknown>,
+  headers: HeaderBlock,
+): void {
+  timeouts.timeoutMs = timeoutMs;
+  timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
+  timeouts.isAnsweredEmpty = false;
+  if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
+  // The time of the whole request ends such a try.
+  if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
+}
+
+/** What a try that begins `elapsedMs` after the end of the request may take; 0: for ever. */
+export function expectedTimeoutMs({ timeoutMs, perTryMs }: RequestTimeouts, elapsedMs: number): number {
+  const ofTry = perTryMs > 0 ? perTryMs : timeoutMs;
+  if (timeoutMs === 0) return ofTry;
+  // 0 would be for ever.
+  return Math.max(1, Math.min(ofTry, timeoutMs - elapsedMs));
+}
+
+function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {
+  const whole = takeNumber(headers, UPSTREAM_TIMEOUT.id);
+  if (whole >= 0) timeouts.timeoutMs = whole;
+  const perTry = takeNumber(headers, PER_TRY_TIMEOUT.id);
+  if (perTry >= 0) timeouts.perTryMs = perTry;
+  timeouts.isAnsweredEmpty = headers.remove(ALT_RESPONSE);
+  for (const key of UNUSED_KEYS) headers.remove(key);
+}
+
+function takeNumber(headers: HeaderBlock, id: number): number {
+  const index = headers.findId(id);
+  if (index < 0) return -1;
+  const text = headers.value(index);
+  headers.removeId(id);
+  return /^[0-9]{1,9}$/.test(text) ? Number(text) : -1;
+}
