@@ -16,21 +16,7 @@ const MESSAGE = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
 const REQUEST_FAULTS: Record<string, Scripts> = {
   'as it is made': { a: { onDestroy: '' }, b: { create: 'throw' } },
   'because it answers as it is made': { a: { onDestroy: '' }, b: { create: 'reply:403' } },
-  'at the head of a request': { b: { decodeHeaders: 'throw' } },
-  'at the body of a request': { b: { decodeData: 'throw' } },
-  'at the trailers of a request': { b: { decodeTrailers: 'throw' } },
-  'at what another filter has held': {
-    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'continue' },
-    b: { decodeData: 'throw' },
-  },
-  'at what another filter releases by a timer': {
-    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' },
-    b: { decodeHeaders: 'throw' },
-  },
-  'at the body that another filter releases by a timer': {
-    a: { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' },
-    b: { decodeData: 'throw' },
-  },
+  ...messageFaults('request', 'decode', 'a'),
   'at the head of an answer': { a: { encodeHeaders: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
   'at the body of an answer': { a: { encodeHeaders: '', encodeData: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
   'at the body of an answer whose head is held': {
@@ -43,23 +29,7 @@ const REQUEST_FAULTS: Record<string, Scripts> = {
   },
   'as it edits the head of its answer': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
 };
-const RESPONSE_FAULTS: Record<string, Scripts> = {
-  'at the head of a response': { b: { encodeHeaders: 'throw' } },
-  'at the body of a response': { b: { encodeData: 'throw' } },
-  'at the trailers of a response': { b: { encodeTrailers: 'throw' } },
-  'at a response that another filter has held': {
-    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'continue' },
-    b: { encodeData: 'throw' },
-  },
-  'at a response that another filter releases by a timer': {
-    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' },
-    b: { encodeHeaders: 'throw' },
-  },
-  'at the body of a response that another filter releases by a timer': {
-    c: { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' },
-    b: { encodeData: 'throw' },
-  },
-};
+const RESPONSE_FAULTS = messageFaults('response', 'encode', 'c');
 
 // A request that is held, and a connection that is idle, on the same worker: they must not notice anything.
 const neighbour = await proxy.send({ b: { decodeHeaders: 'stop' } });
@@ -136,6 +106,28 @@ t.test('the worker has survived it all', async (t) => {
   t.match(await neighbour.answer(), { status: 200 });
   await proxy.settle();
 });
+
+/** b throws at a message, as it comes or when `holder`, which has it before, lets go of it. */
+function messageFaults(message: string, way: 'decode' | 'encode', holder: 'a' | 'c'): Record<string, Scripts> {
+  const [head, body, trailers] = [`${way}Headers`, `${way}Data`, `${way}Trailers`];
+  const goOn = way === 'decode' ? 'continueDecoding' : 'continueEncoding';
+  const held = { [head]: 'stop', [body]: 'buffer', [trailers]: 'continue' };
+  const heldForTimer = { ...held, [trailers]: `soon:${goOn} stop` };
+  return {
+    [`at the head of a ${message}`]: { b: { [head]: 'throw' } },
+    [`at the body of a ${message}`]: { b: { [body]: 'throw' } },
+    [`at the trailers of a ${message}`]: { b: { [trailers]: 'throw' } },
+    [`at a ${message} that another filter has held`]: { [holder]: held, b: { [body]: 'throw' } },
+    [`at the head of a ${message} that another filter releases by a timer`]: {
+      [holder]: heldForTimer,
+      b: { [head]: 'throw' },
+    },
+    [`at the body of a ${message} that another filter releases by a timer`]: {
+      [holder]: heldForTimer,
+      b: { [body]: 'throw' },
+    },
+  };
+}
 
 async function isLoggedOnce(t: Test, before: number): Promise<void> {
   await waitFor(() => proxy.faults > before, { what: 'the error in the log' });
