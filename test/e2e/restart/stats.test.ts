@@ -70,8 +70,7 @@ t.test('counters go on where the parent stood, with its last requests; gauges ar
   t.ok(seconds(info.uptime_all_epochs) >= seconds(info.uptime_current_epoch));
   t.equal(info.command_line_options.restart_epoch, 1);
 
-  parent.child.kill('SIGTERM');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await end(parent);
   await child.waitForStat('server.parent_connections', 0);
   await waitFor(async () => (await child.stat('cluster.old.upstream_rq_418')) === undefined);
   t.equal(await child.stat('http.web.downstream_rq_total'), 10);
@@ -79,35 +78,18 @@ t.test('counters go on where the parent stood, with its last requests; gauges ar
 });
 
 t.test('the last requests of a parent are counted by its child, though nobody asks in between', async (t) => {
-  const line = new EpochLine(t);
-  const upstream = await startUpstream(t, (_request, response) => response.end());
-  const config = bootstrap({
-    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
-    clusters: [staticCluster('up', upstream.port)],
-    extra: { stats_flush_interval: '299s' },
-  });
-  const parent = await line.start(0, { config, args: LONG });
-  const port = await parent.listenerPort('web');
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
   await requests(port, 4);
   const child = await line.start(1, { config, args: LONG });
   await requests(port, 2);
-  parent.child.kill('SIGTERM');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await end(parent);
   await child.waitForStat('http.web.downstream_rq_total', 6);
   t.equal(await child.stat('cluster.up.upstream_rq_200'), 6, 'a name born in traffic');
   await child.stop();
 });
 
 t.test('the first answer of a child has what its parent has counted: no counter ever falls', async (t) => {
-  const line = new EpochLine(t);
-  const upstream = await startUpstream(t, (_request, response) => response.end());
-  const config = bootstrap({
-    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
-    clusters: [staticCluster('up', upstream.port)],
-    extra: { stats_flush_interval: '299s' },
-  });
-  const parent = await line.start(0, { config, args: LONG });
-  const port = await parent.listenerPort('web');
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
   await requests(port, 50);
   const adminPort = parent.adminPort;
   const seen: number[] = [];
@@ -127,23 +109,14 @@ t.test('the first answer of a child has what its parent has counted: no counter 
 });
 
 t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => {
-  const line = new EpochLine(t);
-  const upstream = await startUpstream(t, (_request, response) => response.end());
-  const config = bootstrap({
-    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
-    clusters: [staticCluster('up', upstream.port)],
-    extra: { stats_flush_interval: '0.1s' },
-  });
-  const parent = await line.start(0, { config, args: LONG });
-  const port = await parent.listenerPort('web');
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s' });
   await requests(port, 4);
   const child = await line.start(1, { config, args: [...LONG, '--skip-hot-restart-parent-stats'] });
   await waitFor(async () => {
     await httpRequest(port);
     return ((await child.stat('http.web.downstream_rq_total')) ?? 0) > 0;
   });
-  parent.child.kill('SIGTERM');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await end(parent);
   t.ok((await child.stat('http.web.downstream_rq_total'))! < 4);
   t.equal(await child.stat('server.hot_restart_generation'), 2);
   await child.stop();
@@ -152,24 +125,16 @@ t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => 
 t.test('stats sinks of parent and child together are given each count once', async (t) => {
   const sums = new Map<string, number>();
   const sink = await startStatsd(t, sums);
-  const upstream = await startUpstream(t, (_request, response) => response.end());
-  const config = bootstrap({
-    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
-    clusters: [staticCluster('up', upstream.port)],
-    extra: { stats_flush_interval: '0.1s', stats_sinks: [sink] },
-  });
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s', stats_sinks: [sink] });
   const sum = () => sums.get('p.http.web.downstream_rq_total') ?? 0;
-  const line = new EpochLine(t);
-  let current: BatonProcess = await line.start(0, { config, args: LONG });
-  const port = await current.listenerPort('web');
+  let current = parent;
   await requests(port, 5);
   await waitFor(() => sum() === 5, { what: 'what the parent gives' });
   for (const epoch of [1, 2]) {
     await requests(port, 3);
     const next = await line.start(epoch, { config, args: LONG });
     await requests(port, 2);
-    current.child.kill('SIGTERM');
-    await waitFor(() => current.exit !== undefined, { what: 'the end of the parent' });
+    await end(current);
     await waitFor(() => sum() === 5 + 5 * epoch, { what: `${5 + 5 * epoch} requests, not ${sum()}` });
     current = next;
   }
@@ -221,8 +186,7 @@ t.test(
       t.equal((await samples(`cluster.dyn.${name}`)).length, 1, `${name} once`);
     t.equal(await child.stat('cluster.dyn.upstream_rq_200'), 6);
     await child.waitForStat('cluster.dyn.upstream_cx_active', 2);
-    parent.child.kill('SIGTERM');
-    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+    await end(parent);
     await child.waitForStat('cluster.dyn.upstream_cx_active', 1);
     await requests(port, 3);
     await child.waitForStat('cluster.dyn.upstream_rq_total', 9);
@@ -231,6 +195,24 @@ t.test(
     t.equal(sum(), 9);
   },
 );
+
+/** The first of a line of epochs, before a host that answers at once. `extra`: of its bootstrap. */
+async function startParent(t: Teardown, extra: Config) {
+  const line = new EpochLine(t);
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('up') })],
+    clusters: [staticCluster('up', upstream.port)],
+    extra,
+  });
+  const parent = await line.start(0, { config, args: LONG });
+  return { line, config, parent, port: await parent.listenerPort('web') };
+}
+
+async function end(parent: BatonProcess): Promise<void> {
+  parent.child.kill('SIGTERM');
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+}
 
 /** A statsd that adds up what it is told of counters; gives the sink for it. */
 async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Config> {
