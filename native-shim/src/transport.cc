@@ -107,9 +107,9 @@ void Transport::attend() {
   int patience;
   do {
     patience = waitingTime();
-    const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, patience);
-    loopCalls_ = count == 1 && epollEvents_[0].data.u64 == kLoopKey;
-    if ((count <= 0 && ready_.empty()) || loopCalls_) break;
+    loopCalls_ = false;
+    const int count = poll(patience);
+    if (count == 0 && ready_.empty()) break;
     serve(count);
   } while (open_ && patience != 0 && !loopCalls_);
   // libuv is not to wait a second time.
@@ -121,6 +121,14 @@ int Transport::waitingTime() {
   if (!waits_ || !ready_.empty()) return 0;
   uv_update_time(loop_);
   return uv_backend_timeout(loop_);
+}
+
+// How many events there are for sockets, perhaps beside libuv's.
+int Transport::poll(int patience) {
+  const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, patience);
+  if (count != 1 || epollEvents_[0].data.u64 != kLoopKey) return std::max(count, 0);
+  loopCalls_ = true;
+  return 0;
 }
 
 void Transport::keepAwake() {
@@ -136,9 +144,9 @@ void Transport::serve(int count) {
     serveReady(deadline);
     if (!open_) break;
     serveEpoll(count, deadline);
-    if (!deliver() || loopCalls_ || now_ > deadline || round == kRounds) break;
-    count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, 0);
-    if (count <= 0 && ready_.empty()) break;
+    if (!deliver() || now_ > deadline || round == kRounds) break;
+    count = poll(0);
+    if (count == 0 && ready_.empty()) break;
   }
   handler_.endTurn();
   serving_ = false;

@@ -123,6 +123,7 @@ class Transport {
   // transport.cc: the loop
   void attend();
   int waitingTime();
+  int poll(int patience);
   void keepAwake();
   void serve(int count);
   void serveReady(double deadline);
