@@ -6,6 +6,9 @@ export type SignalName = 'SIGTERM' | 'SIGINT' | 'SIGUSR1' | 'SIGHUP';
 
 const NAMES: readonly SignalName[] = ['SIGTERM', 'SIGINT', 'SIGUSR1', 'SIGHUP'];
 
+/** The threads of a process that is killed do not end in the same moment, and this one may hear late of it. */
+const SAME_END_MS = 200;
+
 /** The thread of Node that opens the debugger's port may be slow to do it. */
 const DEBUGGER_IS_OPEN_BY_MS = 1000;
 
@@ -15,10 +18,12 @@ const DEBUGGER_IS_OPEN_BY_MS = 1000;
  */
 export class Signals {
   readonly #waiting: SignalName[] = [];
+  readonly #startedBy = process.ppid;
   #handler: ((name: SignalName) => void) | undefined;
+  #terminatedAt = Number.NEGATIVE_INFINITY;
 
   constructor() {
-    for (const name of NAMES) process.on(name, () => this.received(name));
+    for (const name of NAMES) process.on(name, () => (name === 'SIGTERM' ? this.#terminated() : this.received(name)));
     // Writing to a pipe that nobody reads is an error of that write alone.
     process.on('SIGPIPE', () => {});
     this.closeDebugger();
@@ -34,6 +39,20 @@ export class Signals {
   handle(handler: (name: SignalName) => void): void {
     this.#handler = handler;
     for (const name of this.#waiting.splice(0)) handler(name);
+  }
+
+  /**
+   * Who is to end with the process that started it gets SIGTERM for each thread of that process, whose end is one reason and
+   * not several.
+   */
+  #terminated(): void {
+    const now = performance.now();
+    const mayBeSame = now - this.#terminatedAt < SAME_END_MS;
+    this.#terminatedAt = now;
+    if (!mayBeSame) return this.received('SIGTERM');
+    setTimeout(() => {
+      if (process.ppid === this.#startedBy) this.received('SIGTERM');
+    }, SAME_END_MS).unref();
   }
 
   /** A SIGUSR1 that came before somebody listened for it opens the port: it counts as received. */

@@ -34,6 +34,7 @@ import {
   httpListener,
   httpRequest,
   startBaton,
+  type Teardown,
   tempDir,
   waitFor,
   waitForLog,
@@ -407,28 +408,44 @@ t.test('a parent that may open no more descriptors is followed all the same', as
   await (await restarts(t, line, parent, port)).stop();
 });
 
+/** A server that is a grandchild of the test: its own parent has written down its pid, and waits. */
+async function startWrapped(t: Teardown, args: string[]): Promise<{ baton: BatonProcess; pid: number }> {
+  const path = join(tempDir(t), 'pid');
+  const wrapper = ['sh', '-c', '"$@" & echo $! > "$0"; wait', path];
+  const baton = await startBaton(t, { config: config(), args, wrapper });
+  const pid = Number(readFileSync(path, 'utf8'));
+  t.teardown(() => {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It is gone, as it should be.
+    }
+  });
+  return { baton, pid };
+}
+
 t.test('a wrapper that dies takes the server along, unless hot restart is disabled', async (t) => {
-  const start = async (args: string[]) => {
-    const path = join(tempDir(t), 'pid');
-    // The server is a grandchild of the test, whose own parent writes down its pid and waits.
-    const wrapper = ['sh', '-c', '"$@" & echo $! > "$0"; wait', path];
-    const baton = await startBaton(t, { config: config(), args, wrapper });
-    const pid = Number(readFileSync(path, 'utf8'));
-    t.teardown(() => {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It is gone, as it should be.
-      }
-    });
-    baton.child.kill('SIGKILL');
-    return { baton, pid };
-  };
-  const bound = await start(['--use-dynamic-base-id']);
+  const bound = await startWrapped(t, ['--use-dynamic-base-id']);
+  bound.baton.child.kill('SIGKILL');
   await waitForLog(bound.baton, 'caught SIGTERM');
   await waitFor(() => !isAlive(bound.pid), { what: 'the end of the server' });
-  const free = await start(['--disable-hot-restart']);
+  const free = await startWrapped(t, ['--disable-hot-restart']);
+  free.baton.child.kill('SIGKILL');
   t.equal((await free.baton.admin('/ready')).status, 200);
+});
+
+t.test('the end of a wrapper is one SIGTERM, however often the kernel tells it', async (t) => {
+  const { baton, pid } = await startWrapped(t, ['--use-dynamic-base-id', '--drain-on-sigterm', '--drain-time-s', '4']);
+  const client = await connectRaw(t, await baton.listenerPort('web'));
+  baton.child.kill('SIGKILL');
+  await waitForLog(baton, 'caught SIGTERM');
+  // As for a second thread of the wrapper.
+  process.kill(pid, 'SIGTERM');
+  await waitFor(async () => (await baton.admin('/ready')).status === 503, { what: 'the drain' });
+  client.destroy();
+  await waitFor(() => !isAlive(pid), { what: 'the end of the server' });
+  t.match(baton.stderr, 'the last connection has ended');
+  t.equal(baton.stderr.match(/caught SIGTERM/g)?.length, 1);
 });
 
 t.test('NOTIFY_SOCKET is told by each epoch: live, shutting down, and signs of life', async (t) => {
