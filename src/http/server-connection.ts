@@ -54,15 +54,16 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     if (former === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
       http.increment(HttpStats.at.downstream_cx_http1_total);
+      this.#sleep(manager.shortestTimeoutMs);
     } else {
       this.#requests = former.requests;
       this.#activeMs = former.activeMs;
       this.#requestStartMs = former.requestStartMs;
       if (former.isBlocked) this.onBlocked();
+      this.#resumeTimeouts();
     }
     http.increment(HttpStats.at.downstream_cx_active);
     http.increment(HttpStats.at.downstream_cx_http1_active);
-    this.#sleep(manager.shortestTimeoutMs);
   }
 
   describe(info: StreamInfo): void {
@@ -317,7 +318,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   #stay(): void {
     this.socket.transport.thaw(this.socket.id);
-    this.#sleep(this.manager.shortestTimeoutMs);
+    this.#resumeTimeouts();
     this.#codec?.startRequests();
   }
 
@@ -345,6 +346,14 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       remaining = Math.min(remaining, left);
     }
     if (!this.socket.isClosed) this.#sleep(remaining);
+  }
+
+  /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
+  #resumeTimeouts(): void {
+    this.#sleep(this.manager.shortestTimeoutMs);
+    this.socket.transport.later(this.socket.id, () => {
+      if (this.#timer.isScheduled) this.checkTimeouts();
+    });
   }
 
   #sleep(forMs: number): void {
@@ -397,8 +406,10 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   #takeStream(encoder: ResponseEncoder): ServerStream {
-    // A pipelined request may have been received with the one before it.
-    if (this.#requestStartMs === UNSET) this.#requestStartMs = this.manager.thread.clock.monotonicMs;
+    const now = this.manager.thread.clock.monotonicMs;
+    // A pipelined request may have been received with the one before it, and may have waited for another process.
+    this.#activeMs = now;
+    if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
     const stream = this.#pools.streams.take();
     stream.start(this, encoder);
     return stream;

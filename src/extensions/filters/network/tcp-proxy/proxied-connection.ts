@@ -65,7 +65,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   /** Goes on with what another process has begun; `id` is the socket to the host. */
   takeOver(former: FormerPairFacts, cluster: Cluster, host: Host, id: number): void {
-    const { info, proxy } = this;
+    const { info } = this;
     info.startRealtimeMs = former.startRealtimeMs;
     info.startMonotonicMs = former.startMs;
     info.bytesReceived = former.bytesReceived;
@@ -79,7 +79,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#serverEnded = former.serverEnded;
     this.#cluster = cluster;
     this.#upstream = UpstreamSocket.takeOver(this, cluster, host, id, former.upstreamStartMs);
-    if (proxy.shortestTimeoutMs > 0) proxy.thread.wheel.schedule(this.#timer, proxy.shortestTimeoutMs);
+    this.#resumeTimeouts();
   }
 
   /** At any moment at which both sides are connected. */
@@ -239,6 +239,16 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     thread.wheel.reschedule(this.#timer, remaining);
   }
 
+  /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
+  #resumeTimeouts(): void {
+    const { shortestTimeoutMs, thread } = this.proxy;
+    if (shortestTimeoutMs === 0) return;
+    thread.wheel.schedule(this.#timer, shortestTimeoutMs);
+    thread.transport.later(this.downstream.id, () => {
+      if (this.#timer.isScheduled) this.checkTimeouts();
+    });
+  }
+
   #facts(): FormerPairFacts {
     const { info } = this;
     return {
@@ -258,10 +268,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   #stay(ids: readonly number[]): void {
-    const { shortestTimeoutMs, thread } = this.proxy;
     this.#isTravelling = false;
-    for (const id of ids) thread.transport.thaw(id);
-    if (shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, shortestTimeoutMs);
+    for (const id of ids) this.proxy.thread.transport.thaw(id);
+    this.#resumeTimeouts();
     if (this.#drainEndedOnTheWay) this.onDrainEnd();
   }
 
