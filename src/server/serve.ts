@@ -261,7 +261,7 @@ function restarted(
     },
     childLost: () => succession.childLost(),
     handOver: (taken) => {
-      admin()?.handOver();
+      admin()?.handOver(taken.has(ADMIN_ID));
       succession.handOver(taken);
     },
     concurrency: succession.concurrency,

@@ -127,10 +127,10 @@ export class AdminInterface {
     return address && this.#socket?.offer(id, address);
   }
 
-  /** A child process answers from now on; answers in flight go out. */
-  handOver(): void {
+  /** A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all; answers in flight go out. */
+  handOver(isTaken: boolean): void {
     this.#server.stopListening();
-    this.#socket?.close(true);
+    this.#socket?.close(isTaken);
   }
 
   /** Opens the files of its access log anew. */

@@ -1,5 +1,6 @@
 // A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
 
+import { existsSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
@@ -169,6 +170,45 @@ t.test('an admin interface that moves answers at its new address, and the old on
   await next.stop();
   await hasEnded(old);
 });
+
+t.test(
+  "an admin interface's socket file goes when the next one is elsewhere, and stays for one that is there",
+  async (t) => {
+    const directory = tempDir(t);
+    const [first, second] = [join(directory, 'first'), join(directory, 'second')];
+    const { admin: _, ...silent } = config(web('web', 'hi'));
+    const line = new EpochLine(t);
+    const start = (epoch: number, more: Config) =>
+      line.start(epoch, { config: { ...silent, ...more }, args: QUICK, wait: 'spawned' });
+    const startAt = async (epoch: number, path: string) => {
+      const baton = await start(epoch, { admin: { address: { pipe: { path } } } });
+      await waitForLog(baton, 'admin address: ');
+      return baton;
+    };
+    const isAnswered = (socketPath: string) =>
+      waitFor(async () => (await httpRequest(0, '/ready', { socketPath })).status === 200, {
+        what: `admin at ${socketPath}`,
+      });
+    const zero = await startAt(0, first);
+    await isAnswered(first);
+    const one = await startAt(1, second);
+    await hasEnded(zero);
+    t.notOk(existsSync(first));
+    await isAnswered(second);
+    const two = await startAt(2, second);
+    await hasEnded(one);
+    t.ok(existsSync(second));
+    await isAnswered(second);
+    const three = await start(3, {});
+    await hasEnded(two);
+    t.notOk(existsSync(second));
+    const four = await startAt(4, first);
+    await hasEnded(three);
+    await isAnswered(first);
+    await four.stop();
+    t.notOk(existsSync(first));
+  },
+);
 
 t.test('what was asked on a kept connection of the old admin interface is answered, and closes it', async (t) => {
   const line = new EpochLine(t);
