@@ -176,7 +176,7 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     } catch (error) {
       failed(error);
     }
-    if (!isEnding) restart?.begin(restarted(server, () => admin, end));
+    if (!isEnding) restart?.begin(restarted(server, () => admin, { replaced: () => watch?.close(), end }));
     signals.handle((name) => {
       switch (name) {
         case 'SIGTERM':
@@ -200,7 +200,7 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
         notifier?.live();
         if (options.watched === undefined) return;
         const { watchConfiguration } = await import('./reload/watched-reload.js');
-        if (!isEnding) watch = watchConfiguration(reload, options.watched);
+        if (!isEnding && !server.succession.isReplaced) watch = watchConfiguration(reload, options.watched);
       })
       .catch(failed);
   });
@@ -251,7 +251,7 @@ async function start(
 function restarted(
   { succession }: Server,
   admin: () => AdminInterface | undefined,
-  end: (status: number) => void,
+  { replaced, end }: { replaced(): void } & Pick<RestartedServer, 'end'>,
 ): RestartedServer {
   return {
     offer: () => {
@@ -261,6 +261,7 @@ function restarted(
     },
     childLost: () => succession.childLost(),
     handOver: (taken) => {
+      replaced();
       admin()?.handOver(taken.has(ADMIN_ID));
       succession.handOver(taken);
     },
