@@ -4,6 +4,8 @@ import { connect } from 'node:net';
 import { RawConnection, type Teardown, waitFor } from '../harness/index.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+/** Of a listener: its server has two workers. */
+const SOCKETS = 2;
 
 export class SteadyClient {
   /** For each answer whether it announced the end of its connection. */
@@ -14,7 +16,7 @@ export class SteadyClient {
   isRefused = false;
   readonly #port: number;
   #isEnding = false;
-  #hasCrossed = false;
+  #crossed = 0;
   /** The connection has had no answer yet. */
   #isNew = true;
   #connection: RawConnection | undefined;
@@ -44,7 +46,7 @@ export class SteadyClient {
   async #run(): Promise<void> {
     while (!this.#isEnding && !this.isRefused && this.failures.length === 0) {
       try {
-        const mustBeRefused = this.#hasCrossed;
+        const mustBeRefused = this.#crossed === SOCKETS;
         this.#connection ??= await this.#open();
         if (mustBeRefused && !this.isRefused) throw new Error('reset, though the listener goes on');
         if (this.#connection !== undefined) await this.#ask(this.#connection);
@@ -73,14 +75,13 @@ export class SteadyClient {
 
   /**
    * The kernel resets a connection that nobody has accepted when its handshake crosses the closing of the listen socket. That
-   * happens once; whoever tries again is refused.
+   * happens once for each socket of the listener; whoever tries again is refused.
    */
   #mayHaveCrossed(): boolean {
-    const isFirst = !this.#hasCrossed;
-    this.#hasCrossed = true;
+    this.#crossed++;
     this.#connection?.destroy();
     this.#connection = undefined;
-    return isFirst;
+    return this.#crossed <= SOCKETS;
   }
 
   /** One request and its whole answer; behind an announced end there is an orderly one. */
