@@ -14,6 +14,7 @@ import {
   type Teardown,
   tcpListener,
   waitFor,
+  waitForLog,
 } from '../harness/index.js';
 import { Epochs } from './epochs.js';
 
@@ -104,6 +105,8 @@ t.test('a TCP stream goes on until the drain time is over, and ends in order', a
   old.write('before');
   t.equal(await old.read(6), 'before');
   await epochs.next(1);
+  // Its workers have stopped accepting by then.
+  await waitForLog(epochs.all[0]!, 'draining all listeners');
   old.write('after');
   t.equal(await old.read(5), 'after');
   const other = await connectRaw(t, port);
