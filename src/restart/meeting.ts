@@ -7,6 +7,7 @@ import { errorName } from '../common/errno.js';
 import { BatonError, messageOf } from '../common/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
+import { removeSocketFile } from '../io/socket-file.js';
 import { getLogger } from '../log/logger.js';
 import { epochId, meetingNames, scaledBaseId } from './names.js';
 
@@ -195,7 +196,7 @@ class BoundSocket implements MessageSocketEvents {
   close(): void {
     clearTimeout(this.#again);
     // While the socket is bound, nobody else takes a file of its path away.
-    if (this.#inode !== undefined) removeFile(this.#name, this.#inode);
+    if (this.#inode !== undefined) removeSocketFile(this.#name, this.#inode);
     this.#socket.close();
   }
 
@@ -277,14 +278,6 @@ function bindError(error: unknown, name: string, { baseId, epoch }: MeetingOptio
   const text = `unable to bind domain socket with base_id=${scaledBaseId(baseId)}, id=${epochId(epoch)}, errno=${errno}`;
   if (code === 'EADDRINUSE') return new NameTakenError('OPTION_INVALID', `${text} (see --base-id option)`);
   return new BatonError('OPTION_INVALID', `${text} (see --socket-path option: cannot create '${name}')`);
-}
-
-function removeFile(path: string, inode: number): void {
-  try {
-    if (lstatSync(path).ino === inode) unlinkSync(path);
-  } catch {
-    // Somebody has removed it already.
-  }
 }
 
 function unixAddress(path: string): Uint8Array {

@@ -243,7 +243,11 @@ async function start(
   logger.info('starting main dispatch loop');
   await server.start();
   if (isEnding()) return;
-  if (isAnswered) await admin?.start();
+  if (isAnswered) {
+    await admin?.start();
+    if (isEnding()) return;
+    admin?.takeOver();
+  }
   restart?.live();
 }
 

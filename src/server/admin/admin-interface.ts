@@ -127,6 +127,11 @@ export class AdminInterface {
     return address && this.#socket?.offer(id, address);
   }
 
+  /** The parent process does not answer any more. */
+  takeOver(): void {
+    this.#socket?.ownFile();
+  }
+
   /** A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all; answers in flight go out. */
   handOver(isTaken: boolean): void {
     this.#server.stopListening();

@@ -1,10 +1,11 @@
 // The socket of an admin interface that can be handed to the process of the next epoch.
 
-import { chmodSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
 import type { Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
+import { removeSocketFile } from '../../io/socket-file.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress, listenError } from '../listeners/listen-sockets.js';
@@ -16,6 +17,8 @@ export class AdminSocket {
   readonly #configured: Address;
   readonly #address: Address;
   readonly #fd: number;
+  /** Of the file that goes with it; undefined when there is none, and as long as it is the parent's. */
+  #inode: number | undefined;
   #isOpen = true;
 
   private constructor(shim: NativeShim, configured: Address, fd: number, inherited: Address | undefined) {
@@ -24,6 +27,7 @@ export class AdminSocket {
     this.#address = inherited ?? configured;
     this.#fd = fd;
     this.isInherited = inherited !== undefined;
+    if (!this.isInherited) this.ownFile();
   }
 
   /** Binds, or takes the socket of `parent`. Rejects with ListenError. */
@@ -32,6 +36,11 @@ export class AdminSocket {
     const inherited = parent?.takeAdmin(addressText(address));
     const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address?.pipe?.mode ?? 0));
     return new AdminSocket(shim, address, fd, inherited?.address);
+  }
+
+  /** The file of a Unix socket is this process's from now on. */
+  ownFile(): void {
+    if (isFile(this.#address)) this.#inode = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino;
   }
 
   /** What a server is to listen at: a copy that becomes its own. */
@@ -59,38 +68,33 @@ export class AdminSocket {
   close(isHandedOver: boolean): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    const { kind, path } = this.#address;
-    if (!isHandedOver && kind === AddressKind.Unix && !path.startsWith('@')) removeFile(path);
+    if (!isHandedOver && this.#inode !== undefined) removeSocketFile(this.#address.path, this.#inode);
     this.#shim.closeDescriptor(this.#fd);
   }
 }
 
 async function bind(shim: NativeShim, address: Address, mode: number): Promise<number> {
   const raw = encodeAddress(address);
-  const isFile = address.kind === AddressKind.Unix && !address.path.startsWith('@');
+  const hasFile = isFile(address);
   const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
   let fd: number;
   try {
     try {
       fd = shim.openListenSocket(raw, options);
     } catch (error) {
-      if (!isFile || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
+      if (!hasFile || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
         throw error;
       // A process that was killed has left its file behind.
       unlinkSync(address.path);
       fd = shim.openListenSocket(raw, options);
     }
-    if (isFile && mode > 0) chmodSync(address.path, mode);
+    if (hasFile && mode > 0) chmodSync(address.path, mode);
     return fd;
   } catch (error) {
     throw listenError(address, error);
   }
 }
 
-function removeFile(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // Somebody has removed it already.
-  }
+function isFile({ kind, path }: Address): boolean {
+  return kind === AddressKind.Unix && !path.startsWith('@');
 }

@@ -12,6 +12,7 @@ import {
   type HttpAnswer,
   httpListener,
   httpRequest,
+  loopback,
   startUpstream,
   staticCluster,
   type Teardown,
@@ -209,6 +210,47 @@ t.test(
     t.notOk(existsSync(first));
   },
 );
+
+t.test("a child that cannot serve leaves the file of its parent's admin interface", async (t) => {
+  const path = join(tempDir(t), 'admin');
+  const withAdmin = (listener: Config) => ({ ...config(listener), admin: { address: { pipe: { path } } } });
+  const line = new EpochLine(t);
+  const start = (epoch: number, listener: Config) =>
+    line.start(epoch, { config: withAdmin(listener), args: QUICK, wait: 'spawned' });
+  const isAnswered = () =>
+    waitFor(async () => (await httpRequest(0, '/ready', { socketPath: path })).body === 'LIVE\n', { what: 'admin' });
+  const old = await start(0, web('web', 'hi'));
+  await isAnswered();
+  const { port } = await startUpstream(t, (_request, answer) => answer.end());
+  const unable = await start(1, web('web', 'hi', { address: loopback(port) }));
+  await hasEnded(unable);
+  t.match(unable.exit, { code: 1 });
+  t.match(unable.stderr, 'cannot listen on');
+  await isAnswered();
+  const next = await start(1, web('web', 'hi'));
+  await hasEnded(old);
+  await isAnswered();
+  await next.stop();
+  t.notOk(existsSync(path));
+});
+
+t.test('a file that a listener of the next process has made in place of the admin socket stays', async (t) => {
+  const directory = tempDir(t);
+  const [first, second] = [join(directory, 'first'), join(directory, 'second')];
+  const line = new EpochLine(t);
+  const start = (epoch: number, path: string, listener: Config) =>
+    line.start(epoch, {
+      config: { ...config(listener), admin: { address: { pipe: { path } } } },
+      args: QUICK,
+      wait: 'spawned',
+    });
+  const old = await start(0, first, web('web', 'hi'));
+  await waitFor(async () => (await httpRequest(0, '/ready', { socketPath: first })).body === 'LIVE\n');
+  const next = await start(1, second, web('web', 'hi', { address: { pipe: { path: first } } }));
+  await hasEnded(old);
+  t.equal((await httpRequest(0, '/', { socketPath: first })).body, 'hi');
+  await next.stop();
+});
 
 t.test('what was asked on a kept connection of the old admin interface is answered, and closes it', async (t) => {
   const line = new EpochLine(t);
