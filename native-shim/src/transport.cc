@@ -16,12 +16,6 @@ Transport* owner(const Handle* handle) {
   return static_cast<Transport*>(handle->data);
 }
 
-// Stands for libuv's own descriptors in the epoll set.
-constexpr uint64_t kLoopKey = ~0ull;
-
-// The transport that waits for this thread.
-thread_local Transport* waiting = nullptr;
-
 }  // namespace
 
 Transport::Transport(const Arrays& arrays, Limits accepted, BatchHandler& handler)
@@ -29,39 +23,23 @@ Transport::Transport(const Arrays& arrays, Limits accepted, BatchHandler& handle
 
 int Transport::open(uv_loop_t* loop) {
   if (epoll_.fd() < 0) return EMFILE;
-  loop_ = loop;
-  waits_ = waiting == nullptr;
-  if (waits_) {
-    const int error = epoll_.add(uv_backend_fd(loop), EPOLLIN, kLoopKey);
-    if (error != 0) return error;
-    waiting = this;
-  } else {
-    const int error = uv_poll_init(loop, &alarm_, epoll_.fd());
-    if (error != 0) return -error;
-    handles_.push_back(base(alarm_));
-    uv_poll_start(&alarm_, UV_READABLE, [](uv_poll_t*, int, int) {});
-  }
-  uv_prepare_init(loop, &prepare_);
+  const int error = uv_poll_init(loop, &poll_, epoll_.fd());
+  if (error != 0) return -error;
   uv_idle_init(loop, &idle_);
+  uv_check_init(loop, &check_);
   uv_timer_init(loop, &retryTimer_);
   uv_timer_init(loop, &closeTimer_);
-  for (uv_handle_t* handle : {base(idle_), base(retryTimer_), base(closeTimer_), base(prepare_)}) {
-    handles_.push_back(handle);
-  }
-  for (uv_handle_t* handle : handles_) {
-    handle->data = this;
-    uv_unref(handle);
-  }
-  // This one alone keeps the thread alive.
-  uv_ref(base(prepare_));
+  poll_.data = idle_.data = check_.data = retryTimer_.data = closeTimer_.data = this;
+  handles_ = 5;
   open_ = true;
-  return -uv_prepare_start(&prepare_, [](uv_prepare_t* prepare) { owner(prepare)->attend(); });
+  // Polling alone keeps the thread alive; nothing else of the transport should.
+  for (uv_handle_t* handle : {base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) uv_unref(handle);
+  return -uv_poll_start(&poll_, UV_READABLE, [](uv_poll_t* poll, int, int) { owner(poll)->serve(); });
 }
 
 void Transport::close() {
   if (!open_) return;
   open_ = false;
-  if (waiting == this) waiting = nullptr;
   // The records stay until the handles are closed: this may be called from within a batch.
   sockets_.forEach([this](Id, SocketRecord& socket) {
     if (socket.shared && socket.fd) epoll_.remove(socket.fd.get());
@@ -71,13 +49,16 @@ void Transport::close() {
     socket.pending.clear();
   });
   closing_.clear();
-  openHandles_ = handles_.size();
-  for (uv_handle_t* handle : handles_) {
-    uv_close(handle, [](uv_handle_t* closed) {
-      Transport* transport = owner(closed);
-      if (--transport->openHandles_ == 0) transport->handler_.closed();
-    });
+  for (uv_handle_t* handle : {base(poll_), base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) {
+    closeHandle(handle);
   }
+}
+
+void Transport::closeHandle(uv_handle_t* handle) {
+  uv_close(handle, [](uv_handle_t* closed) {
+    Transport* transport = owner(closed);
+    if (--transport->handles_ == 0) transport->handler_.closed();
+  });
 }
 
 SocketRecord* Transport::find(Id id, SocketKind kind) {
@@ -100,56 +81,28 @@ Transport::Counts Transport::counts() {
   return {connections_, static_cast<uint32_t>(listeners_.size()), closing_.size()};
 }
 
-// Runs before libuv polls, and waits in its place: one system call then serves sockets and libuv's descriptors alike, and one
-// that finds sockets only goes on without libuv. Goes back when something else than the sockets wants the thread.
-void Transport::attend() {
-  uv_idle_stop(&idle_);
-  int patience;
-  do {
-    patience = waitingTime();
-    loopCalls_ = false;
-    const int count = poll(patience);
-    if (count == 0 && ready_.empty()) break;
-    serve(count);
-  } while (open_ && patience != 0 && !loopCalls_);
-  // libuv is not to wait a second time.
-  if (open_ && (waits_ || !ready_.empty())) keepAwake();
-}
-
-// In milliseconds, -1 for ever: until libuv's next timer, and not at all when it has other things to do.
-int Transport::waitingTime() {
-  if (!waits_ || !ready_.empty()) return 0;
-  uv_update_time(loop_);
-  return uv_backend_timeout(loop_);
-}
-
-// How many events there are for sockets, perhaps beside libuv's.
-int Transport::poll(int patience) {
-  const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, patience);
-  if (count != 1 || epollEvents_[0].data.u64 != kLoopKey) return std::max(count, 0);
-  loopCalls_ = true;
-  return 0;
-}
-
-void Transport::keepAwake() {
-  uv_idle_start(&idle_, [](uv_idle_t*) {});
-}
-
-void Transport::serve(int count) {
-  serving_ = true;
+void Transport::serve() {
+  if (!open_ || serving_) return;
+  serving_ = servedThisIteration_ = true;
   now_ = nowMs(CLOCK_MONOTONIC);
   const double deadline = now_ + kTurnMs;
   handler_.beginTurn();
-  for (int round = 1;; ++round) {
+  for (int round = 0; open_ && round < kRounds; ++round) {
     serveReady(deadline);
     if (!open_) break;
+    const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, 0);
     serveEpoll(count, deadline);
-    if (!deliver() || now_ > deadline || round == kRounds) break;
-    count = poll(0);
-    if (count == 0 && ready_.empty()) break;
+    if (!deliver()) break;
+    if ((count <= 0 && ready_.empty()) || now_ > deadline) break;
   }
   handler_.endTurn();
   serving_ = false;
+  if (!open_) return;
+  if (ready_.empty()) {
+    sleep();
+  } else {
+    wake();
+  }
 }
 
 void Transport::serveReady(double deadline) {
@@ -170,10 +123,6 @@ void Transport::serveReady(double deadline) {
 void Transport::serveEpoll(int count, double deadline) {
   for (int i = 0; i < count; ++i) {
     const uint64_t key = epollEvents_[static_cast<size_t>(i)].data.u64;
-    if (key == kLoopKey) {
-      loopCalls_ = true;
-      continue;
-    }
     if (key & Closing::kKeyBit) {
       if (closing_.serve(key, now_)) retryAccept();
       continue;
@@ -222,7 +171,29 @@ void Transport::enqueue(Id id, SocketRecord& socket) {
   if (socket.queued) return;
   socket.queued = true;
   ready_.push_back(id);
-  if (!serving_) keepAwake();
+  if (serving_) return;
+  servedThisIteration_ = false;
+  wake();
+}
+
+// An idle handle makes libuv poll without waiting; serving from the check phase leaves timers, messages and other
+// descriptors their turn in each iteration.
+void Transport::wake() {
+  if (awake_) return;
+  awake_ = true;
+  uv_idle_start(&idle_, [](uv_idle_t*) {});
+  uv_check_start(&check_, [](uv_check_t* check) {
+    Transport* transport = owner(check);
+    if (!transport->servedThisIteration_) transport->serve();
+    transport->servedThisIteration_ = false;
+  });
+}
+
+void Transport::sleep() {
+  if (!awake_) return;
+  awake_ = false;
+  uv_idle_stop(&idle_);
+  uv_check_stop(&check_);
 }
 
 }  // namespace baton

@@ -1,5 +1,4 @@
-// The batched transport: non-blocking sockets in an epoll set of its own, in which libuv's descriptors stand too. It waits for
-// the thread in libuv's place. Further transports in a thread do not wait: libuv watches their epoll sets.
+// The batched transport: non-blocking sockets in an epoll set of its own, which the thread's libuv loop polls.
 //
 // A turn is up to kRounds rounds or kTurnMs, whichever is shorter. A round looks at what was left over from the one before,
 // then at what epoll reports, receives into the window, hands JavaScript one batch (more, when a batch or the window fills
@@ -121,18 +120,17 @@ class Transport {
   static constexpr int kGatherRanges = 64;
 
   // transport.cc: the loop
-  void attend();
-  int waitingTime();
-  int poll(int patience);
-  void keepAwake();
-  void serve(int count);
+  void serve();
   void serveReady(double deadline);
   void serveEpoll(int count, double deadline);
   bool deliver();
   void flushOrReport();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }
   void enqueue(Id id, SocketRecord& socket);
+  void wake();
+  void sleep();
   SocketRecord* find(Id id, SocketKind kind);
+  void closeHandle(uv_handle_t* handle);
 
   // connections.cc
   Id add(Descriptor& fd, SocketKind kind, Limits limits, bool watched = true);
@@ -178,18 +176,16 @@ class Transport {
   uint32_t resting_ = 0;  // listeners that wait for resources
   double now_ = 0;        // CLOCK_MONOTONIC in ms, at the beginning of the turn or the last batch
 
-  uv_loop_t* loop_ = nullptr;
-  uv_prepare_t prepare_;  // serves the sockets, in each iteration of the loop
-  uv_idle_t idle_;        // keeps libuv from waiting
-  uv_poll_t alarm_;       // lets libuv wake up, where the transport does not wait itself
+  uv_poll_t poll_;
+  uv_idle_t idle_;    // keeps the loop from sleeping while something is left over
+  uv_check_t check_;  // serves it, after libuv has polled everybody
   uv_timer_t retryTimer_;
   uv_timer_t closeTimer_;
-  std::vector<uv_handle_t*> handles_;
-  size_t openHandles_ = 0;
+  int handles_ = 0;
   bool open_ = false;
-  bool waits_ = false;
   bool serving_ = false;
-  bool loopCalls_ = false;  // libuv's descriptors have something
+  bool servedThisIteration_ = false;
+  bool awake_ = false;
 };
 
 }  // namespace baton
