@@ -63,7 +63,10 @@ t.test('each timeout ends its connection in time while one restart follows the o
     const next = await line.start(++restarts, { config, args });
     await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
     current = next;
-    if (restarts === 1) t.equal(await current.stat('server.hand_over.connections_received'), all.length);
+    if (restarts > 1) continue;
+    const received = (await current.stat('server.hand_over.connections_received'))!;
+    // On a slow machine the time of some may have come before.
+    t.ok(received + all.filter(({ closed }) => closed !== 'open').length >= all.length, `${received} have travelled`);
   }
   t.same(
     all.map(({ closed }) => closed),
