@@ -160,6 +160,8 @@ export interface AdminServices {
   resetCounters(): Promise<void>;
   /** Levels of loggers, on all threads. */
   setLevelRules(rules: LevelRules): void;
+  /** Resolves when all workers have done what they have been told so far, or are too busy for an answer. */
+  workersHandled(): Promise<void>;
   /** Whether health checks are to fail. */
   setHealthFailing(isFailing: boolean): void;
   /** What the heaps of all threads take, the primary's first. */

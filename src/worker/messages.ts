@@ -158,6 +158,8 @@ export type ToWorker =
   | { readonly kind: 'log-levels'; readonly rules: LevelRules }
   /** Bring the gauges of the thread's memory up to date. */
   | { readonly kind: 'count-memory' }
+  /** Answer with anything: what has been said before is done. */
+  | { readonly kind: 'handled'; readonly reply: MessagePort }
   /** Answer with a ThreadMemory. */
   | { readonly kind: 'memory'; readonly reply: MessagePort }
   /** Answer with a ProfileReply. */

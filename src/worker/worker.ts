@@ -225,6 +225,10 @@ class Worker {
       case 'count-memory':
         this.#countMemory();
         return;
+      case 'handled':
+        message.reply.postMessage(undefined);
+        message.reply.close();
+        return;
       case 'memory':
         message.reply.postMessage(threadMemory(this.#name));
         message.reply.close();

@@ -109,6 +109,7 @@ export class FakeServices implements AdminServices {
     this.calls.push('setLevelRules');
     setLevelRules(rules);
   }
+  async workersHandled() {}
   setHealthFailing(isFailing: boolean) {
     this.calls.push(`setHealthFailing ${isFailing}`);
   }

@@ -50,6 +50,8 @@ export async function answer(
     const inUrl = parseQuery(target.slice(path.length + 1));
     const query = inUrl.isEmpty && isForm(raw) ? parseForm(body.toString()) : inUrl;
     answered = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
+    // Whoever has the answer finds it done, whichever worker serves him next.
+    if (handler.mutates) await services.workersHandled();
   } catch (error) {
     answered = answerOf(error, path);
   }

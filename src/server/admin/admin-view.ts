@@ -59,6 +59,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     reopenLogs: facts.reopenLogs,
     resetCounters: () => inTurns(server.store.resetInSteps()),
     setLevelRules: (rules) => server.threads.setLevelRules(rules),
+    workersHandled: () => server.threads.handled(),
     setHealthFailing: (isFailing) => {
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },

@@ -41,6 +41,11 @@ export class AllThreads {
     this.#workers.broadcast({ kind: 'log-levels', rules });
   }
 
+  /** Resolves when the workers have done what they have been told; one that is too busy to say so is not waited for. */
+  async handled(): Promise<void> {
+    await this.#workers.ask<undefined>((reply) => ({ kind: 'handled', reply }));
+  }
+
   /** Opens log files anew. */
   reopenLogs(): void {
     reopenLog();

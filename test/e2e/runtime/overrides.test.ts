@@ -1,9 +1,10 @@
 // Runtime while requests are served: what the admin interface sets holds on all workers, and is taken back again.
 
-import t from 'tap';
+import t, { type Test } from 'tap';
 import {
   bootstrap,
   type Config,
+  connectRaw,
   httpListener,
   httpRequest,
   startBaton,
@@ -71,35 +72,47 @@ async function modify(values: Readonly<Record<string, string>>): Promise<void> {
 const bodies = async (path: string, count = CLIENTS) =>
   tally((await client.repeat(count, path)).map((answer) => `${answer.status} ${answer.body}`));
 
-/** Both workers have seen a change: every answer is this one. */
-async function allAre(expected: string, path: string): Promise<void> {
-  await waitFor(async () => (await bodies(path))[expected] === CLIENTS, { what: `${path} answers ${expected}` });
+/** Every answer is this one, whichever worker gives it. */
+async function allAre(t: Test, expected: string, path: string): Promise<void> {
+  t.same(await bodies(path), { [expected]: CLIENTS });
 }
 
+t.test('what has been answered holds for the next request, also on workers with much to do', async (t) => {
+  const busy = await Promise.all(Array.from({ length: CLIENTS }, () => connectRaw(t, port)));
+  const much = 'GET /split HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500);
+  for (let i = 0; i < 20; i++) {
+    for (const connection of busy) connection.write(much);
+    const [value, expected] = i % 2 === 0 ? ['100', '200 new'] : ['', '200 old'];
+    await modify({ 'routing.split': value! });
+    await allAre(t, expected!, '/split');
+  }
+  for (const connection of busy) connection.destroy();
+});
+
 t.test('a share of requests changes while they are served', async (t) => {
-  await allAre('200 old', '/split');
+  await allAre(t, '200 old', '/split');
   await modify({ 'routing.split': '100' });
-  await allAre('200 new', '/split');
+  await allAre(t, '200 new', '/split');
   await modify({ 'routing.split': '{numerator:5000,denominator:TEN_THOUSAND}' });
   await waitFor(async () => (await bodies('/split'))['200 old'] !== undefined, { what: 'a part of the requests' });
   const counts = await bodies('/split', 2000);
   t.ok(Math.abs(counts['200 new']! - 1000) < 150, `half of 2000: ${counts['200 new']}`);
   await modify({ 'routing.split': '' });
-  await allAre('200 old', '/split');
+  await allAre(t, '200 old', '/split');
 });
 
 t.test('weights of clusters change one by one, and weights that add up to nothing do not count', async () => {
-  await allAre('200 a', '/weighted');
+  await allAre(t, '200 a', '/weighted');
   await modify({ 'weights.a': '0', 'weights.b': '7' });
-  await allAre('200 b', '/weighted');
+  await allAre(t, '200 b', '/weighted');
   await modify({ 'weights.b': '0' });
-  await allAre('200 a', '/weighted');
+  await allAre(t, '200 a', '/weighted');
   await modify({ 'weights.a': '', 'weights.b': '' });
 });
 
 t.test('a cluster in maintenance is not asked', async (t) => {
   await modify({ 'upstream.maintenance_mode.a': '100' });
-  await allAre('503 maintenance mode', '/');
+  await allAre(t, '503 maintenance mode', '/');
   const refused = (await baton.stat('cluster.a.upstream_rq_maintenance_mode'))!;
   const total = await baton.stat('cluster.a.upstream_rq_total');
   const answer = await httpRequest(port, '/');
@@ -108,7 +121,7 @@ t.test('a cluster in maintenance is not asked', async (t) => {
   t.equal(await baton.stat('cluster.a.upstream_rq_total'), total);
   t.equal(await baton.stat('cluster.a.upstream_rq_503'), refused + 1);
   await modify({ 'upstream.maintenance_mode.a': '' });
-  await allAre('200 a', '/');
+  await allAre(t, '200 a', '/');
 });
 
 t.test('retries can be switched off everywhere', async (t) => {
@@ -142,7 +155,7 @@ t.test('limits of a circuit breaker are shown as they hold, and hold', async (t)
   t.equal(await baton.stat('cluster.a.circuit_breakers.default.rq_open'), 1);
   await modify({ [key]: '' });
   t.same(await shown(), ['1024', 1024]);
-  await allAre('200 a', '/');
+  await allAre(t, '200 a', '/');
   t.equal(await baton.stat('cluster.a.circuit_breakers.default.rq_open'), 0);
 });
 
