@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ProfileCommand } from '../common/profiling/profile.js';
-import type { Any, FilterChain, Listener, RouteConfiguration } from '../config/generated/api.js';
+import type { Any, FilterChain, Listener } from '../config/generated/api.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import type { LevelRules } from '../log/level-rules.js';
@@ -12,6 +12,7 @@ import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../stats/thre
 import type { ClusterSnapshot } from '../upstream/cluster-snapshot.js';
 import type { SharedWordsHandle } from '../upstream/shared-words.js';
 import type { HeartbeatStart } from './heartbeat.js';
+import type { PackedRoutes } from './packed-routes.js';
 
 /** A filter chain as a worker needs it. */
 export interface ChainSnapshot {
@@ -49,7 +50,7 @@ export interface RouteSnapshot {
   /** See route-keys.ts; '' when only scopes refer to it. */
   readonly key: string;
   /** Undefined: it is not there yet. */
-  readonly config: RouteConfiguration | undefined;
+  readonly config: PackedRoutes | undefined;
 }
 
 /** Other routes in a connection manager's own configuration: connections go on, and new requests see them. */

@@ -14,12 +14,10 @@ import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { AwaitedHosts } from './awaited-hosts.js';
 import type { RouteSnapshot, Snapshot } from './messages.js';
+import { BATCH, type PackedRoutes, unpackRoutes } from './packed-routes.js';
 import { RouteScopes } from './route-scopes.js';
 
 const logger = getLogger('router');
-
-/** Routes that are built without a turn for others: a millisecond's work, or two. */
-const BATCH = 50;
 
 /** What tables are built with. */
 export type TableThread = Pick<WorkerContext, 'clusters' | 'runtime'>;
@@ -42,7 +40,7 @@ export class RouteTables implements WorkerRoutes {
    * nothing takes long.
    */
   prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> | undefined {
-    const long = routes.filter(({ config, id }) => config !== undefined && isLong(config) && this.#byId.has(id));
+    const long = routes.filter(({ config, id }) => config !== undefined && config.routes > BATCH && this.#byId.has(id));
     return long.length === 0 ? undefined : this.#prepare(long);
   }
 
@@ -118,8 +116,9 @@ class LiveRoutes {
     return source;
   }
 
-  /** Builds what update() needs; what cannot be built is left to it. */
-  *prepare(config: RouteConfiguration): Generator<void, void> {
+  /** Unpacks and builds what update() needs; what cannot be built is left to it. */
+  *prepare(packed: PackedRoutes): Generator<void, void> {
+    const config = yield* unpackRoutes(packed);
     const tables = new Map<string, RouteTable<ClusterReference>>();
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
@@ -130,14 +129,15 @@ class LiveRoutes {
         break;
       }
     }
-    this.#prepared = { config, tables };
+    this.#prepared = { packed, config, tables };
   }
 
   /** From now on new requests get routes of this one. */
-  update(config: RouteConfiguration): void {
-    this.#config = config;
-    const prepared = this.#prepared?.config === config ? this.#prepared.tables : undefined;
+  update(packed: PackedRoutes): void {
+    const prepared = this.#prepared?.packed === packed ? this.#prepared : undefined;
     this.#prepared = undefined;
+    const config = prepared?.config ?? atOnce(unpackRoutes(packed));
+    this.#config = config;
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
       if (source === undefined) {
@@ -145,7 +145,7 @@ class LiveRoutes {
         continue;
       }
       try {
-        source.current = prepared?.get(signature) ?? this.#build(config, source.filters);
+        source.current = prepared?.tables.get(signature) ?? this.#build(config, source.filters);
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
         logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
@@ -170,15 +170,10 @@ class LiveRoutes {
 }
 
 interface Prepared {
+  readonly packed: PackedRoutes;
   readonly config: RouteConfiguration;
   /** By the signature of the filters. */
   readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
-}
-
-function isLong({ virtual_hosts: hosts = [] }: RouteConfiguration): boolean {
-  let routes = 0;
-  for (const host of hosts) if ((routes += host.routes?.length ?? 0) > BATCH) return true;
-  return false;
 }
 
 /** The same with many steps in one. */

@@ -7,6 +7,7 @@ import type { RouteSource } from '../../src/http/manager-context.js';
 import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/route-keys.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
+import { packRoutes } from '../../src/worker/packed-routes.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
 import { waitFor } from '../e2e/harness/index.js';
 import { requestHead } from '../http/routing/heads.js';
@@ -30,7 +31,7 @@ function worker() {
   };
   const tables = new RouteTables({ clusters: new ClusterManager(undefined as never), runtime: new Runtime() }, port);
   const apply = (id: number, config: RouteConfiguration | undefined, key = rdsKey(SOURCE, 'routes')) =>
-    tables.apply({ routes: [{ id, key, config }], routeScopes: [] });
+    tables.apply({ routes: [{ id, key, config: config && packRoutes(config) }], routeScopes: [] });
   return { tables, port, sent, apply };
 }
 
@@ -91,7 +92,11 @@ t.test('a long table is built in steps, and used when its snapshot is', async (t
       routes: [{ match: { prefix: '/' }, route: { cluster } }],
     })),
   });
-  const snapshotOf = (config: RouteConfiguration) => ({ id: 1, key: rdsKey(SOURCE, 'routes'), config });
+  const snapshotOf = (config: RouteConfiguration) => ({
+    id: 1,
+    key: rdsKey(SOURCE, 'routes'),
+    config: packRoutes(config),
+  });
   t.equal(tables.prepare({ routes: [snapshotOf(long('two', 10))] }), undefined, 'a short one takes no time');
   const snapshot = snapshotOf(long('two', 1000));
   const steps = tables.prepare({ routes: [snapshot] })!;
@@ -115,7 +120,7 @@ t.test('a long table with a mistake leaves the one before', async (t) => {
   const good = Array.from({ length: 100 }, () => ({ match: { prefix: '/' }, route: { cluster: 'two' } }));
   const bad = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename: '/nonexistent/file' } } };
   const virtual_hosts = [{ name: 'v', domains: ['*'], routes: [...good, bad] }];
-  const routes = [{ id: 1, key: rdsKey(SOURCE, 'routes'), config: { name: 'routes', virtual_hosts } }];
+  const routes = [{ id: 1, key: rdsKey(SOURCE, 'routes'), config: packRoutes({ name: 'routes', virtual_hosts }) }];
   for (const _ of tables.prepare({ routes })!);
   tables.apply({ routes, routeScopes: [] });
   t.equal(clusterOf(source), 'one');
@@ -142,7 +147,7 @@ t.test('the scope of a request chooses its routes', async (t) => {
     return source.tableFor(headers).match(headers, 0)?.clusterName;
   };
   t.equal(clusterFor('a'), undefined, 'there is none yet');
-  const routes = [1, 2].map((id) => ({ id, key: '', config: routesTo(`cluster-${id}`) }));
+  const routes = [1, 2].map((id) => ({ id, key: '', config: packRoutes(routesTo(`cluster-${id}`)) }));
   const scopes = [
     { fragments: ['a'], routes: 1 },
     { fragments: ['ä'], routes: 2 },
@@ -151,7 +156,7 @@ t.test('the scope of a request chooses its routes', async (t) => {
   t.equal(clusterFor('a'), 'cluster-1');
   t.equal(clusterFor(Buffer.from('ä').toString('latin1')), 'cluster-2');
   t.equal(clusterFor('b'), undefined);
-  tables.apply({ routes: [{ id: 1, key: '', config: routesTo('new') }], routeScopes: [] });
+  tables.apply({ routes: [{ id: 1, key: '', config: packRoutes(routesTo('new')) }], routeScopes: [] });
   t.equal(clusterFor('a'), 'new');
   tables.apply({ routes: [], routeScopes: [{ key, scopes: [{ fragments: ['b'], routes: 1 }] }] });
   t.equal(clusterFor('a'), undefined);

@@ -7,10 +7,10 @@ import { getLogger } from '../../log/logger.js';
 import { ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { WantedHost } from '../../worker/awaited-hosts.js';
-import type { RouteSnapshot } from '../../worker/messages.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import type { PublishedRoutes } from '../workers/snapshots.js';
 import { domainProblem, routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
@@ -99,7 +99,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#resource;
   }
 
-  get snapshot(): RouteSnapshot {
+  get snapshot(): PublishedRoutes {
     return { id: this.id, key: this.key, config: this.#config };
   }
 

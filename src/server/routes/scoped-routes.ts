@@ -2,14 +2,15 @@
 // scope has routes of its own, or names a route configuration that a source delivers.
 
 import { BatonError, messageOf } from '../../common/errors.js';
-import type { ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
+import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { scopeKey } from '../../http/routing/scope-key.js';
 import { getLogger } from '../../log/logger.js';
-import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
+import type { ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import type { PublishedRoutes } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import type { RouteLease, RouteProviders } from './route-providers.js';
@@ -26,7 +27,7 @@ interface Scope {
   /** Id of its routes on the workers. */
   readonly routes: number;
   /** Its own. */
-  readonly inline: RouteSnapshot | undefined;
+  readonly inline: PublishedRoutes | undefined;
 }
 
 export interface ScopedRoutesOptions {
@@ -117,7 +118,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   /** Of scopes with routes of their own. */
-  get routeSnapshots(): RouteSnapshot[] {
+  get routeSnapshots(): PublishedRoutes[] {
     return Array.from(this.#scopes.values()).flatMap(({ inline }) => inline ?? []);
   }
 
@@ -240,7 +241,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     }
   }
 
-  #problems(config: NonNullable<RouteSnapshot['config']>, filters: Iterable<RouteFilters>): string {
+  #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
     return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), true);
   }
 
