@@ -14,6 +14,15 @@ export async function inTurns<Result>(steps: Iterator<void, Result>): Promise<Re
   }
 }
 
+/** The same with `size` steps in one. */
+export function* inBatches<Result>(steps: Iterator<void, Result>, size: number): Generator<void, Result> {
+  for (let step = 1; ; step++) {
+    const { done, value } = steps.next();
+    if (done === true) return value;
+    if (step % size === 0) yield;
+  }
+}
+
 /** Runs it in one go, for those who cannot wait for the result. */
 export function atOnce<Result>(steps: Iterator<void, Result>): Result {
   for (;;) {

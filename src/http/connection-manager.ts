@@ -1,6 +1,6 @@
 // The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
 
-import type { Any } from '../config/generated/api.js';
+import type { RouteConfiguration } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
@@ -42,9 +42,9 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     return new ServerConnection(this, this.#pools, connection);
   }
 
-  prepareRoutes(config: Any): () => void {
+  *prepareRoutes(config: RouteConfiguration): Generator<void, () => void> {
     const { routes } = this.options;
-    return routes.prepare?.(config) ?? (() => {});
+    return (yield* routes.prepare?.(config) ?? []) ?? (() => {});
   }
 
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */

@@ -2,7 +2,7 @@
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { Random } from '../common/random.js';
-import type { Any } from '../config/generated/api.js';
+import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
@@ -21,7 +21,7 @@ import type { UserAgentStats } from './user-agent-stats.js';
 export interface RouteSource {
   readonly current: RouteTable<unknown>;
   /** As TerminalNetworkFilter.prepareRoutes, of a connection manager whose routes stand in its configuration. */
-  prepare?(config: Any): () => void;
+  prepare?(routes: RouteConfiguration): Generator<void, () => void>;
 }
 
 /** Routes that a request's own headers choose a table of. */

@@ -1,6 +1,6 @@
 // What a listener's filter chain is made of, as the listener sees it: something that takes accepted connections.
 
-import type { Any } from '../config/generated/api.js';
+import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { Cargo } from './travel.js';
@@ -15,10 +15,10 @@ export interface TerminalNetworkFilter {
    */
   expect?(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string;
   /**
-   * Builds the routes that stand in this configuration, which is otherwise the filter's own. What it returns puts them in place
-   * for new requests. Throws when they cannot be built. Absent: it has none.
+   * Builds other routes than stand in the filter's configuration, in steps: one a route. What it returns in the end puts them in
+   * place for new requests. Throws when they cannot be built. Absent: it has none.
    */
-  prepareRoutes?(config: Any): () => void;
+  prepareRoutes?(routes: RouteConfiguration): Generator<void, () => void>;
 }
 
 /** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */

@@ -58,8 +58,7 @@ export interface InlineRoutesSnapshot {
   /** Ids of the listener's version and of its chain. */
   readonly listener: number;
   readonly chain: number;
-  /** The whole connection manager, as before but for its route_config. */
-  readonly manager: Any;
+  readonly routes: PackedRoutes;
 }
 
 /** What a connection manager's scopes are. */

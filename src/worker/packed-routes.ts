@@ -36,6 +36,11 @@ export function packRoutes({ virtual_hosts: hosts, ...config }: RouteConfigurati
   return { config, pieces, routes };
 }
 
+/** There are more than can be unpacked and built without a turn for others. */
+export function isLong({ routes }: PackedRoutes): boolean {
+  return routes > BATCH;
+}
+
 /** Yields after each piece. */
 export function* unpackRoutes({ config, pieces }: PackedRoutes): Generator<void, RouteConfiguration> {
   const hosts: VirtualHost[] = [];

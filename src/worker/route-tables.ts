@@ -2,7 +2,7 @@
 // what filters can take from it, and new requests see it from then on.
 
 import { messageOf } from '../common/errors.js';
-import { atOnce } from '../common/next-turn.js';
+import { atOnce, inBatches } from '../common/next-turn.js';
 import { readRegularFile } from '../common/regular-file.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../config/generated/api.js';
 import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
@@ -14,7 +14,7 @@ import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { AwaitedHosts } from './awaited-hosts.js';
 import type { RouteSnapshot, Snapshot } from './messages.js';
-import { BATCH, type PackedRoutes, unpackRoutes } from './packed-routes.js';
+import { BATCH, isLong, type PackedRoutes, unpackRoutes } from './packed-routes.js';
 import { RouteScopes } from './route-scopes.js';
 
 const logger = getLogger('router');
@@ -40,7 +40,7 @@ export class RouteTables implements WorkerRoutes {
    * nothing takes long.
    */
   prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> | undefined {
-    const long = routes.filter(({ config, id }) => config !== undefined && config.routes > BATCH && this.#byId.has(id));
+    const long = routes.filter(({ config, id }) => config !== undefined && isLong(config) && this.#byId.has(id));
     return long.length === 0 ? undefined : this.#prepare(long);
   }
 
@@ -124,7 +124,7 @@ class LiveRoutes {
       const source = reference.deref();
       if (source === undefined) continue;
       try {
-        tables.set(signature, yield* inBatches(this.#steps(config, source.filters)));
+        tables.set(signature, yield* inBatches(this.#steps(config, source.filters), BATCH));
       } catch {
         break;
       }
@@ -174,15 +174,6 @@ interface Prepared {
   readonly config: RouteConfiguration;
   /** By the signature of the filters. */
   readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
-}
-
-/** The same with many steps in one. */
-function* inBatches<Result>(steps: Generator<void, Result>): Generator<void, Result> {
-  for (let done = 1; ; done++) {
-    const step = steps.next();
-    if (step.done) return step.value;
-    if (done % BATCH === 0) yield;
-  }
 }
 
 class LiveSource implements RouteSource {

@@ -1,5 +1,6 @@
 // The listeners of one worker: versions built from snapshots, kept by id.
 
+import { atOnce, inBatches } from '../common/next-turn.js';
 import type { Any } from '../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
 import { bufferLimits } from '../io/transport.js';
@@ -15,6 +16,7 @@ import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js
 import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
 import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, WorkerConnections } from './messages.js';
+import { BATCH, isLong, unpackRoutes } from './packed-routes.js';
 
 const logger = getLogger('config');
 
@@ -27,6 +29,8 @@ export class WorkerListeners {
   readonly #globalLimit: ConnectionLimit;
   readonly #nextSerial: () => number;
   readonly #listeners = new Map<number, ActiveListener>();
+  /** Changes of routes that are built already. */
+  readonly #prepared = new Map<InlineRoutesSnapshot, () => void>();
   #departures: Departures | undefined;
 
   /** `listenersBlock` is the block of all listeners together in the shared words. */
@@ -53,13 +57,38 @@ export class WorkerListeners {
     listener.listen(snapshot.fds, snapshot.isShared);
   }
 
+  /**
+   * Builds what applyRoutes() needs of long routes, in steps between which requests are served; what cannot be built is left to it.
+   * Undefined: nothing takes long.
+   */
+  prepareRoutes(snapshots: readonly InlineRoutesSnapshot[]): Generator<void, void> | undefined {
+    const long = snapshots.filter(({ routes }) => isLong(routes));
+    return long.length === 0 ? undefined : this.#prepareRoutes(long);
+  }
+
+  *#prepareRoutes(snapshots: readonly InlineRoutesSnapshot[]): Generator<void, void> {
+    for (const snapshot of snapshots) {
+      try {
+        this.#prepared.set(snapshot, yield* this.#routesChange(snapshot));
+      } catch {
+        return;
+      }
+    }
+  }
+
   /** Throws when routes cannot be built; none of these has changed then. */
   applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
-    const changes = snapshots.map(({ chain, listener, manager }) =>
-      // A version that is over takes no more requests.
-      this.#listeners.get(listener)?.chain(chain)?.terminal.prepareRoutes?.(manager),
-    );
-    for (const change of changes) change?.();
+    const prepared = this.#prepared;
+    const changes = snapshots.map((snapshot) => prepared.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
+    prepared.clear();
+    for (const change of changes) change();
+  }
+
+  *#routesChange({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
+    const config = yield* unpackRoutes(routes);
+    // A version that is over takes no more requests.
+    const steps = this.#listeners.get(listener)?.chain(chain)?.terminal.prepareRoutes?.(config);
+    return steps === undefined ? () => {} : yield* inBatches(steps, BATCH);
   }
 
   /** Accepts on further sockets. */

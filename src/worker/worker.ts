@@ -169,7 +169,7 @@ class Worker {
 
   /** Requests are served while what takes long is prepared; whatever else comes meanwhile counts behind the snapshot. */
   #take(snapshot: Snapshot): void {
-    const steps = this.#routes.prepare(snapshot);
+    const steps = this.#preparation(snapshot);
     if (steps === undefined) return this.apply(snapshot);
     this.#isPreparing = true;
     const step = () => {
@@ -183,6 +183,13 @@ class Worker {
       while (!this.#isPreparing && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
     };
     step();
+  }
+
+  /** What takes long of a snapshot; undefined: nothing. */
+  #preparation(snapshot: Snapshot): Iterator<void, void> | undefined {
+    const parts = [this.#routes.prepare(snapshot), this.#listeners.prepareRoutes(snapshot.inlineRoutes)];
+    const long = parts.filter((part) => part !== undefined);
+    return long.length === 0 ? undefined : inOrder(long);
   }
 
   /** Others are not kept from serving by one that cannot be built. */
@@ -355,6 +362,10 @@ class Worker {
   #send(message: FromWorker): void {
     this.#port.postMessage(message);
   }
+}
+
+function* inOrder(parts: readonly Generator<void, void>[]): Generator<void, void> {
+  for (const part of parts) yield* part;
 }
 
 /** The body of the thread: serves until the primary says 'shut-down'. */

@@ -1,13 +1,17 @@
 // One filter chain of a listener as the primary keeps it: what its filters count in, and what they have here.
 
 import type { FilterChain } from '../../config/generated/api.js';
+import { unpacked } from '../../config/schema/any.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
+import { packRoutes } from '../../worker/packed-routes.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
 import { newId } from './ids.js';
+
+const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager' as const;
 
 export interface ChainMakers {
   readonly extensions: ExtensionRegistry;
@@ -62,7 +66,7 @@ export class PrimaryChain {
     return () => {
       change?.();
       this.#snapshot = { ...this.#snapshot, config };
-      return { chain: this.id, manager };
+      return { chain: this.id, routes: packRoutes(unpacked(manager, MANAGER).route_config ?? {}) };
     };
   }
 

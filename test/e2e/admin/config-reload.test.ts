@@ -83,7 +83,13 @@ async function freePort(): Promise<number> {
 t.test('what differs is shown, and applied under traffic without losing a request or a connection', async (t) => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')];
   const extraPort = await freePort();
-  const web = (cluster: string) => httpListener('web', 0, { route_config: routeAllTo(cluster) });
+  // So many that workers build them between requests.
+  const others = Array.from({ length: 500 }, (_, i) => ({ name: `${i}`, domains: [`${i}.com`] }));
+  const web = (cluster: string) => {
+    const routes = routeAllTo(cluster);
+    const virtual_hosts = [...(routes['virtual_hosts'] as Config[]), ...others];
+    return httpListener('web', 0, { route_config: { ...routes, virtual_hosts } });
+  };
   const steady = httpListener('steady', 0, managerOf([answering({ prefix: '/' }, 'steady')]));
   const before = bootstrap({
     listeners: [web('one'), steady, httpListener('gone', 0, managerOf([answering({ prefix: '/' }, 'gone')]))],

@@ -1,0 +1,45 @@
+// Routes of a connection manager's own configuration: others are built beside those that requests get, which then see all of them at once.
+
+import t from 'tap';
+import type { RouteConfiguration } from '../../../../src/config/generated/api.js';
+import type { WorkerContext } from '../../../../src/extensions/factories.js';
+import { InlineRoutes } from '../../../../src/extensions/filters/network/http-connection-manager/inline-routes.js';
+import { Runtime } from '../../../../src/runtime/runtime.js';
+import { ClusterManager } from '../../../../src/upstream/cluster-manager.js';
+import { requestHead } from '../../../http/routing/heads.js';
+
+function routesTo(cluster: string, count: number): RouteConfiguration {
+  const routes = [{ match: { prefix: '/' }, route: { cluster } }];
+  const virtual_hosts = Array.from({ length: count }, (_, i) => ({ name: `${i}`, domains: [`${i}.com`], routes }));
+  return { name: 'routes', virtual_hosts };
+}
+
+function inlineRoutes(): InlineRoutes {
+  const context = { clusters: new ClusterManager(undefined as never), runtime: new Runtime() } as WorkerContext;
+  return new InlineRoutes({ route_config: routesTo('one', 1000) }, { list: [], signature: '' }, context);
+}
+
+function clusterOf({ current }: InlineRoutes): string | undefined {
+  return current.match(requestHead('GET /', 'Host: 999.com'), 0)?.clusterName;
+}
+
+t.test('others are built a route at a time, and seen when all are there', async (t) => {
+  const routes = inlineRoutes();
+  const steps = routes.prepare(routesTo('two', 1000));
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count++;
+  t.equal(count, 1000);
+  t.equal(clusterOf(routes), 'one');
+  step.value();
+  t.equal(clusterOf(routes), 'two');
+});
+
+t.test('those that cannot be built change nothing', async (t) => {
+  const routes = inlineRoutes();
+  const body = { filename: '/nonexistent/file' };
+  const bad = { match: { prefix: '/' }, direct_response: { status: 200, body } };
+  const steps = routes.prepare({ virtual_hosts: [{ name: 'v', domains: ['*'], routes: [bad] }] });
+  t.throws(() => steps.next(), { message: /nonexistent/ });
+  t.equal(clusterOf(routes), 'one');
+});
