@@ -354,7 +354,7 @@ function buildWorker(): PlayedTransport {
     id: 1,
     name: 'http',
     config: listener,
-    chains: [{ id: 2, config: listener.filter_chains![0]!, isDefault: false }],
+    chains: [{ id: 2, config: listener.filter_chains![0]!, routes: undefined, isDefault: false }],
     statToken: 'http',
     block: words.allocateListener(),
     drain: undefined,

@@ -18,7 +18,10 @@ import type { PackedRoutes } from './packed-routes.js';
 export interface ChainSnapshot {
   /** Unique in the process, among those of listeners too. A chain that an update leaves as it was keeps it. */
   readonly id: number;
+  /** Without what is in `routes`. */
   readonly config: FilterChain;
+  /** Those that stand in the configuration of its connection manager; undefined: none do. */
+  readonly routes: PackedRoutes | undefined;
   /** The default_filter_chain. */
   readonly isDefault: boolean;
 }
@@ -28,6 +31,7 @@ export interface ListenerSnapshot {
   /** Unique in the process: other versions of the listener may still have connections. */
   readonly id: number;
   readonly name: string;
+  /** Without its filter chains. */
   readonly config: Listener;
   /** All that take new connections; chains that the worker has besides go on for the connections that they have. */
   readonly chains: readonly ChainSnapshot[];

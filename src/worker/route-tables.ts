@@ -35,17 +35,11 @@ export class RouteTables implements WorkerRoutes {
     this.#awaited = new AwaitedHosts(port);
   }
 
-  /**
-   * Builds long tables that a snapshot needs, in steps between which requests are served, before it is applied. Undefined:
-   * nothing takes long.
-   */
-  prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> | undefined {
-    const long = routes.filter(({ config, id }) => config !== undefined && isLong(config) && this.#byId.has(id));
-    return long.length === 0 ? undefined : this.#prepare(long);
-  }
-
-  *#prepare(long: readonly RouteSnapshot[]): Generator<void, void> {
-    for (const { config, id } of long) yield* this.#byId.get(id)?.prepare(config!) ?? [];
+  /** Builds long tables that a snapshot needs, for apply(), in steps between which requests are served. */
+  *prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> {
+    for (const { config, id } of routes) {
+      if (config !== undefined && isLong(config)) yield* this.#byId.get(id)?.prepare(config) ?? [];
+    }
   }
 
   apply({ routes, routeScopes }: Pick<Snapshot, 'routes' | 'routeScopes'>): void {

@@ -15,8 +15,8 @@ import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
-import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, WorkerConnections } from './messages.js';
-import { BATCH, isLong, unpackRoutes } from './packed-routes.js';
+import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot, WorkerConnections } from './messages.js';
+import { BATCH, isLong, type PackedRoutes, unpackRoutes } from './packed-routes.js';
 
 const logger = getLogger('config');
 
@@ -29,8 +29,9 @@ export class WorkerListeners {
   readonly #globalLimit: ConnectionLimit;
   readonly #nextSerial: () => number;
   readonly #listeners = new Map<number, ActiveListener>();
-  /** Changes of routes that are built already. */
-  readonly #prepared = new Map<InlineRoutesSnapshot, () => void>();
+  /** What prepare() has built of the snapshot that comes next. */
+  readonly #chains = new Map<ChainSnapshot, FilterChain>();
+  readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
   #departures: Departures | undefined;
 
   /** `listenersBlock` is the block of all listeners together in the shared words. */
@@ -48,7 +49,9 @@ export class WorkerListeners {
    */
   apply(snapshot: ListenerSnapshot): void {
     const existing = this.#listeners.get(snapshot.id);
-    const chains = snapshot.chains.map((chain) => existing?.chain(chain.id) ?? this.#buildChain(snapshot, chain));
+    const chains = snapshot.chains.map(
+      (chain) => existing?.chain(chain.id) ?? this.#chains.get(chain) ?? atOnce(this.#chainSteps(snapshot, chain)),
+    );
     const finder = finderOf(snapshot.chains, chains);
     if (existing !== undefined) return existing.setChains(chains, finder);
     const listener = this.#create(snapshot, chains, finder);
@@ -58,37 +61,44 @@ export class WorkerListeners {
   }
 
   /**
-   * Builds what applyRoutes() needs of long routes, in steps between which requests are served; what cannot be built is left to it.
-   * Undefined: nothing takes long.
+   * Builds what of a snapshot has long routes, for apply() and applyRoutes(), in steps between which requests are served. What
+   * cannot be built is left to these.
    */
-  prepareRoutes(snapshots: readonly InlineRoutesSnapshot[]): Generator<void, void> | undefined {
-    const long = snapshots.filter(({ routes }) => isLong(routes));
-    return long.length === 0 ? undefined : this.#prepareRoutes(long);
+  *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
+    this.#chains.clear();
+    this.#changes.clear();
+    try {
+      for (const listener of listeners) yield* this.#prepareChains(listener);
+      for (const routes of inlineRoutes) yield* this.#prepareRoutes(routes);
+    } catch {
+      return;
+    }
   }
 
-  *#prepareRoutes(snapshots: readonly InlineRoutesSnapshot[]): Generator<void, void> {
-    for (const snapshot of snapshots) {
-      try {
-        this.#prepared.set(snapshot, yield* this.#routesChange(snapshot));
-      } catch {
-        return;
-      }
+  *#prepareChains(snapshot: ListenerSnapshot): Generator<void, void> {
+    const existing = this.#listeners.get(snapshot.id);
+    for (const chain of snapshot.chains) {
+      if (chain.routes === undefined || !isLong(chain.routes) || existing?.chain(chain.id) !== undefined) continue;
+      this.#chains.set(chain, yield* this.#chainSteps(snapshot, chain));
     }
+  }
+
+  *#prepareRoutes(snapshot: InlineRoutesSnapshot): Generator<void, void> {
+    const { chain, listener, routes } = snapshot;
+    if (!isLong(routes) || this.#listeners.get(listener)?.chain(chain) === undefined) return;
+    this.#changes.set(snapshot, yield* this.#routesChange(snapshot));
   }
 
   /** Throws when routes cannot be built; none of these has changed then. */
   applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
-    const prepared = this.#prepared;
-    const changes = snapshots.map((snapshot) => prepared.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
-    prepared.clear();
+    const changes = snapshots.map((snapshot) => this.#changes.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
     for (const change of changes) change();
   }
 
   *#routesChange({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
-    const config = yield* unpackRoutes(routes);
     // A version that is over takes no more requests.
-    const steps = this.#listeners.get(listener)?.chain(chain)?.terminal.prepareRoutes?.(config);
-    return steps === undefined ? () => {} : yield* inBatches(steps, BATCH);
+    const terminal = this.#listeners.get(listener)?.chain(chain)?.terminal;
+    return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
   }
 
   /** Accepts on further sockets. */
@@ -182,11 +192,10 @@ export class WorkerListeners {
     return listener?.expect(cargo) ?? `there is no listener '${name}'`;
   }
 
-  #buildChain(
+  *#chainSteps(
     { config: listener, drain: window, name, statToken }: ListenerSnapshot,
-    chain: ChainSnapshot,
-  ): FilterChain {
-    const { config, id } = chain;
+    { config, id, routes }: ChainSnapshot,
+  ): Generator<void, FilterChain> {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
     const bufferLimit = listener.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
@@ -196,6 +205,7 @@ export class WorkerListeners {
       filterConfig === undefined
         ? NO_FILTERS
         : this.#context.extensions.networkFilter(filterConfig).createOnWorker(filterConfig, identity, this.#context);
+    if (routes !== undefined) (yield* routesChange(terminal, routes))();
     return {
       id,
       name: config.name ?? '',
@@ -204,6 +214,13 @@ export class WorkerListeners {
       fingerprint: () => chainFingerprint(listener.address, config),
     };
   }
+}
+
+/** Unpacks and builds routes; what it returns gives them to the filter. */
+function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
+  const config = yield* unpackRoutes(routes);
+  const steps = terminal.prepareRoutes?.(config);
+  return steps === undefined ? () => {} : yield* inBatches(steps, BATCH);
 }
 
 /** `chains` are those of the snapshots, in their order. */

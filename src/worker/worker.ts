@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
 import { messageOf } from '../common/errors.js';
+import { atOnce } from '../common/next-turn.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
 import { ServerHealth } from '../common/server-health.js';
@@ -66,8 +67,8 @@ class Worker {
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
   readonly #shim: NativeShim;
-  /** What a snapshot needs is prepared. */
-  #isPreparing = false;
+  /** A snapshot takes more steps than one. */
+  #isApplying = false;
   /** What has come since. */
   readonly #waiting: Exclude<ToWorker, { readonly kind: 'shut-down' }>[] = [];
   #isEnded = false;
@@ -142,11 +143,18 @@ class Worker {
 
   /** Makes a snapshot current and tells the primary. */
   apply(snapshot: Snapshot): void {
+    atOnce(this.#steps(snapshot));
+  }
+
+  /** The same, with turns for requests while something is built that takes long. */
+  *#steps(snapshot: Snapshot): Generator<void, void> {
     try {
       this.#stats.addChunks(snapshot.chunks);
       for (const [prefix, ref] of Object.entries(snapshot.scopes)) this.#scopes.set(prefix, ref);
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
       this.#filterConfigs.apply(snapshot);
+      yield* this.#routes.prepare(snapshot);
+      yield* this.#listeners.prepare(snapshot);
       this.#routes.apply(snapshot);
       for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
       this.#listeners.applyRoutes(snapshot.inlineRoutes);
@@ -167,29 +175,21 @@ class Worker {
     }
   }
 
-  /** Requests are served while what takes long is prepared; whatever else comes meanwhile counts behind the snapshot. */
+  /** Whatever else comes while a snapshot takes its steps counts behind it. */
   #take(snapshot: Snapshot): void {
-    const steps = this.#preparation(snapshot);
-    if (steps === undefined) return this.apply(snapshot);
-    this.#isPreparing = true;
+    const steps = this.#steps(snapshot);
+    if (steps.next().done) return;
+    this.#isApplying = true;
     const step = () => {
       if (this.#isEnded) return;
       if (!steps.next().done) {
         setImmediate(step);
         return;
       }
-      this.#isPreparing = false;
-      this.apply(snapshot);
-      while (!this.#isPreparing && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
+      this.#isApplying = false;
+      while (!this.#isApplying && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
     };
-    step();
-  }
-
-  /** What takes long of a snapshot; undefined: nothing. */
-  #preparation(snapshot: Snapshot): Iterator<void, void> | undefined {
-    const parts = [this.#routes.prepare(snapshot), this.#listeners.prepareRoutes(snapshot.inlineRoutes)];
-    const long = parts.filter((part) => part !== undefined);
-    return long.length === 0 ? undefined : inOrder(long);
+    setImmediate(step);
   }
 
   /** Others are not kept from serving by one that cannot be built. */
@@ -209,7 +209,7 @@ class Worker {
   /** Returns false when the worker has ended. */
   handle(message: ToWorker): boolean {
     if (message.kind === 'shut-down') return false;
-    if (this.#isPreparing) this.#waiting.push(message);
+    if (this.#isApplying) this.#waiting.push(message);
     else this.#obey(message);
     return true;
   }
@@ -362,10 +362,6 @@ class Worker {
   #send(message: FromWorker): void {
     this.#port.postMessage(message);
   }
-}
-
-function* inOrder(parts: readonly Generator<void, void>[]): Generator<void, void> {
-  for (const part of parts) yield* part;
 }
 
 /** The body of the thread: serves until the primary says 'shut-down'. */

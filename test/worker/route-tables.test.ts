@@ -97,9 +97,9 @@ t.test('a long table is built in steps, and used when its snapshot is', async (t
     key: rdsKey(SOURCE, 'routes'),
     config: packRoutes(config),
   });
-  t.equal(tables.prepare({ routes: [snapshotOf(long('two', 10))] }), undefined, 'a short one takes no time');
+  t.ok(tables.prepare({ routes: [snapshotOf(long('two', 10))] }).next().done, 'a short one takes no time');
   const snapshot = snapshotOf(long('two', 1000));
-  const steps = tables.prepare({ routes: [snapshot] })!;
+  const steps = tables.prepare({ routes: [snapshot] });
   let count = 0;
   while (!steps.next().done) {
     count++;
@@ -121,7 +121,7 @@ t.test('a long table with a mistake leaves the one before', async (t) => {
   const bad = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename: '/nonexistent/file' } } };
   const virtual_hosts = [{ name: 'v', domains: ['*'], routes: [...good, bad] }];
   const routes = [{ id: 1, key: rdsKey(SOURCE, 'routes'), config: packRoutes({ name: 'routes', virtual_hosts }) }];
-  for (const _ of tables.prepare({ routes })!);
+  for (const _ of tables.prepare({ routes }));
   tables.apply({ routes, routeScopes: [] });
   t.equal(clusterOf(source), 'one');
 });

@@ -1,7 +1,7 @@
 // One filter chain of a listener as the primary keeps it: what its filters count in, and what they have here.
 
-import type { FilterChain } from '../../config/generated/api.js';
-import { unpacked } from '../../config/schema/any.js';
+import type { FilterChain, RouteConfiguration } from '../../config/generated/api.js';
+import { unpack } from '../../config/schema/any.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
@@ -20,8 +20,10 @@ export interface ChainMakers {
 }
 
 export class PrimaryChain {
-  #snapshot: ChainSnapshot;
+  readonly id = newId();
+  readonly isDefault: boolean;
   readonly scopes: HeldScopes;
+  #config: FilterChain;
   readonly #part: PrimaryPart;
 
   /** `init` waits for what its filters need. Throws, with nothing left, when a filter cannot be used as it is configured. */
@@ -32,7 +34,8 @@ export class PrimaryChain {
     { extensions, parts, scopes }: ChainMakers,
     init: InitManager,
   ) {
-    this.#snapshot = { id: newId(), config, isDefault };
+    this.#config = config;
+    this.isDefault = isDefault;
     this.scopes = scopes.hold(
       (config.filters ?? []).flatMap(({ typed_config: filter }) =>
         extensions.networkFilter(filter!).scopes(filter!, listener, extensions),
@@ -48,25 +51,22 @@ export class PrimaryChain {
   }
 
   get snapshot(): ChainSnapshot {
-    return this.#snapshot;
-  }
-
-  get id(): number {
-    return this.#snapshot.id;
+    const { id, isDefault } = this;
+    const routes = routesOf(this.#config);
+    return { id, isDefault, config: withoutRoutes(this.#config), routes: routes && packRoutes(routes) };
   }
 
   get config(): FilterChain {
-    return this.#snapshot.config;
+    return this.#config;
   }
 
   /** See PrimaryListener.prepareRoutes(). */
   prepareRoutes(config: FilterChain): () => Omit<InlineRoutesSnapshot, 'listener'> {
-    const manager = config.filters!.at(-1)!.typed_config!;
-    const change = this.#part.prepareRoutes?.(manager);
+    const change = this.#part.prepareRoutes?.(config.filters!.at(-1)!.typed_config!);
     return () => {
       change?.();
-      this.#snapshot = { ...this.#snapshot, config };
-      return { chain: this.id, routes: packRoutes(unpacked(manager, MANAGER).route_config ?? {}) };
+      this.#config = config;
+      return { chain: this.id, routes: packRoutes(routesOf(config) ?? {}) };
     };
   }
 
@@ -75,4 +75,17 @@ export class PrimaryChain {
     this.#part.close();
     this.scopes.free();
   }
+}
+
+/** Those that stand in the configuration of its connection manager. */
+function routesOf({ filters = [] }: FilterChain): RouteConfiguration | undefined {
+  return unpack(filters.at(-1)?.typed_config, MANAGER)?.route_config;
+}
+
+function withoutRoutes(chain: FilterChain): FilterChain {
+  if (routesOf(chain) === undefined) return chain;
+  const { filters = [] } = chain;
+  const terminal = filters.at(-1)!;
+  const typed_config = { ...terminal.typed_config!, route_config: undefined };
+  return { ...chain, filters: [...filters.slice(0, -1), { ...terminal, typed_config }] };
 }

@@ -152,9 +152,7 @@ export class PrimaryListener {
     const made: PrimaryChain[] = [];
     try {
       for (const { chain, isDefault } of configuredChains(config)) {
-        const same = [...left].find(
-          (each) => each.snapshot.isDefault === isDefault && isDeepStrictEqual(each.config, chain),
-        );
+        const same = [...left].find((each) => each.isDefault === isDefault && isDeepStrictEqual(each.config, chain));
         if (same !== undefined) left.delete(same);
         else made.push(new PrimaryChain(chain, isDefault, this.#identity(config), this.#makers, init));
         chains.push(same ?? made.at(-1)!);
@@ -213,7 +211,7 @@ export class PrimaryListener {
     return {
       id: this.id,
       name: this.name,
-      config: this.config,
+      config: { ...this.config, filter_chains: undefined, default_filter_chain: undefined },
       chains: chains.map(({ snapshot }) => snapshot),
       statToken: this.#statToken,
       block: this.block,

@@ -85,11 +85,12 @@ t.test('what differs is shown, and applied under traffic without losing a reques
   const extraPort = await freePort();
   // So many that workers build them between requests.
   const others = Array.from({ length: 500 }, (_, i) => ({ name: `${i}`, domains: [`${i}.com`] }));
-  const web = (cluster: string) => {
+  const long = (name: string, port: number, cluster: string) => {
     const routes = routeAllTo(cluster);
     const virtual_hosts = [...(routes['virtual_hosts'] as Config[]), ...others];
-    return httpListener('web', 0, { route_config: { ...routes, virtual_hosts } });
+    return httpListener(name, port, { route_config: { ...routes, virtual_hosts } });
   };
+  const web = (cluster: string) => long('web', 0, cluster);
   const steady = httpListener('steady', 0, managerOf([answering({ prefix: '/' }, 'steady')]));
   const before = bootstrap({
     listeners: [web('one'), steady, httpListener('gone', 0, managerOf([answering({ prefix: '/' }, 'gone')]))],
@@ -97,7 +98,7 @@ t.test('what differs is shown, and applied under traffic without losing a reques
     extra: layer({ number: 1 }),
   });
   const after = bootstrap({
-    listeners: [web('two'), steady, httpListener('extra', extraPort, { route_config: routeAllTo('kept') })],
+    listeners: [web('two'), steady, long('extra', extraPort, 'kept')],
     clusters: [dnsCluster('two', two), staticCluster('kept', [two])],
     extra: layer({ number: 2 }),
   });
