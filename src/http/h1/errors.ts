@@ -14,6 +14,8 @@ export const enum H1Error {
   /** A field line without a valid name and a colon right behind it; also a folded line. */
   FieldName,
   FieldValue,
+  /** Connection names more fields than anybody needs. */
+  Connection,
   /** CR or LF that is not part of CRLF. */
   LineEnd,
   HeadTooLarge,
@@ -51,6 +53,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.Target]: { status: 400, detail: 'http1.invalid_url' },
   [H1Error.FieldName]: { status: 400, detail: 'http1.invalid_characters' },
   [H1Error.FieldValue]: { status: 400, detail: 'http1.invalid_characters' },
+  [H1Error.Connection]: { status: 400, detail: 'http1.connection_header_rejected' },
   [H1Error.LineEnd]: { status: 400, detail: CODEC_ERROR },
   [H1Error.HeadTooLarge]: { status: 431, detail: 'http1.headers_too_large' },
   [H1Error.TooManyFields]: { status: 431, detail: 'http1.too_many_headers' },

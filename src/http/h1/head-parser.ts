@@ -60,6 +60,9 @@ const enum Token {
 /** A field's number before its name was looked up. */
 const UNREAD = -1;
 
+/** Each name costs a look at all fields, so that a client could keep a worker busy with one head. The number is Envoy's. */
+const TOO_MANY_NAMES = 10;
+
 /** Length of "HTTP/1.1 200". */
 const STATUS_END = 12;
 
@@ -82,6 +85,8 @@ export class HeadParser {
   #contentLength = -1;
   #chunked = false;
   #connectionTokens = 0;
+  /** How many names the Connection fields have listed. */
+  #connectionNames = 0;
   #upgradeField = false;
 
   constructor(memory: Memory) {
@@ -100,6 +105,7 @@ export class HeadParser {
     this.#contentLength = -1;
     this.#chunked = false;
     this.#connectionTokens = 0;
+    this.#connectionNames = 0;
     this.#upgradeField = false;
     this.usedScratch = false;
   }
@@ -307,7 +313,7 @@ export class HeadParser {
         return 0;
       case ConnectionHeader.Connection:
         this.#connectionList(head, start, end);
-        return 0;
+        return this.#kind === HeadKind.Request && this.#connectionNames >= TOO_MANY_NAMES ? H1Error.Connection : 0;
       case ConnectionHeader.ContentLength:
         // A repeated length is refused even when it says the same: others in the chain may pick another one.
         if (this.#contentLength >= 0) return H1Error.ContentLength;
@@ -335,6 +341,7 @@ export class HeadParser {
     while (at < end) {
       while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
       if (at === end) return;
+      this.#connectionNames++;
       const tokenStart = at;
       while (at < end && bytes[at] !== Char.Comma) at++;
       let tokenEnd = at;

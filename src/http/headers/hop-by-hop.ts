@@ -51,16 +51,20 @@ export function removeNominated(headers: HeaderBlock): void {
   for (; index >= 0; index = headers.findId(ConnectionHeader.Connection, index + 1)) {
     const end = headers.valueEnd(index);
     for (let at = headers.valueStart(index); at < end; ) {
-      while (at < end && isSeparator(bytes[at]!)) at++;
+      while (at < end && (bytes[at] === COMMA || isSpace(bytes[at]!))) at++;
       const start = at;
-      while (at < end && !isSeparator(bytes[at]!)) at++;
-      if (at > start) removeNamed(headers, start, at);
+      while (at < end && bytes[at] !== COMMA) at++;
+      let nameEnd = at;
+      while (nameEnd > start && isSpace(bytes[nameEnd - 1]!)) nameEnd--;
+      if (nameEnd > start) removeNamed(headers, start, nameEnd);
     }
   }
 }
 
-function isSeparator(byte: number): boolean {
-  return byte === 44 || byte === 32 || byte === 9;
+const COMMA = 44;
+
+function isSpace(byte: number): boolean {
+  return byte === 32 || byte === 9;
 }
 
 /** Removes the fields whose name is bytes[start, end). */

@@ -12,7 +12,12 @@ t.test('a client that names forwarding fields in Connection is still told of', a
   });
   const forged = ['x-forwarded-for', 'X-Forwarded-Proto', 'x-request-id', 'x-envoy-external-address', 'x-mine'];
   const answer = await proxy.get('/', {
-    headers: { connection: forged.join(', '), 'x-forwarded-for': '192.0.2.1', 'x-mine': '1' },
+    headers: {
+      connection: [...forged, 'x-other x-other'].join(', '),
+      'x-forwarded-for': '192.0.2.1',
+      'x-mine': '1',
+      'x-other': '2',
+    },
   });
   const { headers } = JSON.parse(answer.body) as EchoedRequest;
   t.match(headers['x-forwarded-for'], /^192\.0\.2\.1,/);
@@ -20,4 +25,5 @@ t.test('a client that names forwarding fields in Connection is still told of', a
   t.equal(headers['x-envoy-external-address'], '127.0.0.1');
   t.type(headers['x-request-id'], 'string');
   t.equal(headers['x-mine'], undefined);
+  t.equal(headers['x-other'], '2', 'what is no name names nothing');
 });

@@ -10,6 +10,7 @@ const CODEC = 'http1.codec_error';
 const BYTES = 'http1.invalid_characters';
 const CODING = 'http1.invalid_transfer_encoding';
 const URL = 'http1.invalid_url';
+const CONNECTION = 'http1.connection_header_rejected';
 
 /** A request with these field lines. */
 function request(fields: string, line = 'POST / HTTP/1.1'): string {
@@ -105,6 +106,8 @@ const REQUESTS: Refusal[] = [
   ['bare CR at the end of a value', request('A: b\r\r\n'), 400, CODEC],
   ['bare LF at the end of a value', 'GET / HTTP/1.1\r\nHost: x\n\r\n', 400, CODEC],
   ['bare LF as the empty line', 'GET / HTTP/1.1\r\nHost: x\r\n\n', 400, CODEC],
+  ['ten names in Connection', request(`Connection: ${'a, '.repeat(9)}close\r\n`), 400, CONNECTION],
+  ['ten names in two Connections', request(`${'Connection: a,b,c,d,e\r\n'.repeat(2)}`), 400, CONNECTION],
   ['bare CR as the empty line', 'GET / HTTP/1.1\r\nHost: x\r\n\rGET', 400, CODEC],
 
   // The end of the body
