@@ -178,11 +178,11 @@ export class Router implements TerminalFilter, PoolRequest {
     return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
   }
 
-  /** The body has become too large to be kept: the request gets the one try that it has. */
+  /** The body has become too large to be kept: the request gets the one try that it has, or, between two, the one that follows. */
   #giveUpRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
-    if (this.#isSent) this.#body.clear();
+    if (this.#isSent && this.#try === Try.Running) this.#body.clear();
   }
 
   #requestCompleted(): void {
