@@ -70,7 +70,9 @@ export const ROUTE: ImplementedTable = {
     runtime_fraction: true,
     headers: true,
     query_parameters: true,
+    grpc: true,
   },
+  'envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions': ALL,
   'envoy.config.route.v3.HeaderMatcher': ALL,
   'envoy.config.route.v3.QueryParameterMatcher': ALL,
   'envoy.config.route.v3.RouteAction': {

@@ -144,6 +144,12 @@ t.test('headers decide between routes', async (t) => {
   }
 });
 
+t.test('requests of gRPC may have routes of their own', async (t) => {
+  const call = { method: 'POST', headers: { 'content-type': 'application/grpc' } };
+  t.equal((await proxy.on('headers', '/grpc', call)).body, 'blue');
+  t.equal((await proxy.on('headers', '/grpc')).body, 'green');
+});
+
 t.test('query parameters decide between routes', async (t) => {
   const cases: [string, 'yes' | 'no'][] = [
     ['/exact/?a=1', 'yes'],
@@ -252,6 +258,8 @@ function headerRoutes(): Config[] {
   return [
     ...Object.entries(matchers).map(([name, matcher]) => answering({ prefix: `/${name}/`, headers: [matcher] }, 'yes')),
     answering({ prefix: '/both', headers: [matchers['exact'], matchers['present']] }, 'yes'),
+    routeTo({ prefix: '/grpc', grpc: {} }, 'blue'),
+    routeTo({ prefix: '/grpc' }, 'green'),
     answering({ prefix: '/' }, 'no'),
   ];
 }
