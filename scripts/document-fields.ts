@@ -51,7 +51,9 @@ Requests from outside lose most of them at the edge; the router takes all of the
 | \`x-envoy-retry-on\`, \`x-envoy-retry-grpc-on\`, \`x-envoy-max-retries\`, \`x-envoy-retriable-status-codes\`, \`x-envoy-retriable-header-names\` | obeyed |
 | \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | obeyed |
 | \`x-envoy-upstream-rq-timeout-alt-response\` | obeyed: timeouts are answered with 204 |
-| \`x-envoy-upstream-stream-duration-ms\`, \`x-envoy-hedge-on-per-try-timeout\`, \`x-envoy-upstream-alt-stat-name\` | without effect |
+| \`x-envoy-upstream-stream-duration-ms\` | obeyed: a try that lasts longer is ended, whatever moves |
+| \`x-envoy-hedge-on-per-try-timeout\` | without effect: no request is sent twice at the same time |
+| \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no statistics of their own |
 `;
 
 const schema = loadSchema();

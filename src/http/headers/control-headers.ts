@@ -33,6 +33,7 @@ const EXTERNAL_LOSES = [
   'x-envoy-upstream-rq-timeout-ms',
   'x-envoy-upstream-rq-per-try-timeout-ms',
   'x-envoy-upstream-rq-timeout-alt-response',
+  'x-envoy-upstream-stream-duration-ms',
   'x-envoy-expected-rq-timeout-ms',
   'x-envoy-force-trace',
   'x-envoy-ip-tags',

@@ -130,6 +130,7 @@ t.test('external requests lose the headers that steer the proxy, internal ones k
     'x-envoy-retriable-status-codes: 400',
     'x-envoy-retriable-header-names: x',
     'x-envoy-upstream-rq-timeout-ms: 1',
+    'x-envoy-upstream-stream-duration-ms: 1',
     'x-envoy-upstream-rq-per-try-timeout-ms: 1',
     'x-envoy-upstream-alt-stat-name: x',
     'X-ENVOY-FORCE-TRACE: 1',

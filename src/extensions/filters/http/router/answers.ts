@@ -40,6 +40,12 @@ export function timedOut(details: string, isEmpty: boolean): Answer {
   return { status: 504, body: 'upstream request timeout', details, flags };
 }
 
+/** A stream has lasted as long as it may. */
+export function lastedTooLong(details: string, isRequestComplete: boolean): Answer {
+  const flags = ResponseFlag.UpstreamMaxStreamDurationReached;
+  return { status: isRequestComplete ? 504 : 408, body: 'upstream max stream duration reached', details, flags };
+}
+
 /** The last try ended without a response. */
 export function noResponse(failure: Failure, wasRetried: boolean): Answer {
   const { reason, transport, status, flag } = failure;

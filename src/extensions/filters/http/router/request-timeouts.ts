@@ -6,21 +6,20 @@ import type { Route } from '../../../../http/routing/route.js';
 
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
 const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
+const STREAM_DURATION = headerKey('x-envoy-upstream-stream-duration-ms');
 const ALT_RESPONSE = headerKey('x-envoy-upstream-rq-timeout-alt-response');
-/** They speak to the router as well, of what it has not: longest streams, hedging, and statistics by another name. */
-const UNUSED = [
-  'x-envoy-upstream-stream-duration-ms',
-  'x-envoy-hedge-on-per-try-timeout',
-  'x-envoy-upstream-alt-stat-name',
-];
+/** They speak to the router as well, of what it has not: hedging, and statistics by another name. */
+const UNUSED = ['x-envoy-hedge-on-per-try-timeout', 'x-envoy-upstream-alt-stat-name'];
 const UNUSED_KEYS = UNUSED.map(headerKey);
-const WISHES = new HeaderSet([UPSTREAM_TIMEOUT, PER_TRY_TIMEOUT, ALT_RESPONSE, ...UNUSED_KEYS]);
+const WISHES = new HeaderSet([UPSTREAM_TIMEOUT, PER_TRY_TIMEOUT, STREAM_DURATION, ALT_RESPONSE, ...UNUSED_KEYS]);
 
 export interface RequestTimeouts {
   /** Whole request; 0: none. */
   timeoutMs: number;
   /** One try; 0: as long as the whole request. */
   perTryMs: number;
+  /** One try from its first to its last byte, however much may move meanwhile; 0: for ever. */
+  streamMs: number;
   /** Who waited too long is told by 204 and not by 504. */
   isAnsweredEmpty: boolean;
 }
@@ -33,6 +32,7 @@ export function setTimeouts(
 ): void {
   timeouts.timeoutMs = timeoutMs;
   timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
+  timeouts.streamMs = 0;
   timeouts.isAnsweredEmpty = false;
   if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
   // The time of the whole request ends such a try.
@@ -52,6 +52,7 @@ function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {
   if (whole >= 0) timeouts.timeoutMs = whole;
   const perTry = takeNumber(headers, PER_TRY_TIMEOUT.id);
   if (perTry >= 0) timeouts.perTryMs = perTry;
+  timeouts.streamMs = Math.max(0, takeNumber(headers, STREAM_DURATION.id));
   timeouts.isAnsweredEmpty = headers.remove(ALT_RESPONSE);
   for (const key of UNUSED_KEYS) headers.remove(key);
 }

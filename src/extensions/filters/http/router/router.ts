@@ -4,7 +4,6 @@
 //   decodeHeaders → #forward → #start → pool → onPoolReady → #sendRequest … → onHeaders → onData … → #responseCompleted
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { Protocol } from '../../../../access-log/stream-info.js';
 import { BodyBuffer } from '../../../../http/body-buffer.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec.js';
@@ -31,7 +30,7 @@ import {
 import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
-import { MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
+import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
@@ -79,7 +78,7 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
   readonly #retries: Retries;
-  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0, isAnsweredEmpty: false };
+  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0, streamMs: 0, isAnsweredEmpty: false };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
   #tryTimeouts: TryTimeouts | undefined;
@@ -231,6 +230,7 @@ export class Router implements TerminalFilter, PoolRequest {
     info.firstUpstreamTxMs = this.#tryStartMs;
     info.upstreamLocalAddress = connection.localText;
     this.#cluster.requestBegan(host);
+    this.#tryTimeouts?.begin();
     if (this.#isRequestComplete) this.#tryTimeouts?.start(false);
     if (this.#isClientBlocked) this.#pauseResponse();
     this.#sendRequest(encoder);
@@ -344,6 +344,7 @@ export class Router implements TerminalFilter, PoolRequest {
     const { info } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.lift();
+    this.#tryTimeouts?.stop();
     info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
     if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
     if (this.#isRequestComplete) this.#tryOver();
@@ -360,13 +361,13 @@ export class Router implements TerminalFilter, PoolRequest {
       this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
-  #setTryTimeouts(responseMs: number, idleMs: number): void {
-    if (responseMs > 0 || idleMs > 0) {
+  #setTryTimeouts(responseMs: number, idleMs: number, streamMs: number): void {
+    if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
       this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) =>
         this.#onTimer(() => this.#tryTimedOut(timeout)),
       );
     }
-    this.#tryTimeouts?.set(responseMs, idleMs);
+    this.#tryTimeouts?.set(responseMs, idleMs, streamMs);
   }
 
   /** The whole request has taken too long. Between two tries there is nothing of the cluster that did. */
@@ -374,26 +375,28 @@ export class Router implements TerminalFilter, PoolRequest {
     const isTrying = this.#try !== Try.Backoff;
     if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#try === Try.Running) countHostTimeout(this.#host!, this.#hasResponse);
-    this.#answerTimeout('response_timeout', isTrying);
+    this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isAnsweredEmpty), isTrying);
   }
 
   /** The host is not waited for any longer: another try, or 504. */
-  #tryTimedOut({ counter, details }: TryTimeout): void {
+  #tryTimedOut({ counter, details, isSlowness }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
-    countHostTimeout(this.#host!, this.#hasResponse);
+    if (isSlowness) countHostTimeout(this.#host!, this.#hasResponse);
+    else if (!this.#hasResponse) countHostFailure(this.#host!);
     this.#abortTry();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
-    this.#answerTimeout(details);
+    if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);
+    else this.#answerTimeout(lastedTooLong(details, this.#isRequestComplete), false);
   }
 
-  #answerTimeout(details: string, isCounted = true): void {
-    if (logger.isDebug) this.#log(details);
+  #answerTimeout(answer: LocalReply, isCounted: boolean): void {
+    if (logger.isDebug) this.#log(answer.details);
     this.#abortTry();
     if (this.#hasResponse) {
-      this.#stream.info.responseFlags |= ResponseFlag.UpstreamRequestTimeout;
-      return this.#stream.resetResponse(details);
+      this.#stream.info.responseFlags |= answer.flags;
+      return this.#stream.resetResponse(answer.details);
     }
-    this.#answer(timedOut(details, this.#timeouts.isAnsweredEmpty), false, isCounted);
+    this.#answer(answer, false, isCounted);
   }
 
   // ── Tries ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -410,7 +413,7 @@ export class Router implements TerminalFilter, PoolRequest {
     info.upstreamCluster = this.#cluster.observabilityName;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, headers);
-    this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
+    this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
     if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.

@@ -1,5 +1,6 @@
 // How long a host is waited for in one try: per_try_timeout ends a try whose response does not begin, per_try_idle_timeout one
-// that makes no progress. Made by the first request that has such a time, and used again by those after it.
+// that makes no progress, x-envoy-upstream-stream-duration-ms one that does not end. Made by the first request that has such a
+// time, and used again by those after it.
 
 import { Deadline } from '../../../../io/deadline.js';
 import type { TimingWheel } from '../../../../io/timing-wheel.js';
@@ -12,33 +13,51 @@ export interface TryTimeout {
   readonly counter: CounterSlot;
   /** %RESPONSE_CODE_DETAILS% if there is no other try. */
   readonly details: string;
+  /** The host was too slow: it is not, where a stream may only last so long. */
+  readonly isSlowness: boolean;
 }
 
 const NO_RESPONSE: TryTimeout = {
   counter: ClusterStats.at.upstream_rq_per_try_timeout,
   details: 'upstream_per_try_timeout',
+  isSlowness: true,
 };
 const NO_PROGRESS: TryTimeout = {
   counter: ClusterStats.at.upstream_rq_per_try_idle_timeout,
   details: 'upstream_per_try_idle_timeout',
+  isSlowness: true,
+};
+const NO_END: TryTimeout = {
+  counter: ClusterStats.at.upstream_rq_max_duration_reached,
+  details: 'upstream_max_stream_duration_reached',
+  isSlowness: false,
 };
 
 export class TryTimeouts {
   readonly #response: Deadline;
   readonly #progress: Deadline;
+  readonly #end: Deadline;
   #responseMs = 0;
   #idleMs = 0;
+  #streamMs = 0;
   #isRunning = false;
 
   constructor(wheel: TimingWheel, onTimeout: (timeout: TryTimeout) => void) {
     this.#response = new Deadline(wheel, () => onTimeout(NO_RESPONSE));
     this.#progress = new Deadline(wheel, () => onTimeout(NO_PROGRESS));
+    this.#end = new Deadline(wheel, () => onTimeout(NO_END));
   }
 
   /** For each try of the request that begins; 0: none. */
-  set(responseMs: number, idleMs: number): void {
+  set(responseMs: number, idleMs: number, streamMs: number): void {
     this.#responseMs = responseMs;
     this.#idleMs = idleMs;
+    this.#streamMs = streamMs;
+  }
+
+  /** The try has a connection. */
+  begin(): void {
+    if (this.#streamMs > 0) this.#end.set(this.#streamMs);
   }
 
   /** The try has both: the whole request and a connection. A slow sender is no slow host. */
@@ -63,5 +82,6 @@ export class TryTimeouts {
     this.#isRunning = false;
     this.#response.lift();
     this.#progress.lift();
+    this.#end.lift();
   }
 }
