@@ -116,8 +116,8 @@ export interface ResponseStream {
   readonly isUpgrade: boolean;
   /** The request comes from an internal client (x-envoy-internal). */
   readonly isInternal: boolean;
-  /** 100-continue is left to the host. */
-  readonly passes100Continue: boolean;
+  /** 100-continue is left to the host, and the client gets all that the host answers in advance (1xx). */
+  readonly passesInformational: boolean;
   /** http.<stat_prefix>. */
   readonly httpStats: Scope;
   encodeInformational(headers: HeaderBlock): void;

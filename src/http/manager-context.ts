@@ -59,7 +59,7 @@ export interface ConnectionManagerOptions {
   keepsResponseHeaders: boolean;
   /** Upgrade types (lower case) that routes may forward. */
   upgrades: ReadonlySet<string>;
-  /** 100-continue is answered by the upstream, not here. */
+  /** 100-continue is answered by the upstream, not here, and clients get its answers in advance (1xx). */
   proxies100Continue: boolean;
   /** Milliseconds; 0 is none. */
   streamIdleMs: number;

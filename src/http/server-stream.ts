@@ -131,7 +131,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return !this.#isRequestComplete && !this.#hasResponseHead;
   }
 
-  get passes100Continue(): boolean {
+  get passesInformational(): boolean {
     return this.manager.options.proxies100Continue;
   }
 

@@ -170,8 +170,8 @@ t.test('a client that waits with its body is told to go on', async (t) => {
   t.same(await readBodies(passed, 1), ['done']);
 });
 
-t.test('informational answers pass before the real one', async (t) => {
-  const connection = await connectRaw(t, proxy.port);
+t.test('informational answers pass before the real one where that is configured', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['passing100']!);
   connection.write('GET /held/early HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => held.length === 1);
   const { socket } = held.pop()!;
@@ -182,6 +182,12 @@ t.test('informational answers pass before the real one', async (t) => {
   t.equal(parseMessage(await connection.readUntil('\r\n\r\n')).status, 103);
   socket.write(response(200, 'done'));
   t.same(await readBodies(connection, 1), ['done']);
+
+  const other = await connectRaw(t, proxy.port);
+  other.write('GET /held/early HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => held.length === 1);
+  held.pop()!.socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${response(200, 'done')}`);
+  t.equal(parseMessage(await other.readUntil('done')).status, 200, 'not every client understands them');
 });
 
 t.test('HTTP/1.0 is refused, or served when so configured', async (t) => {

@@ -200,7 +200,7 @@ t.test('what a host tells in advance is counted, and fixes the try', async (t) =
     proxy.port,
     'GET /informed/hints HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
   );
-  t.match(text, /^HTTP\/1\.1 103 [\s\S]*\r\n\r\nHTTP\/1\.1 503 /);
+  t.match(text, /^HTTP\/1\.1 503 /);
   t.equal(upstream.requests.filter(({ path }) => path === '/informed/hints').length, 1);
   for (const name of ['1xx', '103', '503']) {
     t.equal(await proxy.baton.stat(`cluster.informed.upstream_rq_${name}`), 1, name);

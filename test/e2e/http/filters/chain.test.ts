@@ -133,8 +133,9 @@ t.test('100-continue is no business of filters, but a body that is refused need 
 t.test(
   'informational responses of a host go past the filters, and none comes behind an answer that is held',
   async (t) => {
-    const request = await proxy.send({ a: WATCH, b: { encodeHeaders: 'stop' } });
-    const host = await proxy.host(request);
+    const passing = await startScriptedProxy(t, { manager: { proxy_100_continue: true } });
+    const request = await passing.send({ a: WATCH, b: { encodeHeaders: 'stop' } });
+    const host = await passing.host(request);
     host.write('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n');
     t.match(await request.client.readUntil('\r\n\r\n'), /^HTTP\/1\.1 103 /);
     host.write(response(200, 'fine', { connection: 'close' }));

@@ -257,8 +257,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#retries.disable();
     this.#retries.end(this.#cluster);
     this.#body.clear();
-    // 100 was answered at the edge, unless that was left to the host.
-    if (headers.status !== 100 || this.#stream.passes100Continue) this.#stream.encodeInformational(headers);
+    if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
