@@ -83,6 +83,12 @@ export class Memory {
     return this.#overflowingScratch(length);
   }
 
+  /** Takes back the room that scratch() gave last: nobody needs its bytes any more in this turn. */
+  withdrawScratch(offset: number): void {
+    if (offset < this.#scratchEnd) this.#scratchNext = offset;
+    else this.release(this.#overflow.pop()!);
+  }
+
   /** Room for `length` bytes that are never given back: lines that are written once and sent many times. */
   permanent(length: number): number {
     if (this.#scratchEnd - length >= this.#scratchNext) return (this.#scratchEnd -= length);

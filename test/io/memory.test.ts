@@ -71,6 +71,17 @@ t.test('scratch begins anew with each turn; what it cannot hold goes to the aren
   t.end();
 });
 
+t.test('scratch that was taken back is given again', (t) => {
+  const memory = new Memory(LAYOUT);
+  memory.scratch(100);
+  const second = memory.scratch(3000);
+  memory.withdrawScratch(second);
+  t.equal(memory.scratch(3000), second);
+  memory.withdrawScratch(memory.scratch(2000));
+  t.equal(memory.retainedBytes(), 0, 'from the arena too');
+  t.end();
+});
+
 t.test('permanent bytes are never written over', (t) => {
   const memory = new Memory(LAYOUT);
   const places = [memory.permanent(100), memory.permanent(100)];

@@ -89,6 +89,7 @@ export class HeaderRule {
     for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
       length += headers.valueEnd(i) - headers.valueStart(i) + 1;
     }
+    if (this.#text?.canHaveLength(length) === false) return this.#isInverted;
     const start = headers.memory.scratch(length);
     let at = start;
     for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
@@ -96,7 +97,10 @@ export class HeaderRule {
       bytes.copyWithin(at, headers.valueStart(i), headers.valueEnd(i));
       at += headers.valueEnd(i) - headers.valueStart(i);
     }
-    return this.#matchesValue(headers, start, at);
+    const isMatch = this.#matchesValue(headers, start, at);
+    // Each of many routes may ask for the same fields.
+    headers.memory.withdrawScratch(start);
+    return isMatch;
   }
 
   #matchesValue(headers: HeaderBlock, start: number, end: number): boolean {

@@ -29,13 +29,19 @@ export class StringRule {
     this.#bytes = encoder.encode(ignoresCase ? lowerAscii(pattern) : pattern);
   }
 
+  /** Whether a text of so many bytes may match. */
+  canHaveLength(length: number): boolean {
+    if (this.#kind === StringKind.Regex) return true;
+    return this.#kind === StringKind.Exact ? length === this.#bytes.length : length >= this.#bytes.length;
+  }
+
   matches(memory: Memory, start: number, end: number): boolean {
     if (this.#kind === StringKind.Regex) return this.#regex!.test(regexText(memory, start, end));
     const length = this.#bytes.length;
-    if (end - start < length) return false;
+    if (!this.canHaveLength(end - start)) return false;
     switch (this.#kind) {
       case StringKind.Exact:
-        return end - start === length && this.#isAt(memory.bytes, start);
+        return this.#isAt(memory.bytes, start);
       case StringKind.Prefix:
         return this.#isAt(memory.bytes, start);
       case StringKind.Suffix:

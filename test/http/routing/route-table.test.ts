@@ -190,6 +190,16 @@ t.test('routes: the first that matches wins', async (t) => {
   t.equal(clusterOf(routes, 'GET /b'), 'c');
 });
 
+t.test('many routes that ask for a header that comes twice need the room for one', async (t) => {
+  const half = 'x'.repeat(50_000);
+  const asks = (prefix: string): RouteConfig =>
+    to(prefix, { prefix: '/', headers: [{ name: 'x', string_match: { prefix } }] });
+  const routes = oneHost(...Array.from({ length: 100 }, (_, index) => asks(`${index}`)), to('other'));
+  const head = requestHead('GET /', `x: ${half}`, `x: ${half}`);
+  t.equal(routes.match(head, 0)?.cluster, 'other');
+  t.equal(head.memory.retainedBytes(), 0);
+});
+
 t.test('headers: each kind of matcher', async (t) => {
   const text = (string_match: object): object => ({ name: 'x', string_match });
   const cases: [object, string[], boolean][] = [
