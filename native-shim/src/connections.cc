@@ -63,7 +63,7 @@ void Transport::lookAtConnection(Id id, SocketRecord& connection) {
   if (connection.error == 0) {
     if (connection.connecting && !finishConnect(id, connection, hints)) return;
     if (hints & (EPOLLIN | kHangupHints)) connection.readable = true;
-    if (hints & kHangupHints) connection.hangup = true;
+    if (hints & (kHangupHints | EPOLLPRI)) connection.readOn = true;
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
   }
@@ -117,8 +117,8 @@ void Transport::receive(Id id, SocketRecord& connection) {
     if (got < 0) error = errno;
     if (got > 0) total += static_cast<uint32_t>(got);
     // A short read has emptied the socket, and what comes later is a new edge; but a hang-up that was hinted at already
-    // comes with no edge of its own.
-  } while (got > 0 && total < share && (connection.hangup || connection.error != 0));
+    // comes with no edge of its own, and urgent data cuts a read short.
+  } while (got > 0 && total < share && (connection.readOn || connection.error != 0));
 
   if (total > 0) {
     batch_.addData(id, total);

@@ -12,7 +12,7 @@ namespace baton {
 
 // Edge-triggered, with EPOLLOUT from the start: for TCP it fires only after a send fell short, so waiting for room
 // needs no further system call.
-constexpr uint32_t kConnectionInterest = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+constexpr uint32_t kConnectionInterest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 class EpollSet {
  public:

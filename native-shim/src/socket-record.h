@@ -29,7 +29,7 @@ struct SocketRecord : SlotHeader {
   // Connections.
   bool connecting : 1;
   bool readable : 1;         // unread bytes, FIN or an error may be waiting
-  bool hangup : 1;           // epoll hinted at FIN or RST: read until one shows
+  bool readOn : 1;           // epoll hinted at FIN, RST or urgent data: a short read is not the last
   bool errorHint : 1;        // epoll hinted at an error
   bool readBeforeReset : 1;  // bytes received before the error come first
   bool paused : 1;
@@ -47,7 +47,7 @@ struct SocketRecord : SlotHeader {
   bool removed : 1;      // only the rest of the queue is accepted
 
   SocketRecord()
-      : queued(false), inEpoll(false), shared(false), connecting(false), readable(false), hangup(false),
+      : queued(false), inEpoll(false), shared(false), connecting(false), readable(false), readOn(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
         shutdownAsked(false), frozen(false), exclusive(false), accepting(false), resting(false), failReported(false),
         removed(false) {}

@@ -1,5 +1,7 @@
 // Bytes arrive complete and in order, however the kernel cuts them up.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
@@ -45,6 +47,40 @@ t.test('a large transfer from a peer is exact, through a window smaller than a s
   t.ok(rig.received(id).equals(sent));
   peer.destroy();
   rig.close();
+});
+
+/** Node sends no urgent data; Python, which builds the addon, does. It stays connected until its input ends. */
+const URGENT = `
+import socket, sys
+peer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+peer.send(b'before, ')
+peer.send(b'!', socket.MSG_OOB)
+peer.send(b'behind')
+print('sent', flush=True)
+sys.stdin.read()
+`;
+
+t.test('urgent data, at which the kernel cuts a read short, keeps nothing back that is behind it', async (t) => {
+  const rig = new Rig({
+    onEvent: ({ kind, id }, rig) => {
+      if (kind === Event.Accept) rig.submit(Op.Pause, id);
+    },
+  });
+  const { port } = rig.listen(loopback);
+  const peer = spawn('python3', ['-c', URGENT, String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.teardown(() => {
+    peer.kill();
+    rig.close();
+  });
+  const { id } = await rig.next(Event.Accept);
+  await once(peer.stdout, 'data');
+  rig.now(Op.Resume, id);
+  await until(() => rig.received(id).toString() === 'before, behind', 'the bytes behind the urgent one');
+  peer.stdin.end();
+  await rig.next(Event.End, id);
+  await once(peer, 'exit');
+  t.equal(rig.received(id).toString(), 'before, behind');
 });
 
 t.test('neighbouring sends leave in order, whatever way they are gathered', async (t) => {
