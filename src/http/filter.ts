@@ -131,7 +131,7 @@ export interface ResponseStream {
   sendLocalReply(reply: LocalReply): void;
   /** Gives the stream up in a way that the client must notice. */
   resetResponse(details: string): void;
-  /** Something threw that is no event of a connection, such as a timer: the client's connection ends. */
+  /** Something threw that is no event of the client's connection, such as a timer: it is logged, and that connection ends. */
   fault(error: unknown): void;
 }
 

@@ -358,6 +358,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   fault(error: unknown): void {
+    this.report(error);
     if (this.#isOpen) this.connection.onFault(error);
   }
 

@@ -113,16 +113,12 @@ export class HttpPool implements ConnectionPool {
       }
     }
     // Somebody may be waiting for the connection that has just gone.
-    if (this.#pending > this.#connecting) this.#connectIfAllowed();
+    this.#connectIfNeeded();
   }
 
   #wait(request: PoolRequest): void {
     const { cluster } = this;
     if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority)) return this.#overflow(request);
-    if (this.#connecting <= this.#pending && !this.#connectIfAllowed() && this.#connections === 0) {
-      cluster.limits.release(LimitKind.PendingRequests, this.priority);
-      return this.#overflow(request);
-    }
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
     if (this.#lastPending === undefined) this.#firstPending = request;
@@ -131,6 +127,7 @@ export class HttpPool implements ConnectionPool {
     this.#pending++;
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
+    this.#connectIfNeeded();
   }
 
   #overflow(request: PoolRequest): void {
@@ -139,19 +136,27 @@ export class HttpPool implements ConnectionPool {
     request.onPoolFailure(PoolFailure.Overflow, 0);
   }
 
-  /** Opens a connection unless the circuit breaker is open. A host without any connection always gets one. */
-  #connectIfAllowed(): boolean {
-    const { limits, stats } = this.cluster;
+  /**
+   * Opens a connection if more requests wait than connections are coming, unless the circuit breaker is open. A host without any
+   * connection always gets one.
+   */
+  #connectIfNeeded(): void {
+    if (this.#pending <= this.#connecting) return;
+    const { limits, spec, stats } = this.cluster;
     if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
-      if (this.#connections > 0) return false;
+      if (this.#connections > 0) return;
       limits.acquire(LimitKind.Connections, this.priority);
+    }
+    if (logger.isDebug) logger.debug(`cluster '${spec.name}': connecting to ${this.host.address}`);
+    try {
+      new UpstreamConnection(this);
+    } catch (error) {
+      limits.release(LimitKind.Connections, this.priority);
+      throw error;
     }
     this.#connections++;
     this.#connecting++;
-    if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': connecting to ${this.host.address}`);
-    new UpstreamConnection(this);
-    return true;
   }
 
   #attach(connection: UpstreamConnection, request: PoolRequest): void {

@@ -78,12 +78,13 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.#codec = new H1ClientCodec(thread.memory, this, this, cluster.spec.http1);
     this.#timer = new Timer<UpstreamConnection>(this, onTimer);
     this.#startMs = thread.clock.monotonicMs;
+    // First: if it throws, nothing has been counted.
+    this.#id = thread.transport.connect(pool.host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     cluster.stats.increment(ClusterStats.at.upstream_cx_total);
     cluster.stats.increment(ClusterStats.at.upstream_cx_http1_total);
     cluster.stats.increment(ClusterStats.at.upstream_cx_active);
     pool.host.stats.increment(HostStats.at.cx_total);
     pool.host.stats.increment(HostStats.at.cx_active);
-    this.#id = thread.transport.connect(pool.host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 

@@ -48,7 +48,12 @@ export class UpstreamSocket implements ConnectionHandler {
       cluster.stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;
     }
-    return new UpstreamSocket(events, cluster, host);
+    try {
+      return new UpstreamSocket(events, cluster, host);
+    } catch (error) {
+      cluster.limits.release(LimitKind.Connections, Priority.Default);
+      throw error;
+    }
   }
 
   /** Goes on with a frozen connection that another process has made; `startMs` is when that began (monotonic). */
@@ -76,18 +81,18 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#host = host;
     this.#timer = new Timer<UpstreamSocket>(this, onTimer);
     this.#startMs = former?.startMs ?? thread.clock.monotonicMs;
+    // First: if it throws, nothing has been counted.
+    this.#id = former?.id ?? thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     cluster.stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (former !== undefined) {
       this.#isConnected = true;
-      this.#id = former.id;
       thread.transport.setHandler(former.id, this);
       cluster.requestGoesOn(host);
       return;
     }
     cluster.stats.increment(ClusterStats.at.upstream_cx_total);
     host.stats.increment(HostStats.at.cx_total);
-    this.#id = thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 
@@ -239,5 +244,10 @@ export class UpstreamSocket implements ConnectionHandler {
 }
 
 function onTimer(socket: UpstreamSocket): void {
-  socket.connectTimeout();
+  try {
+    socket.connectTimeout();
+  } catch (error) {
+    socket.onFault();
+    throw error;
+  }
 }

@@ -1,7 +1,8 @@
 // Loaded into Baton before itself (--import): breaks it on command, in ways that a defect would.
 //
 // A file that appears in the directory BATON_TEST_FAULTS, named by what shall happen, is taken by one worker thread, which
-// then dies. Bytes that hold MARKER make the call that sends them throw, which is a defect in the handling of one connection.
+// then dies. Bytes that hold MARKER make the call that sends them, or that connects to them, throw, which is a defect in the
+// handling of one connection. Bytes that hold FUSE make the next look at what is pending behind them throw.
 
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { Transport } from '../../../src/io/transport.js';
 export type Death = 'throw' | 'reject' | 'exit' | 'exhaust-memory';
 
 const MARKER = Buffer.from('BOOM');
+const FUSE = Buffer.from('FUSE');
 const POLL_MS = 10;
 
 const DEATHS: Record<Death, () => void> = {
@@ -32,6 +34,7 @@ let accepts = false;
 
 if (!isMainThread) {
   breakSending();
+  breakConnecting();
   noteAccepting();
   setInterval(obey, POLL_MS).unref();
 }
@@ -55,10 +58,25 @@ function isTaken(name: string): boolean {
 }
 
 function breakSending(): void {
-  const { send } = Transport.prototype;
+  const { pendingBytes, send } = Transport.prototype;
+  const fused = new Set<number>();
   Transport.prototype.send = function (this: Transport, id: number, offset: number, length: number): void {
-    if (Buffer.from(this.memory.bytes.buffer, offset, length).includes(MARKER)) throw new Error('injected fault');
+    const bytes = Buffer.from(this.memory.bytes.buffer, offset, length);
+    if (bytes.includes(MARKER)) throw new Error('injected fault');
+    if (bytes.includes(FUSE)) fused.add(id);
     send.call(this, id, offset, length);
+  };
+  Transport.prototype.pendingBytes = function (this: Transport, id: number): number {
+    if (fused.delete(id)) throw new Error('injected fault');
+    return pendingBytes.call(this, id);
+  };
+}
+
+function breakConnecting(): void {
+  const { connect } = Transport.prototype;
+  Transport.prototype.connect = function (this: Transport, ...args: Parameters<typeof connect>): number {
+    if (Buffer.from(args[0]).includes(MARKER)) throw new Error('injected fault');
+    return connect.apply(this, args);
   };
 }
 

@@ -1,21 +1,33 @@
 // An exception in the handling of one connection ends that connection with an error in the log, and nothing else.
 
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { startBlackHole } from '../clusters/black-hole.js';
 import {
   bootstrap,
+  type Config,
   connectRaw,
+  fileAccessLog,
   httpListener,
   httpRequest,
   routeAllTo,
   startUpstream,
   staticCluster,
   tcpListener,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 import { openStream, startPeers } from '../tcp/stream.js';
 import { startBreakableBaton } from './fault-injection.js';
 
 const web = await startUpstream(t, ({ url }, response) => {
+  if (url === '/reset') {
+    response.socket!.resetAndDestroy();
+    return;
+  }
   if (url === '/in-head') response.setHeader('x-fault', 'BOOM');
   if (url === '/in-body') {
     response.write('a beginning, ');
@@ -25,34 +37,47 @@ const web = await startUpstream(t, ({ url }, response) => {
   if (url !== '/hang') response.end('fine');
 });
 const peers = await startPeers(t);
+const faultyHead = [{ header: { key: 'x-fault', value: 'BOOM' } }];
+const faultyConnect: Config = { pipe: { path: '@BOOM' } };
+const oneConnection = { connect_timeout: '0.5s', circuit_breakers: { thresholds: [{ max_connections: 1 }] } };
+const log = join(tempDir(t), 'tcp.log');
 const { baton } = await startBreakableBaton(t, {
   config: bootstrap({
     listeners: [
       httpListener('web', 0, { route_config: routeAllTo('web') }),
       httpListener('slow', 0, {
-        route_config: {
-          virtual_hosts: [
-            {
-              name: 'all',
-              domains: ['*'],
-              routes: [
-                {
-                  match: { prefix: '/' },
-                  route: { cluster: 'web', timeout: '0.1s' },
-                  response_headers_to_add: [{ header: { key: 'x-fault', value: 'BOOM' } }],
-                },
-              ],
-            },
-          ],
-        },
+        route_config: routes([{ ...to('/', 'web', '0.1s'), response_headers_to_add: faultyHead }]),
+      }),
+      httpListener('failing', 0, {
+        route_config: routes([
+          { ...to('/faulty', 'hole', '0s'), response_headers_to_add: faultyHead },
+          { ...to('/reset', 'web', '0s'), response_headers_to_add: faultyHead },
+          to('/connect', 'faulty', '0s'),
+          to('/', 'hole', '0s'),
+        ]),
       }),
       tcpListener('wire', 0, { cluster: 'peers' }),
+      tcpListener('brief', 0, { cluster: 'peers', idle_timeout: '0.2s' }),
+      tcpListener('unconnected', 0, { cluster: 'faulty', access_log: [fileAccessLog(log, '%UPSTREAM_CLUSTER%\n')] }),
     ],
-    clusters: [staticCluster('web', web.port), staticCluster('peers', peers.port)],
+    clusters: [
+      staticCluster('web', web.port),
+      staticCluster('peers', peers.port),
+      staticCluster('hole', await startBlackHole(t), oneConnection),
+      {
+        ...staticCluster('faulty', []),
+        ...oneConnection,
+        load_assignment: {
+          cluster_name: 'faulty',
+          endpoints: [{ lb_endpoints: [{ endpoint: { address: faultyConnect } }] }],
+        },
+      },
+    ],
   }),
 });
 const webPort = await baton.listenerPort('web');
 const slowPort = await baton.listenerPort('slow');
+const failingPort = await baton.listenerPort('failing');
 const wirePort = await baton.listenerPort('wire');
 
 // Connections on the same worker that must not notice anything.
@@ -93,6 +118,70 @@ t.test('HTTP: while a timer answers', async (t) => {
   await nothingIsLeft();
   await baton.waitForStat('http.slow.downstream_rq_active', 0);
   await baton.waitForStat('http.slow.downstream_cx_active', 0);
+});
+
+t.test('HTTP: while a host has broken its connection', async (t) => {
+  const errors = faults();
+  const connection = await connectRaw(t, failingPort);
+  connection.write('GET /reset HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.not((await connection.readToEnd()).closed, 'open');
+  await isLoggedOnce(t, errors);
+  await neighboursAreWell(t);
+  await nothingIsLeft();
+  await baton.waitForStat('cluster.web.upstream_cx_active', 1);
+  await baton.waitForStat('http.failing.downstream_cx_active', 0);
+});
+
+t.test('HTTP: while a connect has failed for which others wait too', async (t) => {
+  const errors = faults();
+  const connection = await connectRaw(t, failingPort);
+  connection.write('GET /faulty HTTP/1.1\r\nhost: a\r\n\r\n');
+  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 1);
+  const others = [httpRequest(failingPort, '/'), httpRequest(failingPort, '/')];
+  t.not((await connection.readToEnd()).closed, 'open');
+  for (const { status } of await Promise.all(others)) t.equal(status, 503);
+  await isLoggedOnce(t, errors);
+  await neighboursAreWell(t);
+  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 0);
+  await baton.waitForStat('http.failing.downstream_cx_active', 0);
+});
+
+t.test('HTTP: while a connect begins', async (t) => {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const errors = faults();
+    const connection = await connectRaw(t, failingPort);
+    connection.write('GET /connect HTTP/1.1\r\nhost: a\r\n\r\n');
+    t.not((await connection.readToEnd()).closed, 'open');
+    await isLoggedOnce(t, errors);
+  }
+  await neighboursAreWell(t);
+  await nothingCountsFor('faulty');
+});
+
+t.test('TCP: while a connect begins', async (t) => {
+  const errors = faults();
+  const client = connect(await baton.listenerPort('unconnected'), '127.0.0.1');
+  const [error] = await once(client.resume(), 'error');
+  t.equal(error.code, 'ECONNRESET');
+  await isLoggedOnce(t, errors);
+  await neighboursAreWell(t);
+  await nothingCountsFor('faulty');
+  await waitFor(() => existsSync(log) && readFileSync(log, 'utf8') === 'faulty\n', {
+    what: 'the line of the access log',
+  });
+});
+
+t.test('TCP: while a timer ends a connection', async (t) => {
+  const errors = faults();
+  const client = await openStream(t, await baton.listenerPort('brief'));
+  const server = await peers.next();
+  void client.write('FUSE');
+  await server.receives(4);
+  t.equal(await client.isClosed(), 'reset');
+  t.equal(await server.isClosed(), 'reset');
+  await isLoggedOnce(t, errors);
+  await neighboursAreWell(t);
+  await nothingIsLeft();
 });
 
 for (const side of ['client', 'server'] as const) {
@@ -150,4 +239,19 @@ async function nothingIsLeft(): Promise<void> {
   await baton.waitForStat('cluster.web.upstream_rq_active', 0);
   await baton.waitForStat('cluster.web.upstream_rq_pending_active', 0);
   await baton.waitForStat('cluster.peers.upstream_cx_active', 1);
+}
+
+/** No connect that never began is counted, and no circuit breaker holds a place for it. */
+async function nothingCountsFor(cluster: string): Promise<void> {
+  for (const stat of ['upstream_cx_active', 'upstream_cx_overflow', 'upstream_rq_pending_active']) {
+    await baton.waitForStat(`cluster.${cluster}.${stat}`, 0);
+  }
+}
+
+function routes(list: readonly Config[]): Config {
+  return { virtual_hosts: [{ name: 'all', domains: ['*'], routes: list }] };
+}
+
+function to(prefix: string, cluster: string, timeout: string): Config {
+  return { match: { prefix }, route: { cluster, timeout } };
 }

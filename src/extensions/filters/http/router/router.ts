@@ -115,7 +115,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#body = new BodyBuffer(thread.memory);
-    this.#deadline = new Deadline(thread.wheel, () => this.#onTimer(() => this.#routeTimeout()));
+    this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
   }
 
   // ── The request ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -244,7 +244,7 @@ export class Router implements TerminalFilter, PoolRequest {
     countNoConnection(host, reason);
     const failure = poolFailure(reason, errno);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
-    this.#failed(failure);
+    this.#guard(() => this.#failed(failure));
   }
 
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -310,11 +310,12 @@ export class Router implements TerminalFilter, PoolRequest {
     const failure = resetFailure(reason);
     if (!this.#hasResponse) {
       countHostFailure(this.#host!);
-      return this.#failed(failure);
+      return this.#guard(() => this.#failed(failure));
     }
     this.#stream.info.responseFlags |= failure.flag;
     this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
-    this.#stream.resetResponse(`upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`);
+    const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
+    this.#guard(() => this.#stream.resetResponse(details));
   }
 
   /** The host takes less of the request than comes. */
@@ -363,7 +364,7 @@ export class Router implements TerminalFilter, PoolRequest {
   #setTryTimeouts(responseMs: number, idleMs: number, streamMs: number): void {
     if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
       this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) =>
-        this.#onTimer(() => this.#tryTimedOut(timeout)),
+        this.#guard(() => this.#tryTimedOut(timeout)),
       );
     }
     this.#tryTimeouts?.set(responseMs, idleMs, streamMs);
@@ -498,16 +499,18 @@ export class Router implements TerminalFilter, PoolRequest {
   /** It is time for the next try. */
   backOffTimer(): void {
     this.#try = Try.None;
-    this.#onTimer(() => this.#startAgain());
+    this.#guard(() => this.#startAgain());
   }
 
-  /** What throws in an event of a connection ends that connection; a timer is nobody's event. */
-  #onTimer(act: () => void): void {
+  /**
+   * What throws in an event of a connection ends that connection. A timer is nobody's event, and the end of a try is one of the
+   * host's connection, which others wait for and which is not counted to its end yet: here it ends the client's.
+   */
+  #guard(act: () => void): void {
     try {
       act();
     } catch (error) {
       this.#stream.fault(error);
-      throw error;
     }
   }
 

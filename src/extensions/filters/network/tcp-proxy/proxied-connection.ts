@@ -336,5 +336,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 }
 
 function onTimer(connection: ProxiedConnection): void {
-  connection.checkTimeouts();
+  try {
+    connection.checkTimeouts();
+  } catch (error) {
+    connection.onFault();
+    throw error;
+  }
 }

@@ -26,7 +26,12 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
 
   accept(downstream: DownstreamConnection): DownstreamHandler | undefined {
     const connection = new ProxiedConnection(this, downstream);
-    connection.start();
+    try {
+      connection.start();
+    } catch (error) {
+      connection.onFault();
+      throw error;
+    }
     return connection.isOver ? undefined : connection;
   }
 
