@@ -139,9 +139,8 @@ export class DnsResolver {
     ]);
     const found = choose(family, ip4.records, ip6.records);
     if (found.length > 0) {
-      const ttl = Math.min(...found.map((record) => record.ttl));
       const addresses = [...new Set(found.map((record) => ipAddress(record.address, 0)!.ip))];
-      return { status: 'found', addresses, ttlMs: ttl * 1000 };
+      return { status: 'found', addresses, ttlMs: leastTtl(found) * 1000 };
     }
     // One family may lack addresses while the other's question failed: then nobody knows.
     const errors = [ip4.error, ip6.error].filter((error) => error !== undefined);
@@ -171,7 +170,8 @@ export class DnsResolver {
 
 interface DnsRecord {
   readonly address: string;
-  readonly ttl: number;
+  /** Node has it of the first 256 records of an answer. */
+  readonly ttl: number | undefined;
 }
 
 interface Records {
@@ -189,6 +189,12 @@ async function records(answer: Promise<readonly DnsRecord[]>): Promise<Records> 
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOTFOUND' || code === 'ENODATA' ? NOTHING : { records: [], error: code ?? 'EUNKNOWN' };
   }
+}
+
+/** A TTL with the highest bit set counts as 0 (RFC 2181 section 8). */
+function leastTtl(records: readonly DnsRecord[]): number {
+  const ttls = records.flatMap(({ ttl }) => ttl ?? []);
+  return Math.min(...ttls.map((ttl) => (ttl < 2 ** 31 ? ttl : 0)));
 }
 
 function choose<T>(family: LookupFamily, ip4: readonly T[], ip6: readonly T[]): readonly T[] {

@@ -60,6 +60,15 @@ t.test('each lookup family gives its addresses, with the TTL of the answer', asy
   t.equal(resolver.counters.pending_resolutions, 0);
 });
 
+t.test('the TTL holds for answers of any length, and one that RFC 2181 forbids is none', async (t) => {
+  const { server, resolver } = await setUp(t);
+  const a = Array.from({ length: 600 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+  server.answers.set('many.test', { a, ttl: 7, truncated: true });
+  server.answers.set('odd.test', { a: ['10.0.0.1'], ttl: 2 ** 31 });
+  t.match(await resolver.resolve('many.test', 'V4_ONLY'), { addresses: a, ttlMs: 7000 });
+  t.match(await resolver.resolve('odd.test', 'V4_ONLY'), { ttlMs: 0 });
+});
+
 t.test('an answer is asked for anew each time: nothing is kept beyond it', async (t) => {
   const { server, resolver } = await setUp(t);
   server.answers.set('a.test', { a: ['10.0.0.1'], ttl: 3600 });
