@@ -164,13 +164,13 @@ export class DownstreamConnection {
   }
 
   /**
-   * Closes behind what is pending. `lingerMs` > 0: the peer may still be sending, and gets that long to notice, so that
-   * the last answer is not destroyed by a reset.
+   * Closes behind what is pending, of which the peer has to take some every `flushMs`. `lingerMs` > 0: the peer may still be
+   * sending, and gets that long to notice, so that the last answer is not destroyed by a reset.
    */
-  close(lingerMs: number): void {
+  close(lingerMs: number, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
     this.#keepEnds();
-    this.transport.close(this.id, FLUSH_MS, lingerMs);
+    this.transport.close(this.id, flushMs, lingerMs);
     if (logger.isDebug) logger.debug(`[C${this.serial}] closing`);
     this.#ended();
   }

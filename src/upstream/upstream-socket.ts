@@ -141,12 +141,12 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#cluster.thread.transport.shutdown(this.#id);
   }
 
-  /** Closes behind what is pending; a host that is still sending gets `lingerMs` to end. */
-  close(lingerMs = 0): void {
+  /** Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end. */
+  close(lingerMs = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
     this.#closed();
-    this.#cluster.thread.transport.close(this.#id, FLUSH_MS, lingerMs);
+    this.#cluster.thread.transport.close(this.#id, flushMs, lingerMs);
   }
 
   reset(): void {

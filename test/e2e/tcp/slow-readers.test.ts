@@ -1,8 +1,9 @@
 // A peer that reads slowly makes the other side wait, not Baton's memory grow.
 
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
-import { bootstrap, startBaton, staticCluster, tcpListener, waitFor } from '../harness/index.js';
+import { bootstrap, startBaton, staticCluster, tcpListener, tempDir, waitFor } from '../harness/index.js';
 import { fingerprint, openStream, randomBytes, type Stream, startPeers } from './stream.js';
 
 const MIB = 1024 * 1024;
@@ -11,11 +12,20 @@ const OFFERED = 96 * MIB;
 const MOST_MEMORY = 32 * MIB;
 
 const upstream = await startPeers(t);
+const ending = await startPeers(t);
 const listener = tcpListener('slow', 0, { cluster: 'upstream' });
+const path = join(tempDir(t), 'small.sock');
 const baton = await startBaton(t, {
   config: bootstrap({
-    listeners: [{ ...listener, per_connection_buffer_limit_bytes: 65536 }],
-    clusters: [staticCluster('upstream', upstream.port, { per_connection_buffer_limit_bytes: 65536 })],
+    listeners: [
+      { ...listener, per_connection_buffer_limit_bytes: 65536 },
+      // The kernel holds back little between Unix sockets, and always the same.
+      { ...tcpListener('small', 0, { cluster: 'small' }), address: { pipe: { path } } },
+    ],
+    clusters: [
+      staticCluster('upstream', upstream.port, { per_connection_buffer_limit_bytes: 65536 }),
+      staticCluster('small', ending.port),
+    ],
   }),
 });
 const port = await baton.listenerPort('slow');
@@ -65,6 +75,43 @@ t.test('one connection that does not read does not hold up the others', async (t
   await client.receives(4);
   stuck.reset();
   t.equal(await stuckServer.isClosed(), 'reset', 'its end is noticed though nothing can be written to it');
+});
+
+t.test('when both sides have ended, the rest waits for a reader that stops for a while', async (t) => {
+  const paused = () => baton.stat('tcp.small.downstream_flow_control_paused_reading_total');
+  const passedOn = () => baton.stat('tcp.small.downstream_cx_tx_bytes_total');
+  const chunk = randomBytes(8192);
+  const pass = async (server: Stream) => {
+    const before = (await passedOn())!;
+    void server.write(chunk);
+    await waitFor(async () => (await passedOn()) === before + chunk.length, { what: 'the proxy to take a chunk' });
+  };
+
+  // How many chunks there are room for before the proxy stops the server.
+  const first = await openStream(t, { path });
+  first.socket.pause();
+  const firstServer = await ending.next();
+  let room = 0;
+  for (; (await paused()) === 0; room++) await pass(firstServer);
+  first.socket.destroy();
+  await firstServer.isClosed();
+  firstServer.end();
+
+  const client = await openStream(t, { path });
+  client.socket.pause();
+  const server = await ending.next();
+  client.end();
+  await server.isClosed();
+  for (let sent = 0; sent < room - 4; sent++) await pass(server);
+  server.end();
+  await baton.waitForStat('cluster.small.upstream_cx_active', 0);
+  const endedAt = (await baton.stat('server.uptime'))!;
+  await waitFor(async () => (await baton.stat('server.uptime'))! > endedAt + 6, {
+    what: 'the client to have stopped for long',
+  });
+  client.socket.resume();
+  t.equal(await client.isClosed(), 'end');
+  t.equal(client.length, (room - 4) * chunk.length);
 });
 
 /** Waits until the kernel takes no more from the writer; returns how many bytes it has taken. */

@@ -19,6 +19,8 @@ import type { ProxyContext } from './proxy-context.js';
 
 /** How long peers get to read what is on its way to them, and to end their side. */
 const DRAIN_LINGER_MS = 5000;
+/** What the transport takes at most. */
+const LONGEST_FLUSH_MS = 2 ** 31 - 1;
 
 export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents {
   readonly proxy: ProxyContext;
@@ -120,7 +122,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   onEnd(): void {
     this.#clientEnded = true;
-    if (this.#upstream === undefined || this.#serverEnded) return this.#finish();
+    if (this.#upstream === undefined || this.#serverEnded) return this.#bothEnded();
     this.#upstream.shutdown();
   }
 
@@ -203,7 +205,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamEnded(): void {
     this.#serverEnded = true;
-    if (this.#clientEnded) return this.#finish();
+    if (this.#clientEnded) return this.#bothEnded();
     this.downstream.shutdown();
   }
 
@@ -307,14 +309,23 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#finish();
   }
 
-  /** Ends both sides in order: what is pending on either side is still delivered, and peers that speak on get `lingerMs` to end. */
-  #finish(lingerMs = 0): void {
+  /** The stream is whole: a peer that has ended its side may read the rest as slowly as if nobody had ended. */
+  #bothEnded(): void {
+    const { idleMs } = this.proxy.options;
+    this.#finish(0, idleMs > 0 ? Math.min(idleMs, LONGEST_FLUSH_MS) : LONGEST_FLUSH_MS);
+  }
+
+  /**
+   * Ends both sides in order: what is pending on either side is still delivered, to peers that take some of it every `flushMs`.
+   * Peers that speak on get `lingerMs` to end.
+   */
+  #finish(lingerMs = 0, flushMs?: number): void {
     this.#log();
     if (this.#upstream !== undefined && this.#upstream.pendingBytes > 0) {
       this.proxy.stats.increment(TcpStats.at.upstream_flush_total);
     }
-    this.#upstream?.close(lingerMs);
-    this.downstream.close(lingerMs);
+    this.#upstream?.close(lingerMs, flushMs);
+    this.downstream.close(lingerMs, flushMs);
   }
 
   /** One side broke: the other one must see that the stream is not whole. */
