@@ -150,6 +150,7 @@ export class Server {
       publication: this.#publication,
       stats: this.#listenerManagerStats,
       listeners: () => this.configuration.listeners,
+      takeOver: () => this.succession.takeOver,
     });
     this.configuration = this.#createConfiguration();
     this.flushes = this.#createFlushes();

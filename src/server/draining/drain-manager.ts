@@ -46,8 +46,11 @@ export interface DrainHost {
   now(): number;
   listeners(): Iterable<DrainableListener>;
   broadcast(message: ToWorker): void;
-  /** Resolves when sockets are closed; with `acceptRest` what waits at them is accepted first. */
-  stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void>;
+  /**
+   * Resolves when sockets are closed; with `acceptRest` what waits at them is accepted first. `endsSoon`: the process ends, so
+   * there is nothing to wait for.
+   */
+  stopListeners(inboundOnly: boolean, acceptRest: boolean, endsSoon: boolean): Promise<void>;
   /** A drain has begun, or its time is over. */
   changed(): void;
 }
@@ -75,7 +78,7 @@ export class DrainManager {
       if (window !== undefined) windows.set(listener.id, window);
     }
     this.#host.broadcast({ kind: 'drain', windows });
-    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach === 'inbound', false);
+    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach === 'inbound', false, false);
     this.#host.timers.reschedule(drain.timer, timeMs);
     this.#host.changed();
     return drain;
@@ -124,7 +127,9 @@ export class DrainManager {
   #end(drain: RunningDrain): void {
     const { reach, reason, stopsAccepting } = drain.options;
     logger.info(`the time to drain is over (${reason})`);
-    if (stopsAccepting === 'at-end') drain.stopped = this.#host.stopListeners(reach === 'inbound', true);
+    if (stopsAccepting === 'at-end') {
+      drain.stopped = this.#host.stopListeners(reach === 'inbound', true, reason === 'sigterm');
+    }
     // Afterwards, so that no connection comes between.
     void drain.stopped.then(() => {
       const ids: number[] = [];

@@ -45,7 +45,7 @@ export async function drainBeforeExit(
         await pause(PARENT_POLL_MS, ended);
       }
       // What waits at the sockets is accepted, and counts.
-      if (!hasStopped) await drains.stopListeners(false, true);
+      if (!hasStopped) await Promise.race([drains.stopListeners(false, true), aborted(ended)]);
       hasStopped = true;
     } else await pause(POLL_MS, ended);
   }
@@ -53,6 +53,11 @@ export async function drainBeforeExit(
   while (!signal.aborted && performance.now() < lastMs && !isQuiet(await drains.openConnections())) {
     await pause(POLL_MS, signal);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

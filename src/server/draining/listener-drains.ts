@@ -1,6 +1,7 @@
 // The drains of a server's listeners, and how they stop: what the drain manager decides, with the sockets and the workers.
 
 import type { Timers } from '../../io/timing-wheel.js';
+import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats } from '../../stats/layouts/listener.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { WorkerConnections } from '../../worker/messages.js';
@@ -24,7 +25,11 @@ export interface ListenerDrainsHost {
   readonly stats: Scope;
   /** Asked for when there are any. */
   listeners(): ListenerSet;
+  /** Resolves when the child process that begins does so no longer; undefined: there is none. */
+  takeOver(): Promise<void> | undefined;
 }
+
+const logger = getLogger('main');
 
 export class ListenerDrains {
   readonly #host: ListenerDrainsHost;
@@ -37,7 +42,8 @@ export class ListenerDrains {
       now: () => host.now(),
       listeners: () => [...host.listeners().byName.values(), ...host.listeners().formers.listeners()],
       broadcast: (message) => host.workers.broadcast(message),
-      stopListeners: (inboundOnly, acceptRest) => this.stopListeners(inboundOnly, acceptRest),
+      stopListeners: (inboundOnly, acceptRest, endsSoon) =>
+        endsSoon ? this.#stopNow(inboundOnly, acceptRest) : this.stopListeners(inboundOnly, acceptRest),
       changed: () => this.count(),
     });
   }
@@ -59,10 +65,16 @@ export class ListenerDrains {
   /**
    * No listener, or none for inbound traffic, accepts from now on; connections that there are go on. Resolves when the sockets
    * are closed, or when a worker that is too busy has kept them open for a while. With `acceptRest` what waits at the sockets is
-   * accepted first.
+   * accepted first. A child process that begins is waited for: it has copies of the sockets, at which clients would wait for
+   * nobody.
    */
   async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
-    await this.stop(this.#host.listeners().stop(inboundOnly), acceptRest);
+    const takeOver = this.#host.takeOver();
+    if (takeOver !== undefined) {
+      logger.info('listeners are stopped when the child process has taken over, or is gone');
+      await takeOver;
+    }
+    await this.#stopNow(inboundOnly, acceptRest);
   }
 
   /** Closes the sockets of listeners that are marked as stopped, as stopListeners() does. */
@@ -91,5 +103,9 @@ export class ListenerDrains {
     let draining = formers.listenerCount;
     for (const listener of byName.values()) if (this.#manager.isDraining(listener)) draining++;
     this.#host.stats.set(ListenerManagerStats.at.total_listeners_draining, draining);
+  }
+
+  #stopNow(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
+    return this.stop(this.#host.listeners().stop(inboundOnly), acceptRest);
   }
 }

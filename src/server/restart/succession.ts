@@ -47,7 +47,7 @@ const logger = getLogger('main');
 export class Succession {
   readonly #host: SuccessionHost;
   #export: StatsExport | undefined;
-  #isChildBeginning = false;
+  #takeOver: TakeOver | undefined;
   #isReplaced = false;
 
   constructor(host: SuccessionHost) {
@@ -56,7 +56,15 @@ export class Succession {
 
   /** A child process has been given the listen sockets, and has not taken over. */
   get isChildBeginning(): boolean {
-    return this.#isChildBeginning;
+    return this.#takeOver !== undefined;
+  }
+
+  /**
+   * Resolves when a child process has taken over, or is gone before it did; undefined when none begins. Never if this process
+   * ends before.
+   */
+  get takeOver(): Promise<void> | undefined {
+    return this.#takeOver?.settled;
   }
 
   /** A child process has taken over. */
@@ -70,14 +78,13 @@ export class Succession {
 
   /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
   offerSockets(): Offer[] {
-    this.#isChildBeginning = true;
+    this.#takeOver = new TakeOver();
     return this.#host.listeners.offers.make();
   }
 
   /** The child process is gone before it took over. */
   childLost(): void {
-    this.#isChildBeginning = false;
-    this.#host.listeners.childHasSettled();
+    this.#settle();
   }
 
   /**
@@ -87,8 +94,7 @@ export class Succession {
   handOver(taken: ReadonlySet<number>): void {
     const { listeners: set } = this.#host;
     this.#isReplaced = true;
-    this.#isChildBeginning = false;
-    set.childHasSettled();
+    this.#settle();
     this.#export = this.#exportFrom(this.#export);
     const kept = set.offers.withNumbers(taken);
     const listeners = set.stop(false);
@@ -147,6 +153,13 @@ export class Succession {
     return new Promise(() => {});
   }
 
+  #settle(): void {
+    const takeOver = this.#takeOver;
+    this.#takeOver = undefined;
+    this.#host.listeners.childHasSettled();
+    takeOver?.settle();
+  }
+
   /** `before`: told a child that is gone, whose sinks were given what it knew. */
   #exportFrom(before: StatsExport | undefined): StatsExport {
     return new StatsExport(this.#host.store, (section, index) => {
@@ -154,4 +167,12 @@ export class Succession {
       return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
     });
   }
+}
+
+/** Of a child process that begins. */
+class TakeOver {
+  settle: () => void = () => {};
+  readonly settled = new Promise<void>((resolve) => {
+    this.settle = resolve;
+  });
 }

@@ -4,6 +4,7 @@ import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
+  type BatonProcess,
   bootstrap,
   type Config,
   EpochLine,
@@ -60,14 +61,7 @@ t.test('listeners that are removed, and come again, while a child begins: every 
 
   await first.kill();
   await waitForLog(parent, 'the child process has gone before it was live');
-  const refused = async (name: keyof typeof ports) => {
-    try {
-      await httpRequest(ports[name], '/');
-      return false;
-    } catch (error) {
-      return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
-    }
-  };
+  const refused = (name: keyof typeof ports) => isRefused(ports[name]);
   await waitFor(() => refused('goes'), { what: 'an end of what was removed' });
   await answers('again', 'new');
 
@@ -86,6 +80,65 @@ t.test('listeners that are removed, and come again, while a child begins: every 
   t.match(await parent.exited, { code: 0 });
   await second.stop();
 });
+
+t.test('listeners that are stopped while a child begins accept until it has taken over, or is gone', async (t) => {
+  const plane = await startControlPlane(t);
+  const config = bootstrap({
+    listeners: [httpListener('web', await freePort(), managerOf([answering({ prefix: '/' }, 'here')]))],
+    clusters: [],
+    extra: { node: { id: 'test-node', cluster: 'test-cluster' } },
+  });
+  const line = new EpochLine(t);
+  plane.hold();
+  const waiting = waitingFor(plane.ads(), config, plane.cluster());
+  const begin = async (parent: BatonProcess) => {
+    const child = await line.start(1, { config: waiting, args: ARGS, wait: 'spawned' });
+    await waitForLog(parent, 'a child process of epoch 1 initializes');
+    return child;
+  };
+  const serves = async (port: number) => {
+    for (let count = 0; count < REQUESTS; count++) {
+      t.equal((await httpRequest(port, '/', { deadlineMs: 5000 })).body, 'here');
+    }
+  };
+
+  for (const path of ['/drain_listeners', '/drain_listeners?graceful']) {
+    const parent = await line.start(0, { config, args: ARGS });
+    const port = await parent.listenerPort('web');
+    const child = await begin(parent);
+    const drained = parent.admin(path, { method: 'POST', deadlineMs: 30_000 });
+    await waitForLog(parent, 'listeners are stopped when the child process has taken over, or is gone');
+    await serves(port);
+    await child.kill();
+    t.match(await drained, { status: 200, body: 'OK\n' });
+    await waitFor(() => isRefused(port), { what: 'the end of the listener' });
+    await parent.stop();
+  }
+
+  const parent = await line.start(0, { config, args: ARGS });
+  const port = await parent.listenerPort('web');
+  const child = await begin(parent);
+  const drained = parent.admin('/drain_listeners', { method: 'POST', deadlineMs: 30_000 });
+  await waitForLog(parent, 'listeners are stopped when the child process has taken over, or is gone');
+  await serves(port);
+  plane.set('cluster', []);
+  plane.set('listener', []);
+  plane.release();
+  t.match(await drained, { status: 200, body: 'OK\n' });
+  await serves(port);
+  t.match(await parent.exited, { code: 0 });
+  await serves(port);
+  await child.stop();
+});
+
+async function isRefused(port: number): Promise<boolean> {
+  try {
+    await httpRequest(port, '/');
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+  }
+}
 
 /** The configuration of a child that is not live before a management server has told it of clusters. */
 function waitingFor(ads: Config, config: Config, cluster: Config): Config {
