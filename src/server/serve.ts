@@ -120,6 +120,8 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
     {
       load: options.loadAnew,
       obstacle: () => server.obstacleToReload,
+      takeOver: () => server.succession.takeOver,
+      isReplaced: () => server.succession.isReplaced,
       namedSources: () => server.configuration.namedSources(),
       apply: (plan, next) => server.reload(plan, next),
       stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),

@@ -62,6 +62,8 @@ export type ReloadView =
       readonly why: string;
       /** Everything is as it was before; otherwise that failed too. */
       readonly isUndone: boolean;
+      /** Another process takes over from this one: it has read the configuration itself, or will. */
+      readonly isTakenOver: boolean;
       readonly difference: ConfigDifference;
       readonly warnings: readonly Problem[];
     };

@@ -279,7 +279,13 @@ export class ListenerSet {
   }
 
   #begin(update: ListenerUpdate, isStatic: boolean): void {
-    const { name } = update.spec;
+    const { config, name } = update.spec;
+    // A reload may have waited for something since it was checked.
+    if (this.#isRunning && this.#stoppedDirections.includes(config)) {
+      discardUpdate(update, this.#blocks);
+      update.settle(new Error(`listeners of the traffic direction of '${name}' have been stopped`));
+      return;
+    }
     const { at } = ListenerManagerStats;
     let entry = this.#entries.get(name);
     this.#stats.increment(entry === undefined ? at.listener_added : at.listener_modified);

@@ -24,6 +24,10 @@ export interface ReloadHost {
   load(): Promise<LoadResult>;
   /** Why nothing can be applied now; undefined: it can. */
   obstacle(): string | undefined;
+  /** Resolves when the child process that begins has taken over, or is gone; undefined: there is none. */
+  takeOver(): Promise<void> | undefined;
+  /** A child process has taken over. */
+  isReplaced(): boolean;
   /** Resources in use that management servers and files have delivered, as far as they may name sources of others. */
   namedSources(): Iterable<NamedSources>;
   /**
@@ -57,11 +61,24 @@ export class ConfigurationReload {
     return this.#begin(request);
   }
 
-  /** The same after those that are under way; `begun` is called before anything is read. */
-  async runNext(request: ReloadRequest, begun: () => void): Promise<ReloadView> {
-    while (this.#current !== undefined) await this.#current.catch(() => {});
-    begun();
-    return this.#begin(request);
+  /**
+   * The same after those that are under way, `begun` is called before anything is read. While a child process begins, and may be
+   * gone before it serves, it waits; it is done again when one has come between. Nothing is done when that one takes over.
+   */
+  async runNext(request: ReloadRequest, begun: () => void): Promise<void> {
+    for (;;) {
+      while (this.#current !== undefined) await this.#current.catch(() => {});
+      const takeOver = this.#host.takeOver();
+      if (takeOver !== undefined) {
+        logger.info('the configuration is reloaded when the child process is gone, unless that takes over');
+        await takeOver;
+        continue;
+      }
+      if (this.#host.isReplaced()) return;
+      begun();
+      const view = await this.#begin(request);
+      if (view.outcome !== 'failed' || !view.isTakenOver) return;
+    }
   }
 
   #begin(request: ReloadRequest): Promise<ReloadView> {
@@ -86,7 +103,7 @@ export class ConfigurationReload {
         stats.set(at.update_time, this.#running.loadedAt.getTime());
         break;
       case 'failed':
-        stats.increment(at.update_failure);
+        if (!view.isTakenOver) stats.increment(at.update_failure);
         break;
       default:
         stats.increment(at.update_rejected);
@@ -116,12 +133,16 @@ export class ConfigurationReload {
     const { difference, plan, result } = await this.#compare(loaded);
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
     const why = this.#host.obstacle() ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
-    if (why !== undefined) return { outcome: 'failed', why, isUndone: true, difference, warnings };
+    if (why !== undefined) {
+      const isTakenOver = this.#host.takeOver() !== undefined || this.#host.isReplaced();
+      return { outcome: 'failed', why, isUndone: true, isTakenOver, difference, warnings };
+    }
     try {
       await this.#host.apply(plan, result.bootstrap);
     } catch (error) {
       const isUndone = !(error instanceof ChangeFailure) || error.isUndone;
-      return { outcome: 'failed', why: messageOf(error), isUndone, difference, warnings };
+      const isTakenOver = this.#host.isReplaced();
+      return { outcome: 'failed', why: messageOf(error), isUndone, isTakenOver, difference, warnings };
     }
     this.#running = { ...result, loadedAt: new Date() };
     return { outcome: 'applied', difference, warnings };
@@ -156,7 +177,8 @@ function tell(view: ReloadView): void {
       logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
       break;
     case 'failed':
-      logger.error(`configuration not reloaded: ${failureText(view)}: ${view.why}`);
+      if (view.isTakenOver) logger.info('configuration not reloaded: another process takes over from this one');
+      else logger.error(`configuration not reloaded: ${failureText(view)}: ${view.why}`);
       break;
     case 'needs-restart': {
       const fields = view.difference.restart.map(({ path }) => path).join(', ');

@@ -3,11 +3,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { startControlPlane } from '../harness/control-plane.js';
 import {
   type BatonProcess,
   bootstrap,
+  type Config,
   connectRaw,
   EpochLine,
+  freePort,
   httpListener,
   httpRequest,
   tempDir,
@@ -50,6 +53,60 @@ t.test('a process watches its configuration until another one has taken over, an
   await parent.exited;
   t.equal(changesSeen(parent), before);
   t.equal(changesSeen(child), 1);
+});
+
+t.test('a change that comes while a child begins is applied when that one is gone', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.hold();
+  const path = join(tempDir(t), 'config.yaml');
+  const configured = (text: string, more: Config = {}) => {
+    const listener = httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]));
+    return bootstrap({ listeners: [listener], clusters: [plane.cluster()], extra: more });
+  };
+  writeFileSync(path, JSON.stringify(configured('first')));
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { args: ['-c', path, '--watch-config', ...ARGS] });
+  const port = await parent.listenerPort('web');
+  const child = await line.start(1, { config: configured('child', plane.ads()), args: ARGS, wait: 'spawned' });
+  await waitForLog(parent, 'a child process of epoch 1 initializes');
+  writeFileSync(path, JSON.stringify(configured('second')));
+  await waitForLog(parent, `${path} has changed`);
+  // As long as another one is under way it is refused.
+  await waitFor(async () => (await parent.admin('/config/reload', { method: 'POST' })).status === 200);
+  t.equal((await httpRequest(port)).body, 'first');
+  await child.kill();
+  await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change' });
+  t.notMatch(parent.stderr, '[error]');
+  await parent.stop();
+});
+
+t.test('a reload that a take-over ends is no failure, and brings no listener back', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.hold();
+  const web = httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'here')]));
+  const config_source = plane.source('sotw', { initial_fetch_timeout: '0s' });
+  const waits = httpListener('waits', await freePort(), { rds: { route_config_name: 'routes', config_source } });
+  const configured = (...listeners: Config[]) => {
+    return bootstrap({ listeners, clusters: [plane.cluster()], extra: { node: { id: 'id', cluster: 'cluster' } } });
+  };
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config: configured(web), args: ARGS });
+  const port = await parent.listenerPort('web');
+  // Keeps it while it drains.
+  await connectRaw(t, port);
+  writeFileSync(parent.configPath, JSON.stringify(configured(web, waits)));
+  const reload = parent.admin('/config/reload?apply=true', { method: 'POST' });
+  await plane.waitFor('a request for routes', ({ type }) => type === 'route');
+  const child = await line.start(1, { config: configured(web), args: ARGS });
+  await waitForLog(parent, 'closing and draining listeners');
+  plane.set('route', [{ name: 'routes', virtual_hosts: [] }]);
+  plane.release();
+  t.match(await reload, { status: 500, body: /listeners of the traffic direction of 'waits' have been stopped/ });
+  t.notMatch(parent.stderr, '[error]');
+  t.match(parent.stderr, 'configuration not reloaded: another process takes over from this one');
+  t.notMatch(parent.stderr, "listener 'waits' listens");
+  await child.stop();
+  await parent.exited;
 });
 
 function changesSeen({ stderr }: BatonProcess): number {
