@@ -12,6 +12,7 @@ import {
   type Subscription,
   type SubscriptionRequest,
   wants,
+  wantsAll,
 } from './subscription.js';
 import { SubscriptionStats } from './subscription-stats.js';
 
@@ -195,7 +196,9 @@ export class FileSource {
     const bad = refused.filter(isWanted);
     let rejections: readonly Rejection[];
     try {
-      const update = { version, isComplete: true, resources: resources.filter(isWanted), refused: bad, removed: [] };
+      // Who mistypes one resource has perhaps mistyped, or lost, what else is missing: as in Envoy nothing goes by such a file.
+      const isComplete = refused.length === 0 || !wantsAll(names);
+      const update = { version, isComplete, resources: resources.filter(isWanted), refused: bad, removed: [] };
       rejections = request.watcher.update(update);
     } catch (error) {
       this.#options.failed(`an update of ${request.statPrefix} failed`, error);

@@ -215,6 +215,8 @@ t.test('a file: versions, lines and columns, and nothing taken of one that is ga
   for (const [text, message] of [
     ['resources: [', /clusters\.yaml:1:/],
     ['', /it is empty/],
+    ['version_info: "1"\nresource: []', /it has no 'resources'/],
+    ['{"version_info": "1"}', /it has no 'resources'/],
     ['resources: 7', /1:12: resources: expected a list/],
     ['- a', /expected the fields of envoy.service.discovery.v3.DiscoveryResponse/],
   ] as const) {

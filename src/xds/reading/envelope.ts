@@ -18,9 +18,13 @@ export class Envelope {
     const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
     const { resources = [], ...rest } = (isMap ? value : {}) as { readonly resources?: unknown };
     const { message, problems } = check.decode(RESPONSE, isMap ? rest : value, source, []);
-    // A file that somebody begins to write is empty first: that is not to remove everything.
+    // A file that somebody begins to write is empty first, and a name may be mistyped: neither is to remove everything. Binary
+    // forms have no way to write an empty list.
+    const isText = source.locate([], 'value') !== undefined;
     if (!isMap ? value === null : Object.keys(value).length === 0) {
       problems.error([], "it is empty; where there are no resources, it says 'resources: []'");
+    } else if (isMap && isText && !('resources' in value)) {
+      problems.error([], "it has no 'resources'; where there are none, it says 'resources: []'");
     }
     if (resources !== null && !Array.isArray(resources)) {
       problems.error(['resources'], `expected a list, found ${describe(resources)}`);

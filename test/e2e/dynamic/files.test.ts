@@ -75,7 +75,7 @@ t.test('what is moved into place, or changed in place, is used; what is garbled 
 });
 
 t.test(
-  'a resource whose type is mistyped leaves its listener in use, and takes none away but those not in the file',
+  'a resource whose type is mistyped leaves its listener in use, and those that its file does not name',
   async (t) => {
     const directory = tempDir(t);
     const listeners = new ResourceFile(directory, 'listeners');
@@ -90,12 +90,17 @@ t.test(
     listeners.write('envoy.config.listener.v3.Listner', front);
     await baton.waitForStat('listener_manager.lds.update_rejected', 1);
     t.equal(await answerOf(baton), 'one');
-    await baton.waitForStat('listener_manager.listener_removed', 1);
+    t.equal(await baton.stat('listener_manager.listener_removed'), 0);
     t.match(baton.stderr, /front: .*listeners\.yaml.*found type URL 'type\.googleapis\.com\/.*\.Listner'/);
 
     // One without a name may be any of those that are there.
     listeners.write('envoy.config.listener.v3.Listner', { ...front, name: undefined });
     await baton.waitForStat('listener_manager.lds.update_rejected', 2);
+    t.equal(await answerOf(baton), 'one');
+    t.equal(await baton.stat('listener_manager.listener_removed'), 0);
+
+    listeners.write(LISTENER, front);
+    await baton.waitForStat('listener_manager.listener_removed', 1);
     t.equal(await answerOf(baton), 'one');
     await baton.stop();
   },
