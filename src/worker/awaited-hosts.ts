@@ -21,6 +21,13 @@ export interface HostQuestion extends WantedHost {
   readonly isWanted: boolean;
 }
 
+/** What workers say when requests have waited longest, and too many others do. */
+export interface Dismissals {
+  /** Id of the route configuration. */
+  readonly routes: number;
+  readonly dismissed: number;
+}
+
 /** Requests that may wait at one time: another one takes the place of the one that has waited longest. */
 const MOST_WAITING = 1024;
 
@@ -36,6 +43,8 @@ export class AwaitedHosts {
   #waiting = 0;
   /** They wait no longer, and are told in a turn of their own. */
   readonly #dismissed = new Set<HostWaiter>();
+  /** How many since the primary was told, by the ids of their routes. */
+  readonly #dismissals = new Map<number, number>();
 
   constructor(port: WorkerPort) {
     this.#port = port;
@@ -74,12 +83,17 @@ export class AwaitedHosts {
         this.#remove(wanted, waiter);
         if (this.#dismissed.size === 0) setImmediate(() => this.#tellDismissed());
         this.#dismissed.add(waiter);
+        this.#dismissals.set(wanted.routes, (this.#dismissals.get(wanted.routes) ?? 0) + 1);
         return;
       }
     }
   }
 
   #tellDismissed(): void {
+    for (const [routes, dismissed] of this.#dismissals) {
+      this.#port.send({ routes, dismissed } satisfies Dismissals);
+    }
+    this.#dismissals.clear();
     for (const waiter of this.#dismissed) {
       this.#dismissed.delete(waiter);
       waiter.hostSettled();

@@ -130,6 +130,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts?.forget(host, worker);
   }
 
+  /** So many requests of a worker no longer wait, because too many others do. */
+  countDismissed(requests: number): void {
+    this.#virtualHosts?.countDismissed(requests);
+  }
+
   close(): void {
     this.#subscription.close();
     this.#virtualHosts?.close();

@@ -4,7 +4,7 @@ import { BatonError } from '../../common/errors.js';
 import type { ConfigSource } from '../../config/generated/api.js';
 import type { PrimaryPart } from '../../extensions/factories.js';
 import { rdsKey } from '../../http/routing/route-keys.js';
-import type { HostQuestion, WantedHost } from '../../worker/awaited-hosts.js';
+import type { Dismissals, HostQuestion, WantedHost } from '../../worker/awaited-hosts.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
 import type { RoutesHost } from './routes-host.js';
@@ -23,7 +23,11 @@ export class RouteProviders {
   constructor(host: RoutesHost, nextId: () => number) {
     this.#host = host;
     this.#nextId = nextId;
-    host.onDemand.onMessage = (worker, message) => this.#ask(message as HostQuestion, worker);
+    host.onDemand.onMessage = (worker, message) => {
+      const said = message as HostQuestion | Dismissals;
+      if ('dismissed' in said) this.#provider(said.routes)?.countDismissed(said.dismissed);
+      else this.#ask(said, worker);
+    };
   }
 
   get all(): Iterable<RouteProvider> {
@@ -65,9 +69,13 @@ export class RouteProviders {
   }
 
   #ask({ routes, host, isWanted }: HostQuestion, worker: number): void {
-    for (const provider of this.#byKey.values()) {
-      if (provider.id === routes) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
-    }
+    const provider = this.#provider(routes);
+    if (provider !== undefined) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
     if (isWanted) this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
+  }
+
+  #provider(id: number): RouteProvider | undefined {
+    for (const provider of this.#byKey.values()) if (provider.id === id) return provider;
+    return undefined;
   }
 }

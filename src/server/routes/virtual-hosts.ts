@@ -3,7 +3,7 @@
 
 import type { ConfigSource, VirtualHost } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
-import { ReloadStats } from '../../stats/layouts/xds.js';
+import { AwaitedHostStats, ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
@@ -42,6 +42,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #prefix: string;
   readonly #statPrefix: string;
   readonly #scope: ScopeRef;
+  readonly #awaited: ScopeRef;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
   readonly #subscription: Subscription;
   #isReady = false;
@@ -63,6 +64,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#prefix = `${routes}/`;
     this.#statPrefix = `${statPrefix}vhds.${routes}.`;
     this.#scope = host.store.addScope(this.#statPrefix, ReloadStats);
+    this.#awaited = host.store.addScope(this.#statPrefix, AwaitedHostStats);
     this.#subscription = host.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',
@@ -107,6 +109,10 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     if (this.#names.delete(name)) this.#subscribeSoon();
   }
 
+  countDismissed(requests: number): void {
+    this.#host.store.scope(this.#awaited).add(AwaitedHostStats.at.requests_overflow, requests);
+  }
+
   update(update: Update<VirtualHost>): readonly Rejection[] {
     const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
     const resources = update.resources.filter(ofThese);
@@ -132,6 +138,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     for (const name of [...this.#pending.keys()]) this.#answer(name, false);
     this.#subscription.close();
     this.#host.store.removeScope(this.#scope);
+    this.#host.store.removeScope(this.#awaited);
   }
 
   #ready(): void {
@@ -174,6 +181,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   #answerOldest(): void {
+    this.#host.store.scope(this.#awaited).increment(AwaitedHostStats.at.hosts_overflow);
     if (!this.#isFull) {
       this.#isFull = true;
       logger.warning(`${MOST_PENDING} virtual hosts are asked for at '${this.#prefix}': older ones count as missing`);

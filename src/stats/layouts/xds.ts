@@ -33,6 +33,14 @@ export const ReloadStats = defineLayout({
   config_reload_time_ms: 'own_gauge',
 });
 
+/** Beside ReloadStats, where requests wait for virtual hosts that the source is asked for. */
+export const AwaitedHostStats = defineLayout({
+  /** Too many hosts were asked for at one time: the oldest one counted as missing. */
+  hosts_overflow: 'counter',
+  /** Too many requests waited in a worker: the one that had waited longest went on without its host. */
+  requests_overflow: 'counter',
+});
+
 /** Beside SubscriptionStats, of a discovered configuration of a filter. */
 export const ExtensionConfigStats = defineLayout({
   config_reload: 'counter',

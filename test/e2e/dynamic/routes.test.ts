@@ -294,6 +294,8 @@ t.test('virtual hosts that clients make up keep nobody from those that exist', a
   plane.set('virtual-host', [{ name: 'routes/there.com', domains: ['there.com'], routes }]);
   plane.release();
   t.match(await there, { status: 200, body: 'there' });
+  await baton.waitForStat('http.in.vhds.routes.requests_overflow', 1);
+  t.equal(await baton.stat('http.in.vhds.routes.hosts_overflow'), 0);
   for (const client of clients) client.destroy();
   await baton.stop();
 });

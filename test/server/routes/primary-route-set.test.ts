@@ -4,6 +4,7 @@
 import t from 'tap';
 import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
+import { AwaitedHostStats } from '../../../src/stats/layouts/xds.js';
 import { waitFor } from '../../e2e/harness/index.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
@@ -296,6 +297,11 @@ t.test('hosts that clients make up do not keep others from being asked for', asy
     made.slice(0, 1501 - 1024),
     'those that have waited longest are let go',
   );
+  const { ref } = fixture.store.scopesUnder('http.in.vhds.routes.').find(({ layout }) => layout === AwaitedHostStats)!;
+  const { hosts_overflow: hosts, requests_overflow: requests } = AwaitedHostStats.at;
+  t.equal(fixture.store.valueOf(ref, hosts), 1501 - 1024);
+  fixture.port.onMessage?.(0, { routes: 1, dismissed: 3 });
+  t.equal(fixture.store.valueOf(ref, requests), 3);
 
   const count = fixture.settled.length;
   say('there', 0);
