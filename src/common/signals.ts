@@ -26,6 +26,8 @@ export class Signals {
     for (const name of NAMES) process.on(name, () => (name === 'SIGTERM' ? this.#terminated() : this.received(name)));
     // Writing to a pipe that nobody reads is an error of that write alone.
     process.on('SIGPIPE', () => {});
+    // Left to itself Node takes its signal handlers away before the process has gone, and the next signal would be its end.
+    process.once('beforeExit', () => process.exit());
     this.closeDebugger();
     setTimeout(() => this.closeDebugger(), DEBUGGER_IS_OPEN_BY_MS).unref();
   }

@@ -69,6 +69,18 @@ t.test('a second SIGTERM does not spoil the end', async (t) => {
   t.equal(signal, null);
 });
 
+for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGTERM'] as const) {
+  t.test(`${signal} that comes up to the last moment does not spoil it either`, async (t) => {
+    const baton = await serve(t);
+    baton.child.kill('SIGTERM');
+    while (baton.exit === undefined && baton.child.exitCode === null && baton.child.signalCode === null) {
+      for (let count = 0; count < 10; count++) baton.child.kill(signal);
+      await new Promise(setImmediate);
+    }
+    t.same(await baton.exited, { code: 0, signal: null });
+  });
+}
+
 t.test('SIGHUP is eaten', async (t) => {
   const baton = await serve(t);
   baton.child.kill('SIGHUP');
