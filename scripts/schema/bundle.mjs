@@ -9,7 +9,9 @@ import { readFileSync } from 'node:fs';
 import protobuf from 'protobufjs';
 
 /** Packages whose messages are kept even when nothing refers to them: resources, extensions and admin answers. */
-const KEPT = /^(envoy\.|opentelemetry\.|xds\.(core|type)\.|udpa\.type\.)/;
+const KEPT = /^(envoy\.|xds\.(core|type)\.|udpa\.type\.)/;
+/** So are those of Baton's own files: messages of extensions that Envoy does not have, too. */
+const OWN_FILES = /\/src\/config\/protos\//;
 
 /** Categories of fields whose comments do not name one. */
 const CATEGORIES = {
@@ -38,7 +40,7 @@ function reachable(protos) {
   const wanted = new Set();
   const walk = (object) => {
     if (object instanceof protobuf.Type || object instanceof protobuf.Enum) {
-      if (KEPT.test(nameOf(object))) want(object, wanted);
+      if (KEPT.test(nameOf(object)) || OWN_FILES.test(object.filename ?? '')) want(object, wanted);
     }
     for (const child of object.nestedArray ?? []) walk(child);
   };
