@@ -5,6 +5,7 @@ import { compileRegex } from '../common/regex.js';
 import { didYouMean } from '../common/suggest.js';
 import type { Extension, ExtensionCatalog, Report } from './extension.js';
 import type { FeatureUse } from './feature-use.js';
+import type { Any } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
 import type { Message } from './schema/decode.js';
@@ -220,7 +221,7 @@ export class Checker {
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    this.#ask(found, config);
+    this.#ask(found, config as Any);
   }
 
   /** Why the extension cannot be used here; undefined when it can. */
@@ -244,7 +245,7 @@ export class Checker {
   }
 
   /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
-  #ask(extension: Extension, config: Message): void {
+  #ask(extension: Extension, config: Any): void {
     if (extension.validate === undefined) return;
     ask(this.#problems, this.#path, (report) => extension.validate!(config, report));
   }

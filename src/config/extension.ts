@@ -1,5 +1,6 @@
 // The catalog of extensions: the contract between the configuration loader and the rooms above that implement them.
 
+import type { Any } from './generated/api.js';
 import type { ImplementedTable } from './implemented/table.js';
 
 /** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
@@ -20,8 +21,11 @@ export interface Extension {
   readonly isTerminal?: boolean;
   /** Fields of its own messages that it implements; what is set beyond them is refused. */
   readonly implemented?: ImplementedTable;
-  /** Checks what the schema cannot. `config` is in canonical form. What it finds or throws where the schema is not obeyed is left out. */
-  validate?(config: unknown, report: Report): void;
+  /**
+   * Checks what the schema cannot. `config` is in canonical form, and any of the messages of `typeUrls`: unpack() tells which. What it
+   * finds or throws where the schema is not obeyed is left out.
+   */
+  validate?(config: Any, report: Report): void;
 }
 
 /** All extensions of this build, by type URL and by category and name. */
