@@ -5,6 +5,7 @@
 //
 // Once it has been told to end, the child's own end is no news.
 
+import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
 import { LongTimer } from './long-timer.js';
@@ -176,7 +177,12 @@ export class ParentEnd {
   #export(link: Link<ToChild>): Promise<void> {
     const before = this.#exporting ?? Promise.resolve();
     const exporting = before.then(async () => {
-      for await (const stats of this.#host.exportStats()) link.send({ kind: 'stats', stats });
+      try {
+        for await (const stats of this.#host.exportStats()) link.send({ kind: 'stats', stats });
+      } catch (error) {
+        // Connections of this process matter more: what is not told now is told with the last stats.
+        logger.exception(Level.Error, 'stats do not reach the child process', error);
+      }
     });
     this.#exporting = exporting;
     return exporting;

@@ -113,6 +113,24 @@ t.test('what a child may not say yet changes nothing; a child that is live is ob
   t.ok(link.isClosed);
 });
 
+t.test('stats that cannot be told once harm neither the parent nor what is told later', async (t) => {
+  const { end, host } = parent();
+  let asked = 0;
+  host.exportStats = async function* () {
+    if (++asked === 1) throw new Error('on purpose');
+    yield PIECE;
+  };
+  const { link, events } = greet(end);
+  events.message(live([], 60), []);
+  events.message({ kind: 'stats-request' }, []);
+  events.message({ kind: 'stats-request' }, []);
+  await until(() => link.sent.some(({ message }) => message.kind === 'stats'));
+  events.message({ kind: 'terminate' }, []);
+  await end.finish();
+  t.equal(link.sent.filter(({ message }) => message.kind === 'stats').length, 2);
+  t.ok(link.isClosed);
+});
+
 t.test('a parent that nobody tells to end does it by itself', async (t) => {
   for (const what of ['a child that is silent', 'a child that is gone']) {
     const { end, host } = parent();
