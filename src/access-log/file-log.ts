@@ -16,13 +16,13 @@ export interface FileLogOptions {
   maxPendingBytes?: number;
 }
 
-export const DEFAULT_FLUSH_MIN_BYTES = 64 * 1024;
-export const DEFAULT_FLUSH_INTERVAL_MS = 10_000;
+const DEFAULT_FLUSH_MIN_BYTES = 64 * 1024;
+const DEFAULT_FLUSH_INTERVAL_MS = 10_000;
 /**
  * Standard output and error are flushed at least this often: who reads them watches, or collects line by line, and a
  * write a second costs nothing.
  */
-export const STANDARD_STREAM_INTERVAL_MS = 1000;
+const STANDARD_STREAM_INTERVAL_MS = 1000;
 const DEFAULT_MAX_PENDING_BYTES = 8 * 1024 * 1024;
 
 /** The files of one thread. */

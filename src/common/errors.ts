@@ -1,7 +1,7 @@
 // Baton's errors: what happened, where, and what to do about it, under a code from one table.
 
 /** Every code, and what it means to a user. Adding one is one line. */
-export const ERROR_CODES = {
+const ERROR_CODES = {
   CONFIG_INVALID: 'the configuration is refused; nothing was changed',
   CONFIG_UNREADABLE: 'a configuration file cannot be read',
   OPTION_INVALID: 'a command line option is refused',

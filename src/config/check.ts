@@ -16,7 +16,7 @@ import { newName } from './text/hints.js';
 import { type Path, type PathPart, parsePath } from './text/path.js';
 import type { Problems } from './text/problems.js';
 
-export const TYPE_URL_PREFIX = 'type.googleapis.com/';
+const TYPE_URL_PREFIX = 'type.googleapis.com/';
 
 export class Checker {
   readonly #schema: Schema;

@@ -104,7 +104,7 @@ export function mergeSlashes(path: string): string {
 }
 
 /** %2F and %5C become what they stand for. */
-export function unescapeSlashes(path: string): string {
+function unescapeSlashes(path: string): string {
   return path.replace(/%2f/gi, '/').replace(/%5c/gi, '\\');
 }
 

@@ -173,17 +173,8 @@ export function isInternal(address: Address): boolean {
   return bytes !== undefined && isInternalBytes(bytes);
 }
 
-/** isInternal() for address text in bytes[start, end), as x-forwarded-for holds it; false when it is no address. */
-export function isInternalText(bytes: Uint8Array, start: number, end: number): boolean {
-  const ip4 = parseIp4At(bytes, start, end);
-  if (ip4 !== NOT_IP4) return isInternalIp4(ip4);
-  if (end - start > LONGEST_IP6_TEXT) return false;
-  const parsed = parseIp(String.fromCharCode(...bytes.subarray(start, end)));
-  return parsed !== undefined && isInternalBytes(parsed);
-}
-
 /** isInternal() for an address in the form of parseIp4At(). */
-export function isInternalIp4(ip4: number): boolean {
+function isInternalIp4(ip4: number): boolean {
   const top = Math.floor(ip4 / 65536);
   return top >>> 8 === 10 || top === 0xc0a8 || (top >= 0xac10 && top <= 0xac1f) || ip4 === 0x7f000001;
 }
@@ -195,7 +186,6 @@ const AF_INET6 = 10;
 const IP4_SOCKADDR_BYTES = 16;
 const IP6_SOCKADDR_BYTES = 28;
 const SUN_PATH_BYTES = 108;
-const LONGEST_IP6_TEXT = 45;
 const AT_SIGN = 64;
 const DOT = 46;
 const ZERO = 48;

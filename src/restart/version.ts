@@ -12,7 +12,7 @@ const PROTOCOL = 1;
 export const HOT_RESTART_VERSION: string = `${PROTOCOL}.${JSON.stringify(SCHEMA).length}`;
 
 /** What is shown with --disable-hot-restart. */
-export const HOT_RESTART_DISABLED = 'disabled';
+const HOT_RESTART_DISABLED = 'disabled';
 
 /** What this process shows. */
 export function hotRestartVersion(isDisabled: boolean): string {

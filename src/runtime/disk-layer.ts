@@ -11,8 +11,8 @@ export const MAX_DEPTH = 16;
 /** A larger file is no value, and must not fill the memory. */
 export const MAX_FILE_BYTES = 64 * 1024;
 /** Of all files together: links may show the same file again and again. */
-export const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
-export const MAX_FILES = 100_000;
+const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
+const MAX_FILES = 100_000;
 
 /**
  * Reads a tree, a file a step, and returns undefined when there is no such directory. Links are followed; what is neither

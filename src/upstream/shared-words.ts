@@ -17,13 +17,8 @@ export const enum ClusterWord {
 /** Words of a host's block. */
 export const enum HostWord {
   ActiveRequests = 0,
-  ActiveConnections = 1,
   /** HealthFlag bits, written by the primary alone. */
-  Health = 2,
-  /** Failures in a row, for outlier detection; not counted by worker. */
-  ConsecutiveErrors = 3,
-  ConsecutiveGatewayErrors = 4,
-  ConsecutiveLocalErrors = 5,
+  Health = 1,
 }
 
 /** Words of a listener's block; one more block holds the same for all listeners together. */

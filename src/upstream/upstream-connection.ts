@@ -88,10 +88,6 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 
-  get isConnecting(): boolean {
-    return this.#state === State.Connecting;
-  }
-
   /** This end as text with port. Asked of the kernel the first time. */
   get localText(): string {
     if (this.#localText === '') {

@@ -66,6 +66,6 @@ export class SubscriptionStats {
 const COMMON = ['update_attempt', 'update_failure', 'update_success', 'version'] as const;
 
 /** 48 bits of a version's SHA-256, which a gauge holds exactly: not Envoy's xxHash64, but as good to compare versions by. */
-export function versionNumber(version: string): number {
+function versionNumber(version: string): number {
   return createHash('sha256').update(version).digest().readUIntBE(0, 6);
 }

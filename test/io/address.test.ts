@@ -11,7 +11,6 @@ import {
   formatIp,
   ipAddress,
   isInternal,
-  isInternalText,
   isLoopback,
   NOT_IP4,
   parseAddress,
@@ -150,14 +149,9 @@ t.test('internal addresses are those of RFC 1918, RFC 4193 and the loopback addr
     [internal, true],
     [external, false],
   ] as const) {
-    for (const ip of list) {
-      t.equal(isInternal(ipAddress(ip, 1)!), expected, ip);
-      t.equal(isInternalText(ascii(` ${ip},`), 1, 1 + ip.length), expected, `${ip} in bytes`);
-    }
+    for (const ip of list) t.equal(isInternal(ipAddress(ip, 1)!), expected, ip);
   }
   t.equal(isInternal(parseAddress('/run/x')!), false);
-  for (const text of ['unknown', '', '10.0.0.1:80', '10.0.0', 'x'.repeat(1000)])
-    t.equal(isInternalText(ascii(text), 0, text.length), false, text.slice(0, 20));
   t.equal(isLoopback(ipAddress('127.9.9.9', 1)!), true);
   t.equal(isLoopback(ipAddress('::1', 1)!), true);
   t.equal(isLoopback(ipAddress('1.2.3.4', 1)!), false);

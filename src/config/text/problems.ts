@@ -12,7 +12,7 @@ import type { Source } from './source.js';
 export type Aspect = 'key' | 'value' | 'secret';
 
 /** After this many, the rest is only counted. */
-export const MAX_PROBLEMS = 100;
+const MAX_PROBLEMS = 100;
 
 const MAX_PATHS = 10_000;
 

@@ -153,11 +153,6 @@ export class ForwardingRules {
     return client;
   }
 
-  /** Adds `via` to a response. */
-  applyVia(headers: HeaderBlock): void {
-    if (this.#via !== '') appendVia(headers, this.#via);
-  }
-
   /** x-forwarded-for: all former values in one field, then the peer. */
   #appendPeer(headers: HeaderBlock, peer: string, hasFormer: boolean): void {
     const ip = isLoopback(peer) ? this.#localIp : peer;

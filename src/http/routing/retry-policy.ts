@@ -47,7 +47,7 @@ export function parseRetryOn(text: string): ParsedRetryOn {
 }
 
 /** The words that retry_on knows. */
-export function retryOnWords(): readonly string[] {
+function retryOnWords(): readonly string[] {
   return [...CONDITIONS.keys()];
 }
 

@@ -4,14 +4,14 @@
 // a tenth of that power wide. So 115 falls in [110, 120), 1234 in [1200, 1300), and 7 in [7, 7.1).
 
 /** Power of ten of the first decade. Smaller values count as zero: the finest unit that is recorded is a hundredth. */
-export const MIN_EXPONENT = -2;
+const MIN_EXPONENT = -2;
 /** Decades from MIN_EXPONENT on; values beyond the last one fall in its last bin. */
 export const DECADES = 16;
 export const BINS_PER_DECADE = 90;
 export const BINS = 1 + DECADES * BINS_PER_DECADE;
 
 /** The decade of 1.0 to 9.9, and that of 10 to 99. */
-export const ONES = -MIN_EXPONENT;
+const ONES = -MIN_EXPONENT;
 export const TENS = ONES + 1;
 
 /** Upper ends of the decades: LIMITS[d] is the first value that is too large for decade d. */

@@ -52,7 +52,7 @@ export const GENERAL_ROWS: readonly TagRow[] = [
 ];
 
 /** Tried in names that begin with their first token. */
-export const FIRST_TOKEN_ROWS: readonly TagRow[] = [
+const FIRST_TOKEN_ROWS: readonly TagRow[] = [
   ...rows('envoy.dynamo_partition_id', 'http.*.dynamodb.table.*.capacity.*.__partition_id=$partition'),
   ...rows(
     'envoy.dynamo_operation',
