@@ -196,6 +196,8 @@ t.test('endpoints that drain get no new requests, however many of them there are
 });
 
 t.test('a bad cluster leaves the one before it in use, beside good ones, and shows in the dump', async (t) => {
+  setClusters([eds('service')]);
+  await waitFor(async () => (await baton.stat('cluster.closing.membership_total')) === undefined);
   const bad = { ...eds('service'), connect_timeout: '-1s' };
   setClusters([bad, staticCluster('good', b), staticCluster('fixed', c)]);
   await baton.waitForStat('cluster_manager.cds.update_rejected', 1);
