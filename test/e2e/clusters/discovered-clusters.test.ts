@@ -131,6 +131,28 @@ t.test('another try goes to the hosts that the cluster has by then, and to none 
   t.match(await gone, { status: 503, body: 'no healthy upstream' });
 });
 
+t.test('a retry leaves nothing behind of a cluster that gets other statistics meanwhile', async (t) => {
+  hanging.length = 0;
+  failsAtOnce = false;
+  const setStats = (name: string) => setClusters([{ ...staticCluster('renamed', a), alt_stat_name: name }]);
+  setStats('former');
+  const ask = async (path: string) => httpRequest(anyPort, path, { headers: { cluster: 'renamed' } });
+  await waitFor(async () => (await ask('/')).body === 'a');
+  const retried = ask('/fail');
+  await waitFor(() => hanging.length === 1);
+  setStats('latter');
+  await waitFor(
+    async () => (await ask('/')).body === 'a' && (await baton.stat('cluster.latter.upstream_rq_total'))! > 0,
+  );
+  hanging.pop()!();
+  await waitFor(() => hanging.length === 1);
+  failsAtOnce = true;
+  hanging.pop()!();
+  t.equal((await retried).status, 503);
+  await waitFor(async () => (await baton.stat('cluster.former.upstream_rq_total')) === undefined);
+  t.equal(await baton.stat('cluster.latter.circuit_breakers.default.rq_retry_open'), 0);
+});
+
 t.test('a TCP client whose host does not answer gets to one that does, once its cluster has it', async (t) => {
   setClusters([eds('service'), eds('other', { connect_timeout: '0.1s' })]);
   setEndpoints({ service: [c], other: [hole] });

@@ -17,8 +17,8 @@ export class Retries extends RetryState {
   readonly #stream: ResponseStream;
   readonly #random: Random;
   readonly #useRetry: RuntimeFraction;
-  /** In the circuit breaker, from the first retry until a response is taken or there is none. */
-  #holdsPlace = false;
+  /** Whose circuit breaker it has a place in, from the first retry until a response is taken or there is none. */
+  #holder: Cluster | undefined;
 
   /** `useRetry`: the share of retries that take place. */
   constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
@@ -33,8 +33,8 @@ export class Retries extends RetryState {
     const isLookedAt = this.hasConditions && !saysOverloaded(headers);
     const decision = isLookedAt ? this.onHeaders(headers.status, headers) : RetryDecision.No;
     if (decision !== RetryDecision.No) return this.#grant(decision, cluster, isRequestComplete);
-    if (this.#holdsPlace) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
-    this.end(cluster);
+    if (this.#holder !== undefined) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
+    this.end();
     return false;
   }
 
@@ -43,17 +43,16 @@ export class Retries extends RetryState {
     return this.#grant(this.onReset(kind, isSent), cluster, isRequestComplete || !isSent);
   }
 
-  /** There is no further try. */
-  end(cluster: Cluster): void {
-    if (!this.#holdsPlace) return;
-    this.#holdsPlace = false;
-    cluster.limits.release(LimitKind.Retries, this.#priority);
+  /** There is no further try. The cluster may have been replaced meanwhile by one with another circuit breaker. */
+  end(): void {
+    this.#holder?.limits.release(LimitKind.Retries, this.#priority);
+    this.#holder = undefined;
   }
 
   #grant(decision: RetryDecision, cluster: Cluster, canRepeat: boolean): boolean {
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded(cluster);
     if (decision === RetryDecision.Retry && this.#takePlace(cluster, canRepeat)) return true;
-    this.end(cluster);
+    this.end();
     return false;
   }
 
@@ -63,12 +62,12 @@ export class Retries extends RetryState {
       this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
       return false;
     }
-    if (!this.#holdsPlace && !limits.tryAcquire(LimitKind.Retries, this.#priority)) {
+    if (this.#holder === undefined && !limits.tryAcquire(LimitKind.Retries, this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamOverflow;
       return false;
     }
-    this.#holdsPlace = true;
+    this.#holder ??= cluster;
     if (!this.#useRetry.isHit(this.#random)) return false;
     stats.increment(ClusterStats.at.upstream_rq_retry);
     stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);

@@ -211,7 +211,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#isActive = false;
     this.#deadline.lift();
     this.#abortTry();
-    this.#retries.end(this.#cluster);
+    this.#retries.end();
     this.#body.clear();
     this.#trailers?.drop();
     this.#trailers = undefined;
@@ -255,7 +255,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
     // The client would see that there are two tries.
     this.#retries.disable();
-    this.#retries.end(this.#cluster);
+    this.#retries.end();
     this.#body.clear();
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
