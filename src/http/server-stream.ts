@@ -162,6 +162,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
       this.#encoder.sendContinue();
+      this.#countStatus(100);
     }
     const answer = checkHead(headers, this.manager);
     if (answer !== undefined) return this.sendLocalReply(answer);
@@ -311,7 +312,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   // ── The response, from the terminal filter ───────────────────────────────────────────────────────────────────────
 
   encodeInformational(headers: HeaderBlock): void {
-    if (this.#isOpen && !this.#hasResponseHead) this.#encoder.informational(headers);
+    if (!this.#isOpen || this.#hasResponseHead) return;
+    this.#countStatus(headers.status);
+    this.#encoder.informational(headers);
   }
 
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void {
@@ -487,8 +490,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   #countAnswer(status: number): void {
-    const { stats } = this.manager;
     this.info.responseCode = status;
+    this.#countStatus(status);
+  }
+
+  /** As in Envoy what comes in advance (1xx) counts like an answer. */
+  #countStatus(status: number): void {
+    const { stats } = this.manager;
     if (this.info.isHealthCheck) return;
     stats.http.increment(HttpStats.at.downstream_rq_completed);
     stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);

@@ -168,6 +168,9 @@ t.test('a client that waits with its body is told to go on', async (t) => {
   passed.write('body');
   waiting.socket.write(response(200, 'done'));
   t.same(await readBodies(passed, 1), ['done']);
+  for (const name of ['main', 'passing100']) {
+    t.equal(await proxy.baton.stat(`http.${name}.downstream_rq_1xx`), 1, `counted as an answer of '${name}'`);
+  }
 });
 
 t.test('informational answers pass before the real one where that is configured', async (t) => {
