@@ -5,6 +5,7 @@
 import { durationMs } from '../common/duration.js';
 import type {
   CircuitBreakers,
+  CircuitBreakers_Thresholds_RetryBudget,
   Cluster,
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
@@ -21,7 +22,7 @@ import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './health-flags.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
-import { DEFAULT_THRESHOLDS, type Thresholds } from './limits.js';
+import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/cluster-load-balancer.js';
 import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
 
@@ -195,6 +196,15 @@ function thresholds(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' |
     maxPendingRequests: limits?.max_pending_requests ?? DEFAULT_THRESHOLDS.maxPendingRequests,
     maxRequests: limits?.max_requests ?? DEFAULT_THRESHOLDS.maxRequests,
     maxRetries: limits?.max_retries ?? DEFAULT_THRESHOLDS.maxRetries,
+    retryBudget: limits?.retry_budget && retryBudget(limits.retry_budget),
+  };
+}
+
+function retryBudget(config: CircuitBreakers_Thresholds_RetryBudget): RetryBudget {
+  const { budget_percent: percent, min_retry_concurrency: minConcurrency } = config;
+  return {
+    percent: percent === undefined ? DEFAULT_RETRY_BUDGET.percent : Number(percent.value ?? 0),
+    minConcurrency: minConcurrency ?? DEFAULT_RETRY_BUDGET.minConcurrency,
   };
 }
 

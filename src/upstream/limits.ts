@@ -20,13 +20,26 @@ export interface Thresholds {
   readonly maxPendingRequests: number;
   readonly maxRequests: number;
   readonly maxRetries: number;
+  /** In place of maxRetries. */
+  readonly retryBudget: RetryBudget | undefined;
 }
+
+/** Retries in proportion to the requests that there are. */
+export interface RetryBudget {
+  /** Of the requests that are under way or wait for a connection. */
+  readonly percent: number;
+  /** So many are granted in any case. */
+  readonly minConcurrency: number;
+}
+
+export const DEFAULT_RETRY_BUDGET: RetryBudget = { percent: 20, minConcurrency: 3 };
 
 export const DEFAULT_THRESHOLDS: Thresholds = {
   maxConnections: 1024,
   maxPendingRequests: 1024,
   maxRequests: 1024,
   maxRetries: 3,
+  retryBudget: undefined,
 };
 
 /** A cluster's limits as runtime has them now: `circuit_breakers.<cluster>.<default or high>.max_requests` and so on. */
@@ -63,7 +76,17 @@ export class RuntimeThresholds {
       maxPendingRequests: value('max_pending_requests', configured.maxPendingRequests),
       maxRequests: value('max_requests', configured.maxRequests),
       maxRetries: value('max_retries', configured.maxRetries),
+      retryBudget: this.#readBudget(`${prefix}retry_budget.`, configured.retryBudget),
     };
+  }
+
+  /** Runtime may also set one where none is configured. */
+  #readBudget(prefix: string, configured: RetryBudget | undefined): RetryBudget | undefined {
+    const percent = this.runtime.get(`${prefix}budget_percent`)?.double;
+    const minConcurrency = this.runtime.get(`${prefix}min_retry_concurrency`)?.integer;
+    if (percent === undefined && minConcurrency === undefined) return configured;
+    const base = configured ?? DEFAULT_RETRY_BUDGET;
+    return { percent: percent ?? base.percent, minConcurrency: minConcurrency ?? base.minConcurrency };
   }
 }
 
@@ -91,6 +114,13 @@ export class ClusterLimits {
     if (this.#version !== this.#runtime.version) this.#update();
     const at = priority * LIMIT_KINDS + kind;
     return this.#shared.tryAcquire(this.#first + at, this.#max[at]!);
+  }
+
+  /** tryAcquire() for a retry, whose limit may depend on the requests that there are now. */
+  tryAcquireRetry(priority: Priority = Priority.Default): boolean {
+    const requests = this.current(LimitKind.Requests, priority) + this.current(LimitKind.PendingRequests, priority);
+    const limit = retryLimit(this.#thresholds.current[priority], requests);
+    return this.#shared.tryAcquire(this.#first + priority * LIMIT_KINDS + LimitKind.Retries, limit);
   }
 
   /** Takes one though the breaker may be open: as a pool's first connection, without which requests could never go on. */
@@ -128,6 +158,13 @@ export class ClusterLimits {
 /** The threshold of a kind, as large as a counter can become. */
 export function limitOf(limits: Thresholds, kind: LimitKind): number {
   return Math.min(limits[FIELDS[kind]], LARGEST);
+}
+
+/** How many retries there may be beside so many requests, under way or waiting for a connection. */
+export function retryLimit(limits: Thresholds, requests: number): number {
+  const budget = limits.retryBudget;
+  if (budget === undefined) return limitOf(limits, LimitKind.Retries);
+  return Math.min(LARGEST, Math.max(Math.floor((budget.percent / 100) * requests), budget.minConcurrency));
 }
 
 /** Word of a cluster's counter, for the primary, which reads gauges from it. */

@@ -44,6 +44,29 @@ t.test('a breaker gives out as many as its threshold, each kind and priority for
   t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the configuration holds again');
 });
 
+t.test('a retry budget grants a share of the requests that there are, and some in any case', async (t) => {
+  const owner = new SharedWordsOwner(4096);
+  const runtime = new Runtime();
+  const withBudget = { ...DEFAULT_THRESHOLDS, maxRetries: 0, retryBudget: { percent: 25, minConcurrency: 2 } };
+  const thresholds = new RuntimeThresholds('api', [withBudget, { ...DEFAULT_THRESHOLDS, maxRetries: 1 }], runtime);
+  const limits = new ClusterLimits(new SharedWords(owner.handle(0)), owner.allocateCluster(), thresholds);
+  const granted = (priority: Priority): number => {
+    let count = 0;
+    while (limits.tryAcquireRetry(priority)) count++;
+    for (let i = 0; i < count; i++) limits.release(LimitKind.Retries, priority);
+    return count;
+  };
+  t.equal(granted(Priority.Default), 2);
+  for (let i = 0; i < 9; i++) limits.acquire(LimitKind.Requests);
+  for (let i = 0; i < 6; i++) limits.acquire(LimitKind.PendingRequests);
+  t.equal(granted(Priority.Default), 3, 'a quarter of 15');
+  t.equal(granted(Priority.High), 1, 'max_retries where there is no budget');
+  setValues(runtime, { 'circuit_breakers.api.default.retry_budget.budget_percent': '50.5' });
+  t.equal(granted(Priority.Default), 7);
+  setValues(runtime, { 'circuit_breakers.api.high.retry_budget.min_retry_concurrency': '5' });
+  t.equal(granted(Priority.High), 5, 'runtime alone sets one');
+});
+
 t.test('blocks do not overlap, and are given out again only when no worker can hold them', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const cluster = owner.allocateCluster();

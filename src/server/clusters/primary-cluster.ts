@@ -30,7 +30,7 @@ import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
-import { RuntimeThresholds, type Thresholds } from '../../upstream/limits.js';
+import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../upstream/limits.js';
 import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
 import { BreakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
@@ -177,9 +177,9 @@ export class PrimaryCluster implements EndpointUser {
     return this.#resources.directory.size;
   }
 
-  /** Limits of the default and of the high priority, as runtime has them now. */
+  /** Limits of the default and of the high priority, as runtime and retry budgets have them now. */
   get thresholds(): readonly [Thresholds, Thresholds] {
-    return this.#thresholds.current;
+    return [this.#thresholdsOf(Priority.Default), this.#thresholdsOf(Priority.High)];
   }
 
   /** Of its own scope of stats. */
@@ -227,8 +227,15 @@ export class PrimaryCluster implements EndpointUser {
 
   /** Brings the gauges of circuit breakers up to date: workers only count. */
   updateGauges(): void {
-    const limits = this.#thresholds.current;
+    const limits = this.thresholds;
     for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#resources.block, limits);
+  }
+
+  #thresholdsOf(priority: Priority): Thresholds {
+    const limits = this.#thresholds.current[priority];
+    if (limits.retryBudget === undefined) return limits;
+    const taken = (kind: LimitKind) => this.#host.words.read(limitWord(this.#resources.block, kind, priority));
+    return { ...limits, maxRetries: retryLimit(limits, taken(LimitKind.Requests) + taken(LimitKind.PendingRequests)) };
   }
 
   // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────

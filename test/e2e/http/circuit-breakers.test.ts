@@ -20,15 +20,12 @@ const deaf = await startDeafServer(t);
 
 const guarded = (name: string, port: number, thresholds: Config, more: Config = {}) =>
   staticCluster(name, port, { circuit_breakers: { thresholds: [thresholds] }, ...more });
+const retryPolicy = { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } };
 const retrying = {
   name: 'retrying',
   domains: ['retrying.test'],
   include_request_attempt_count: true,
-  routes: [
-    routeTo({ prefix: '/' }, 'retries', {
-      retry_policy: { retry_on: '5xx', retry_back_off: { base_interval: '0.001s', max_interval: '0.001s' } },
-    }),
-  ],
+  routes: ['retries', 'budget'].map((name) => routeTo({ prefix: `/${name}` }, name, { retry_policy: retryPolicy })),
 };
 const rest = {
   name: 'rest',
@@ -54,6 +51,11 @@ const proxy = await startProxy(t, {
     guarded('pending', deaf, { max_pending_requests: 3 }, { connect_timeout: '1s' }),
     guarded('connections', upstream.port, { max_connections: 2 }),
     guarded('retries', upstream.port, { max_retries: 2 }),
+    guarded('budget', upstream.port, {
+      max_retries: 100,
+      retry_budget: { budget_percent: { value: 0 }, min_retry_concurrency: 2 },
+      track_remaining: true,
+    }),
   ],
   args: ['-l', 'warning', '--concurrency', '2'],
 });
@@ -125,15 +127,23 @@ t.test('max_connections bounds the connections, and requests wait for them', asy
   t.ok((await done).every(({ status }) => status === 200));
 });
 
-t.test('max_retries bounds the retries under way', async (t) => {
-  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
-  const { done, answers } = collect(client, CLIENTS, '/', { host: 'retrying.test' });
-  await waitFor(() => answers.length === CLIENTS - 2 && held.length === 2);
-  for (const { status, body } of answers) t.match({ status, body }, { status: 503, body: 'again' });
-  await proxy.baton.waitForStat('cluster.retries.upstream_rq_retry_overflow', CLIENTS - 2);
-  release();
-  t.equal((await done).filter(({ status }) => status === 200).length, 2);
-});
+for (const [what, cluster] of [
+  ['max_retries', 'retries'],
+  ['a retry budget', 'budget'],
+] as const) {
+  t.test(`${what} bounds the retries under way`, async (t) => {
+    const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+    const { done, answers } = collect(client, CLIENTS, `/${cluster}`, { host: 'retrying.test' });
+    await waitFor(() => answers.length === CLIENTS - 2 && held.length === 2);
+    for (const { status, body } of answers) t.match({ status, body }, { status: 503, body: 'again' });
+    await proxy.baton.waitForStat(`cluster.${cluster}.upstream_rq_retry_overflow`, CLIENTS - 2);
+    await proxy.baton.waitForStat(`cluster.${cluster}.circuit_breakers.default.rq_retry_open`, 1);
+    t.match((await proxy.baton.admin('/clusters')).body, `${cluster}::default_priority::max_retries::2\n`);
+    release();
+    t.equal((await done).filter(({ status }) => status === 200).length, 2);
+    await proxy.baton.waitForStat(`cluster.${cluster}.circuit_breakers.default.rq_retry_open`, 0);
+  });
+}
 
 /** Answers all requests that are held. */
 function release(): void {

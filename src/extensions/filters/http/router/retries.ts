@@ -62,7 +62,7 @@ export class Retries extends RetryState {
       this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
       return false;
     }
-    if (this.#holder === undefined && !limits.tryAcquire(LimitKind.Retries, this.#priority)) {
+    if (this.#holder === undefined && !limits.tryAcquireRetry(this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamOverflow;
       return false;
