@@ -315,8 +315,9 @@ export class Transport {
     return this.#native.counts();
   }
 
-  /** Closes every descriptor of this thread, without events. */
+  /** Carries out what was submitted, and closes every descriptor of this thread, without events. */
   destroy(): void {
+    this.#native.flush();
     this.#native.close();
     this.#later.length = 0;
     this.#connections.length = 0;
@@ -353,22 +354,25 @@ export class Transport {
   #onBatch(from: number, count: number): void {
     this.memory.endTurn();
     this.#inBatch = true;
-    this.onTurn();
-    let cursor = from;
-    // A handler that throws ends its own connection; the rest of the batch goes on behind it.
-    while (cursor < count) {
-      try {
-        cursor = this.#dispatch(cursor, count);
-      } catch (error) {
-        cursor = this.#control[Control.Cursor]!;
-        this.#fault(this.#events[cursor * EVENT_STRIDE]!, error);
-        cursor++;
+    try {
+      this.onTurn();
+      let cursor = from;
+      // A handler that throws ends its own connection; the rest of the batch goes on behind it.
+      while (cursor < count) {
+        try {
+          cursor = this.#dispatch(cursor, count);
+        } catch (error) {
+          cursor = this.#control[Control.Cursor]!;
+          this.#fault(this.#events[cursor * EVENT_STRIDE]!, error);
+          cursor++;
+        }
       }
+      this.#endAccepting();
+      this.onTurnEnd?.();
+    } finally {
+      this.#inBatch = false;
+      this.#queued = 0;
     }
-    this.#endAccepting();
-    this.onTurnEnd?.();
-    this.#inBatch = false;
-    this.#queued = 0;
   }
 
   #dispatch(from: number, count: number): number {

@@ -126,6 +126,17 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     for (const connection of [...this.#connections]) connection.handler?.onDrainEnd?.();
   }
 
+  /** The thread is about to die of `error`: what it serves is cut off, so that nobody takes it for complete, and logged. */
+  abandon(error: unknown): void {
+    for (const { handler } of [...this.#connections]) {
+      try {
+        handler?.onFault(error);
+      } catch {
+        // Of what the thread dies is told already, and the others are still to be ended.
+      }
+    }
+  }
+
   /** Its connections are to leave for another process; undefined: no longer, and they drain. */
   depart(departures: Departures | undefined): void {
     this.#departures = departures;

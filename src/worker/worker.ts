@@ -294,9 +294,11 @@ class Worker {
     this.#filesystemStats.close();
   }
 
-  /** The thread is about to die: what can be written without waiting is written. */
-  abandon(): void {
+  /** The thread is about to die of `error`: what can be written without waiting is written. */
+  abandon(error: unknown): void {
     this.#endHandOver();
+    this.#beginTurn();
+    this.#listeners.abandon(error);
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
@@ -370,7 +372,7 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
   // Lines of requests that were served before a failure are written all the same.
   process.on('uncaughtExceptionMonitor', (error) => {
     logger.exception(Level.Critical, 'the worker ends after an internal error', error);
-    worker.abandon();
+    worker.abandon(error);
   });
   return new Promise((resolve) => {
     const onMessage = (message: ToWorker): void => {

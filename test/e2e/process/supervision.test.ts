@@ -1,16 +1,21 @@
 // A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
 
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   type BatonProcess,
   bootstrap,
+  connectRaw,
+  fileAccessLog,
   httpListener,
   httpRequest,
   routeAllTo,
   startEchoUpstream,
+  startUpstream,
   staticCluster,
   tcpListener,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 import { openStream, type Stream, startPeers } from '../tcp/stream.js';
@@ -111,6 +116,39 @@ t.test('a worker that dies', async (t) => {
     t.match(baton.stderr, /\[critical\].*injected exception/);
   });
   t.equal((await baton.admin('/ready')).status, 200);
+  await baton.stop();
+});
+
+t.test('what a worker that dies was serving is cut off, and logged', async (t) => {
+  const web = await startUpstream(t, (_request, response) => {
+    response.write('a beginning');
+  });
+  const log = join(tempDir(t), 'access.log');
+  const logged = { access_log: [fileAccessLog(log, '%PROTOCOL% %BYTES_SENT%\n')] };
+  const { baton, killWorker } = await startBreakableBaton(t, {
+    config: bootstrap({
+      listeners: [
+        tcpListener('wire', 0, { cluster: 'peers', ...logged }),
+        httpListener('web', 0, { route_config: routeAllTo('web'), ...logged }),
+      ],
+      clusters: [staticCluster('peers', peers.port), staticCluster('web', web.port)],
+    }),
+  });
+  const client = await openStream(t, await baton.listenerPort('wire'));
+  const server = await peers.next();
+  void server.write('part of a stream');
+  await client.receives(16);
+  const request = await connectRaw(t, await baton.listenerPort('web'));
+  request.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await request.readUntil('a beginning');
+  await killWorker('throw');
+  t.equal(await client.isClosed(), 'reset');
+  t.equal(await server.isClosed(), 'reset');
+  t.equal((await request.readToEnd()).closed, 'reset');
+  await waitFor(() => existsSync(log) && readFileSync(log, 'utf8').split('\n').length === 3, { what: 'two lines' });
+  t.same(readFileSync(log, 'utf8').trim().split('\n').sort(), ['- 16', 'HTTP/1.1 11']);
+  await baton.waitForStat('cluster.peers.upstream_cx_destroy', 1);
+  await baton.waitForStat('http.web.downstream_cx_destroy', 1);
   await baton.stop();
 });
 
