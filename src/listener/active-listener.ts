@@ -84,13 +84,13 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   /** A chain that takes no connections any more is over: those that it still has end. */
   removeChain(id: number): void {
     if (!this.#formerChains.delete(id)) return;
-    for (const connection of [...this.#connections]) if (connection.chain.id === id) end(connection);
+    this.#end((connection) => connection.chain.id === id);
   }
 
   /** It is over: connections that there still are, end. */
   remove(): void {
     this.stop(false);
-    for (const connection of [...this.#connections]) end(connection);
+    this.#end(() => true);
   }
 
   /** Connections of all chains, or of the one with this id, are asked to end. */
@@ -123,7 +123,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** The time to drain is over: connections end that cannot be asked to. */
   drainEnded(): void {
-    for (const connection of [...this.#connections]) connection.handler?.onDrainEnd?.();
+    this.#tell(({ handler }) => handler?.onDrainEnd?.());
   }
 
   /** The thread is about to die of `error`: what it serves is cut off, so that nobody takes it for complete, and logged. */
@@ -246,6 +246,25 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#releaseLimits();
   }
 
+  /** The listener or the chain of these connections is gone. */
+  #end(isGone: (connection: DownstreamConnection) => boolean): void {
+    this.#tell((connection) => {
+      if (isGone(connection)) connection.handler?.onListenerGone();
+    });
+  }
+
+  /** What throws for one connection ends that one, as in its own events. */
+  #tell(act: (connection: DownstreamConnection) => void): void {
+    for (const connection of [...this.#connections]) {
+      try {
+        act(connection);
+      } catch (error) {
+        this.#transport.report(error);
+        connection.handler?.onFault(error);
+      }
+    }
+  }
+
   *#allChains(): Iterable<FilterChain> {
     yield* this.#chains.values();
     yield* this.#formerChains.values();
@@ -279,9 +298,4 @@ export class OpenConnections {
     this.connections++;
     this.requests += handler?.activeRequests ?? 0;
   }
-}
-
-/** The listener or the chain of a connection is gone. */
-function end(connection: DownstreamConnection): void {
-  connection.handler?.onListenerGone();
 }

@@ -2,7 +2,7 @@
 //
 // A file that appears in the directory BATON_TEST_FAULTS, named by what shall happen, is taken by one worker thread, which
 // then dies. Bytes that hold MARKER make the call that sends them, or that connects to them, throw, which is a defect in the
-// handling of one connection. Bytes that hold FUSE make the next look at what is pending behind them throw.
+// handling of one connection. Bytes that hold FUSE make what ends their connection throw, when it looks for what is pending.
 
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,8 +58,9 @@ function isTaken(name: string): boolean {
 }
 
 function breakSending(): void {
-  const { pendingBytes, send } = Transport.prototype;
+  const { addBuffered, pendingBytes, send } = Transport.prototype;
   const fused = new Set<number>();
+  let isSampling = false;
   Transport.prototype.send = function (this: Transport, id: number, offset: number, length: number): void {
     const bytes = Buffer.from(this.memory.bytes.buffer, offset, length);
     if (bytes.includes(MARKER)) throw new Error('injected fault');
@@ -67,8 +68,14 @@ function breakSending(): void {
     send.call(this, id, offset, length);
   };
   Transport.prototype.pendingBytes = function (this: Transport, id: number): number {
-    if (fused.delete(id)) throw new Error('injected fault');
+    if (!isSampling && fused.delete(id)) throw new Error('injected fault');
     return pendingBytes.call(this, id);
+  };
+  Transport.prototype.addBuffered = function (this: Transport, ...args: Parameters<typeof addBuffered>): number {
+    isSampling = true;
+    const next = addBuffered.apply(this, args);
+    isSampling = false;
+    return next;
   };
 }
 
