@@ -145,6 +145,11 @@ export class WorkerListeners {
     for (const id of ids) for (const listener of this.#listeners.values()) listener.removeChain(id);
   }
 
+  /** The thread ends, and all connections with it. */
+  end(): void {
+    this.remove([...this.#listeners.keys()]);
+  }
+
   /** The thread is about to die of `error`. */
   abandon(error: unknown): void {
     for (const listener of this.#listeners.values()) listener.abandon(error);

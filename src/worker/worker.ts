@@ -276,10 +276,12 @@ class Worker {
     }
   }
 
-  /** Closes all connections and writes out what is buffered. */
+  /** Ends all connections, logs what was served on them, and writes out what is buffered. */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#endHandOver();
+    this.#beginTurn();
+    this.#listeners.end();
     this.#transport.destroy();
     this.#timers.close();
     clearInterval(this.#heartbeat);

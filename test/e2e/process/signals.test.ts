@@ -27,6 +27,9 @@ import {
 } from '../harness/index.js';
 import { listeningPorts } from './sockets.js';
 
+/** The beginning of an answer. */
+const PART = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart';
+
 const echo = await startEchoUpstream(t);
 const silent = await startTcpUpstream(t, (socket) => socket.resume());
 
@@ -60,6 +63,31 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     t.match(readFileSync(log, 'utf8'), /^\[.*"GET \/ HTTP\/1\.1" 200/m, 'buffered log lines are written');
   });
 }
+
+t.test('what is being served when the end comes is cut off, and logged', async (t) => {
+  const upstream = await startTcpUpstream(t, (socket) => socket.on('data', () => socket.write(PART)));
+  const log = join(tempDir(t), 'access');
+  const logged = { access_log: [fileAccessLog(log, '%PROTOCOL% %BYTES_SENT%\n')] };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [
+        httpListener('web', 0, { route_config: routeAllTo('upstream'), ...logged }),
+        tcpListener('tcp', 0, { cluster: 'upstream', ...logged }),
+      ],
+      clusters: [staticCluster('upstream', upstream.port)],
+    }),
+  });
+  const request = await connectRaw(t, await baton.listenerPort('web'));
+  request.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await request.readUntil('part');
+  const stream = await connectRaw(t, await baton.listenerPort('tcp'));
+  stream.write('x');
+  await stream.readUntil('part');
+  await baton.stop();
+  t.equal((await request.readToEnd()).closed, 'reset');
+  t.not((await stream.readToEnd()).closed, 'open');
+  t.same(readFileSync(log, 'utf8').trim().split('\n').sort(), [`- ${PART.length}`, 'HTTP/1.1 4']);
+});
 
 t.test('a second SIGTERM does not spoil the end', async (t) => {
   const baton = await serve(t);
