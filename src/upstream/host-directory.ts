@@ -220,7 +220,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     blocks: new Int32Array(count),
     statsChunks: new Int32Array(count),
     statsBases: new Int32Array(count),
-    weights: new Int32Array(count),
+    weights: new Uint32Array(count),
     priorities: new Uint8Array(count),
     healthFlags: new Int32Array(count),
     localityIndexes: new Uint16Array(count),

@@ -18,7 +18,7 @@ export interface HostSetData {
   /** Where each host's stats lie: chunk and base of a ScopeRef. */
   readonly statsChunks: Int32Array;
   readonly statsBases: Int32Array;
-  readonly weights: Int32Array;
+  readonly weights: Uint32Array;
   readonly priorities: Uint8Array;
   /** HealthFlag bits that discovery gave; those in the host's Health word come on top. */
   readonly healthFlags: Int32Array;
@@ -123,7 +123,7 @@ export const EMPTY_HOST_SET: HostSetData = {
   blocks: new Int32Array(0),
   statsChunks: new Int32Array(0),
   statsBases: new Int32Array(0),
-  weights: new Int32Array(0),
+  weights: new Uint32Array(0),
   priorities: new Uint8Array(0),
   healthFlags: new Int32Array(0),
   localityIndexes: new Uint16Array(0),

@@ -134,7 +134,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     const { weights, blocks } = this.#hosts;
     const list: PickList = {
       hosts: Int32Array.from(hosts),
-      weights: Int32Array.from(hosts, (host) => weights[host]!),
+      weights: Uint32Array.from(hosts, (host) => weights[host]!),
       activeWords: Int32Array.from(hosts, (host) => blocks[host]! + HostWord.ActiveRequests),
     };
     return createLoadBalancer(this.#spec, list, this.#words, this.#bias, this.#random);

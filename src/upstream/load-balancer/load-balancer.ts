@@ -25,7 +25,7 @@ export interface PickList {
   /** Indexes in the host set. */
   readonly hosts: Int32Array;
   /** Weight of each, at least 1. */
-  readonly weights: Int32Array;
+  readonly weights: Uint32Array;
   /** Word that holds the active requests of each. */
   readonly activeWords: Int32Array;
 }

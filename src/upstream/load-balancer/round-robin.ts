@@ -23,7 +23,7 @@ export class RoundRobin implements LoadBalancer {
 
 export class WeightedRoundRobin implements LoadBalancer {
   readonly #hosts: Int32Array;
-  readonly #weights: Int32Array;
+  readonly #weights: Uint32Array;
   readonly #schedule: EdfSchedule;
 
   constructor(list: PickList, random: Random) {

@@ -58,6 +58,19 @@ function clusterOf(
   return { balancer, picks, setHealth, setActive, random, runtime };
 }
 
+t.test('weights may be as large as a configuration can have them', async (t) => {
+  const policies: LoadBalancerSpec[] = [
+    { policy: 'round_robin' },
+    { policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } },
+    { policy: 'random' },
+  ];
+  for (const spec of policies) {
+    const { picks } = clusterOf([{ weight: 3_000_000_000 }, { weight: 1_000_000_000 }], DEFAULT_HEALTH_POLICY, spec);
+    const [heavy, light] = picks(4000);
+    t.ok(Math.abs(heavy! - 3 * light!) < 400, `${spec.policy}: ${heavy} and ${light}`);
+  }
+});
+
 t.test('a cluster without hosts has none to pick', async (t) => {
   const { balancer, random } = clusterOf([]);
   t.equal(balancer.pick(random), -1);

@@ -16,7 +16,7 @@ const RANDOM: LoadBalancerSpec = { policy: 'random' };
 function listOf(weights: number[]): PickList {
   return {
     hosts: Int32Array.from(weights, (_, i) => 100 + i),
-    weights: Int32Array.from(weights),
+    weights: Uint32Array.from(weights),
     activeWords: Int32Array.from(weights, (_, i) => i),
   };
 }
