@@ -18,8 +18,15 @@ t.test('values nested too deeply are refused, in every form', async (t) => {
     problemsOf(`${'['.repeat(levels)}${']'.repeat(levels)}`, { file: 'a.json' }),
     /nested deeper than 100 levels/,
   );
-  const message = 'admin { address { '.repeat(1);
-  t.match(problemsOf(message.repeat(2000), { file: 'a.pb_text' }), /^a\.pb_text: unable to read the file as a text/);
+  const struct = 'fields { value { struct_value { '.repeat(levels);
+  t.match(
+    problemsOf(`node { metadata { ${struct}`, { file: 'a.pb_text' }),
+    /^a\.pb_text: unable .*: max depth exceeded/,
+  );
+  t.match(
+    problemsOf('admin { address { '.repeat(levels), { file: 'a.pb_text' }),
+    /unknown field 'admin'.*\n.*\n.*\n.*expected '}'/,
+  );
   t.match(
     problemsOf(new Uint8Array(50_000).fill(0x0b), { file: 'a.pb' }),
     /^a\.pb: unable to read the file as a binary/,

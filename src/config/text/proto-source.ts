@@ -1,4 +1,4 @@
-// Bootstraps in protobuf's own forms: binary and text. Their mistakes have a field path, and no line.
+// Bootstraps in protobuf's own forms: binary and text. What is wrong with a value has a field path, and no line.
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
@@ -8,7 +8,8 @@ import { messageOf } from '../../common/errors.js';
 import { loadAllMessages } from '../schema/messages.js';
 import { jsonOf, ProtoMistake, readBinary } from './binary-proto.js';
 import { formatPath } from './path.js';
-import type { SourceResult } from './source.js';
+import { type SourceResult, syntaxProblems } from './source.js';
+import { textProtoMistakes } from './text-proto-mistakes.js';
 
 /** Reads a message and gives it in proto JSON form, to be checked as any other text. */
 export function readProto(
@@ -29,6 +30,11 @@ export function readProto(
     const read = textformat.fromText(type, content as string);
     return { source: { ...source, value: jsonOf(protojson, type, read) } };
   } catch (error) {
+    if (form === 'text' && !(error instanceof ProtoMistake)) {
+      const text = content as string;
+      const mistakes = textProtoMistakes(root.lookupType(message), text);
+      if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes) };
+    }
     const what = form === 'binary' ? 'a binary protobuf' : 'a text protobuf';
     const problem = `unable to read the file as ${what} of ${message}: ${withoutText(messageOf(error))}`;
     const path = error instanceof ProtoMistake ? formatPath(error.path) : '';

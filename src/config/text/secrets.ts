@@ -70,8 +70,8 @@ export function mayHoldSecrets(text: string): boolean {
   return false;
 }
 
-/** What could be a key. */
-const NAME = /([A-Za-z][\w-]{3,40})["']?[ \t]*:/g;
+/** What could be a key; in a text protobuf a message follows without a colon. */
+const NAME = /([A-Za-z][\w-]{3,40})["']?[ \t]*[:{<]/g;
 
 function mayBeSensitive(name: string): boolean {
   return !OTHERS.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;

@@ -39,14 +39,16 @@ export const MAX_DEPTH = 100;
 export interface TextMistake {
   readonly offset: number;
   readonly message: string;
+  /** Where it is not the syntax that is wrong. */
+  readonly path?: Path;
 }
 
 /** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
 export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
   const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];
-  return mistakes.map(({ offset, message }) => ({
+  return mistakes.map(({ offset, message, path = [] }) => ({
     source: name,
-    path: formatPath([]),
+    path: formatPath(path),
     message,
     ...excerptAt(text, offset, hidden),
   }));
