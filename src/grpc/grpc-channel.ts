@@ -6,7 +6,6 @@ import {
   type ClientDuplexStream,
   type ClientUnaryCall,
   type ClientWritableStream,
-  connectivityState,
   credentials,
   Metadata,
   type ServiceError,
@@ -67,11 +66,6 @@ export class GrpcChannel {
         else reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
       });
     });
-  }
-
-  /** There is a connection. */
-  get isReady(): boolean {
-    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   /** Begins a call in which both sides send messages. It fails when there is no connection to be had. */

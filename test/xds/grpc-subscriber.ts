@@ -47,7 +47,7 @@ export interface Subscriber {
   waitForStat(name: string, value: number): Promise<unknown>;
 }
 
-export function startSubscriber(t: Teardown, plane: ControlPlane, adsConfig?: object): Subscriber {
+export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, adsConfig?: object): Subscriber {
   const store = new StatsStore({ workers: 1 });
   const hosts: ClusterHosts = {
     watchHosts(_cluster, onHosts) {

@@ -11,7 +11,7 @@ import { BackOff } from '../../src/xds/grpc/back-off.js';
 import { StateOfTheWorld } from '../../src/xds/grpc/state-of-the-world.js';
 import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
 import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
-import { waitFor } from '../e2e/harness/index.js';
+import { startTcpUpstream, waitFor } from '../e2e/harness/index.js';
 import { startSubscriber } from './grpc-subscriber.js';
 
 const ADS: ConfigSource = { ads: {} };
@@ -272,6 +272,21 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.equal(seen.updates.length, 3);
   });
 }
+
+t.test('a server that ends each connection as soon as it is there is left alone between tries', async (t) => {
+  const server = await startTcpUpstream(t, (socket) => {
+    // SETTINGS, and a GOAWAY that says that nothing was taken.
+    socket.write(Buffer.from('000000040000000000' + '0000080700000000000000000000000000', 'hex'));
+  });
+  const retry_back_off = { base_interval: '0.2s', max_interval: '0.2s' };
+  const services = [{ envoy_grpc: { cluster_name: 'control-plane', retry_policy: { retry_back_off } } }];
+  const api = { api_type: 'GRPC', transport_api_version: 'V3', grpc_services: services };
+  const subscriber = startSubscriber(t, server, api);
+  subscriber.subscribe({ source: ADS, type: 'cluster' });
+  const tries = () => subscriber.store.value('cluster.update_attempt')!;
+  await waitFor(() => tries() >= 6, { what: 'tries' });
+  t.ok(server.accepted() <= 2 * tries(), `${server.accepted()} connections`);
+});
 
 t.test('delta: a response that says two things of one name is refused as a whole', async (t) => {
   const plane = await startControlPlane(t);

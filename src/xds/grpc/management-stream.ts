@@ -82,17 +82,15 @@ export class ManagementStream {
   /** Opens the stream. */
   open(): void {
     if (this.#isClosed) return;
-    if (this.#channel?.isReady !== true) {
-      this.#channel?.close();
-      this.#channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#host.hosts);
-    }
-    const call: Call = this.#channel.stream(this.#method);
+    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#host.hosts);
+    this.#channel = channel;
+    const call: Call = channel.stream(this.#method);
     this.#call = call;
     call.on('data', (message: Buffer) => this.#receive(call, message));
     call.on('status', ({ code, details }) => this.#lose(call, `${code}, ${details}`));
     // The status says the same.
     call.on('error', () => {});
-    this.#channel.ready().then(
+    channel.ready().then(
       () => this.#connected(call),
       (error: unknown) => this.#lose(call, messageOf(error)),
     );
@@ -148,6 +146,8 @@ export class ManagementStream {
   #lose(call: Call, reason: string): void {
     if (call !== this.#call) return;
     this.#end();
+    // Left open it would connect again at once, and as fast as it can where each connection is ended as soon as it is there.
+    this.#channel?.close();
     if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${reason}`);
     this.#trouble = reason;
     this.#events.lost();
