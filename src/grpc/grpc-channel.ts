@@ -15,6 +15,7 @@ import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
+import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
 
 /** For services without a cluster. */
 const DEFAULT_CONNECT_MS = 5000;
@@ -43,7 +44,7 @@ export class GrpcChannel {
         'grpc.max_send_message_length': -1,
         'grpc.initial_reconnect_backoff_ms': FIRST_PAUSE_MS,
         'grpc.max_reconnect_backoff_ms': LONGEST_PAUSE_MS,
-        'grpc.service_config': '{"loadBalancingConfig":[{"round_robin":{}}]}',
+        'grpc.service_config': `{"loadBalancingConfig":[{"${PACED_ROUND_ROBIN}":{}}]}`,
         'grpc.service_config_disable_resolution': 1,
         'grpc.enable_http_proxy': 0,
         'grpc.enable_retries': 0,
