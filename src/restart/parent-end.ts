@@ -5,6 +5,7 @@
 //
 // Once it has been told to end, the child's own end is no news.
 
+import { atMostMs } from '../common/within-ms.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
@@ -105,12 +106,10 @@ export class ParentEnd {
     const link = this.#child;
     if (link === undefined) return;
     if (this.#state === 'replaced' || this.#state === 'ending') {
-      let deadline: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        deadline = setTimeout(resolve, this.#deadlines.lastStatsMs);
-      });
-      await Promise.race([this.#export(link).then(() => link.drained()), late]);
-      clearTimeout(deadline);
+      await atMostMs(
+        this.#export(link).then(() => link.drained()),
+        this.#deadlines.lastStatsMs,
+      );
     }
     this.#child = undefined;
     link.close();

@@ -8,6 +8,7 @@ import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
 import { ServerHealth } from '../common/server-health.js';
 import { ownHeapBytes, threadMemory } from '../common/thread-memory.js';
+import { atMostMs } from '../common/within-ms.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
@@ -286,12 +287,7 @@ class Worker {
     this.#timers.close();
     clearInterval(this.#heartbeat);
     this.#sampler.close();
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FINAL_FLUSH_MS);
-    });
-    await Promise.race([this.#accessLogFiles.flush(), timeout]);
-    clearTimeout(timer);
+    await atMostMs(this.#accessLogFiles.flush(), FINAL_FLUSH_MS);
     this.#accessLogFiles.flushSync(0);
     this.#filesystemStats.close();
   }

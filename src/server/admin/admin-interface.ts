@@ -7,6 +7,7 @@ import { AdminServer } from '../../admin/http/admin-server.js';
 import { AdminTraffic } from '../../admin/http/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
+import { atMostMs } from '../../common/within-ms.js';
 import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
@@ -153,12 +154,7 @@ export class AdminInterface {
     await this.#server.close();
     this.#socket?.close(false);
     if (this.#files === undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FINAL_FLUSH_MS);
-    });
-    await Promise.race([this.#files.flush(), timeout]);
-    clearTimeout(timer);
+    await atMostMs(this.#files.flush(), FINAL_FLUSH_MS);
     this.#filesystemStats?.close();
   }
 }

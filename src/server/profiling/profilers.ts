@@ -5,6 +5,7 @@ import { BatonError } from '../../common/errors.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import type { ProfileCommand, ProfileReply, ProfilerKind } from '../../common/profiling/profile.js';
 import type { ThreadMemory } from '../../common/thread-memory.js';
+import { atMostMs } from '../../common/within-ms.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { PeakHeap } from './peak-heap.js';
@@ -97,12 +98,7 @@ export class Profilers implements ProfilersView {
   /** Ends what runs and writes it, in bounded time. */
   async close(): Promise<void> {
     if (this.#running.size === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
-    });
-    await Promise.race([Promise.all([...this.#running.keys()].map((kind) => this.#end(kind))), timeout]);
-    clearTimeout(timer);
+    await atMostMs(Promise.all([...this.#running.keys()].map((kind) => this.#end(kind))), CLOSE_MS);
   }
 
   async #start(kind: ProfilerKind): Promise<StartOfProfiler> {

@@ -1,6 +1,7 @@
 // The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
 
 import { messageOf } from '../../common/errors.js';
+import { atMostMs } from '../../common/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
 import { getLogger } from '../../log/logger.js';
@@ -75,12 +76,7 @@ export class StatsSinks {
   }
 
   async close(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
-    });
-    await Promise.race([Promise.all(this.#sinks.map((sink) => closeOne(sink))), timeout]);
-    clearTimeout(timer);
+    await atMostMs(Promise.all(this.#sinks.map((sink) => closeOne(sink))), CLOSE_MS);
   }
 
   async #flushOne(sink: NamedSink, stats: FlushedStats): Promise<void> {

@@ -1,8 +1,7 @@
 // The way of a change to the workers: as a snapshot with the next number, and back comes when all of them run it.
 
-import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { nextTurn } from '../../common/next-turn.js';
-import { withinMs } from '../../common/within-ms.js';
+import { atMostMs, withinMs } from '../../common/within-ms.js';
 import type { SnapshotParts, Snapshots } from './snapshots.js';
 import type { WorkerSet } from './worker-set.js';
 
@@ -35,12 +34,7 @@ export class Publication {
         resolve();
       }),
     );
-    const timeout = new AbortController();
-    await Promise.race([
-      applied,
-      setTimeoutPromise(APPLY_WAIT_MS, undefined, { signal: timeout.signal }).catch(() => {}),
-    ]);
-    timeout.abort();
+    await atMostMs(applied, APPLY_WAIT_MS);
   }
 
   /**

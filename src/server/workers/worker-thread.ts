@@ -4,6 +4,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
+import { atMostMs } from '../../common/within-ms.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
@@ -100,12 +101,7 @@ export class WorkerThread {
     this.#isEnding = true;
     clearTimeout(this.#restart);
     this.send({ kind: 'shut-down' });
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([this.#ended, timeout]);
-    clearTimeout(timer);
+    await atMostMs(this.#ended, timeoutMs);
     await this.#pool.destroy();
   }
 

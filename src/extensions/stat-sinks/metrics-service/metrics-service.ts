@@ -4,6 +4,7 @@ import type { ClientWritableStream } from '@grpc/grpc-js';
 import protobuf from 'protobufjs/minimal.js';
 import { durationMs } from '../../../common/duration.js';
 import { messageOf } from '../../../common/errors.js';
+import { atMostMs } from '../../../common/within-ms.js';
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
 import { encodeJson, loadMessages } from '../../../config/schema/messages.js';
 import { GrpcChannel } from '../../../grpc/grpc-channel.js';
@@ -77,11 +78,9 @@ export class MetricsServiceSink implements StatsSink {
     this.#isClosed = true;
     const stream = this.#stream;
     if (stream !== undefined) {
-      await new Promise<void>((resolve) => {
-        stream.once('finish', resolve);
-        setTimeout(resolve, LAST_MS);
-        stream.end();
-      });
+      const finished = new Promise<void>((resolve) => void stream.once('finish', resolve));
+      stream.end();
+      await atMostMs(finished, LAST_MS);
       // The service answers when it likes, perhaps never.
       stream.cancel();
     }
