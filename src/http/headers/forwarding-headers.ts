@@ -5,6 +5,7 @@ import { equalsFolded, type HeaderKey, headerKey } from '../../common/header-nam
 import type { Random } from '../../common/random.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
+import { byteText } from '../routing/regex-text.js';
 import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import type { HeaderBlock } from './header-block.js';
@@ -71,7 +72,7 @@ export class ForwardingRules {
     this.#generatesRequestId = config.generate_request_id ?? true;
     this.#preservesRequestId = config.preserve_external_request_id ?? false;
     this.#internal = InternalAddresses.of(config.internal_address_config);
-    this.#via = config.via ?? '';
+    this.#via = byteText(config.via ?? '');
     this.#ip4Prefix = config.represent_ipv4_remote_address_as_ipv4_mapped_ipv6 ? '::ffff:' : '';
     this.#localIp = local.ip;
     this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;

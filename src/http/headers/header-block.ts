@@ -252,7 +252,10 @@ export class HeaderBlock {
     return this.memory.text(this.pathStart, this.pathEnd);
   }
 
-  /** Adds a field behind the others. Name and value must be valid (no CR, LF or NUL); bytes above 127 are written as Latin-1. */
+  /**
+   * Adds a field behind the others. Name and value must be valid (no CR, LF or NUL), and one character is one byte: byteText() makes
+   * that of other text, whose characters would lose their upper bytes, and might end the line.
+   */
   add(key: HeaderKey, value: string): void {
     const name = key.bytes;
     const start = this.room(name.length + value.length + 4);
@@ -290,7 +293,7 @@ export class HeaderBlock {
     return found;
   }
 
-  /** Replaces the path; the start line is written anew. */
+  /** Replaces the path, one character a byte as in add(); the start line is written anew. */
   setPath(path: string): void {
     const start = this.writeText(path);
     this.pathStart = start;

@@ -17,7 +17,7 @@ export class ResponseHeaders {
   readonly #clock: Clock;
   readonly #mode: ServerHeader;
   readonly #server: HeaderLine;
-  readonly #via: string;
+  readonly #via: HeaderLine | undefined;
   #date = new HeaderLine(DATE, '');
   #dateSecond = -1;
 
@@ -25,7 +25,7 @@ export class ResponseHeaders {
     this.#clock = clock;
     this.#mode = mode;
     this.#server = new HeaderLine(SERVER, serverName);
-    this.#via = via;
+    this.#via = via === '' ? undefined : new HeaderLine(VIA, via);
   }
 
   /** A Date that the host has set stays as it is. */
@@ -37,7 +37,7 @@ export class ResponseHeaders {
       this.#server.addTo(headers);
     }
     if (headers.findId(DATE.id) < 0) this.#addDate(headers);
-    if (this.#via !== '') headers.add(VIA, this.#via);
+    this.#via?.addTo(headers);
   }
 
   #addDate(headers: HeaderBlock): void {

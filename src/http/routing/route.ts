@@ -9,6 +9,7 @@ import type { HeaderMutations } from '../headers/header-mutations.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { Redirect } from './redirect.js';
+import { byteText } from './regex-text.js';
 import type { RetryPolicy } from './retry-policy.js';
 
 export const enum RouteKind {
@@ -143,7 +144,7 @@ export class Route<C> {
    * original host: only the first is noted.
    */
   rewriteToUpstreamHost(headers: HeaderBlock, hostname: string, keepsOriginals = true, isFirstTry = true): void {
-    rewriteHost(headers, hostname, isFirstTry && this.#appendsForwardedHost, isFirstTry && keepsOriginals);
+    rewriteHost(headers, byteText(hostname), isFirstTry && this.#appendsForwardedHost, isFirstTry && keepsOriginals);
   }
 
   /** Everything that the route changes in a response, locally made ones included. */

@@ -21,7 +21,7 @@ export interface HealthCheckRules {
   readonly clusters: readonly ClusterMinimum[];
   /** Whether the server has been told to fail health checks. */
   readonly health: { readonly isFailing: boolean };
-  /** Name of this server's own cluster. */
+  /** Name of this server's own cluster, as byteText(). */
   readonly serviceCluster: string;
   readonly stats: Scope;
 }

@@ -3,6 +3,7 @@
 import { durationMs } from '../../../../common/duration.js';
 import type { HealthCheckHealthCheck as HealthCheckConfig } from '../../../../config/generated/api.js';
 import { compileHeaderRules } from '../../../../http/routing/header-rule.js';
+import { byteText } from '../../../../http/routing/regex-text.js';
 import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
 import type { HttpChain, HttpFilterExtension } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
@@ -44,7 +45,7 @@ export const healthCheck: HttpFilterExtension<HealthCheckConfig> = {
         minPercent: Math.trunc(Number(percent.value ?? 0)),
       })),
       health: context.serverHealth,
-      serviceCluster: context.identity.cluster,
+      serviceCluster: byteText(context.identity.cluster),
       stats: context.scope(statsPrefix(chain), HealthCheckFilterStats),
     };
     return { create: (stream) => new HealthCheckFilter(stream, rules) };
