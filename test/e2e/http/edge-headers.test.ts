@@ -99,7 +99,7 @@ t.test('x-request-id is made where there is none, and at the edge always', async
   t.equal((await seen('idless'))['x-request-id'], undefined);
   const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
   t.equal(returned.headers['x-request-id'], own);
-  t.notHas((await proxy.on('inner', '/echo')).headers, ['x-request-id']);
+  t.equal((await proxy.on('inner', '/echo')).headers['x-request-id'], undefined);
 });
 
 t.test('the client that x-forwarded-for tells has no port', async (t) => {
@@ -136,7 +136,7 @@ t.test('clients learn how long the host has taken', async (t) => {
   t.match(headers['x-envoy-upstream-service-time'], /^\d+$/, "in place of the host's own");
   t.equal((await proxy.on('quiet', '/')).headers['x-envoy-upstream-service-time'], 'mine');
   t.match(await seen('inner'), { 'x-envoy-expected-rq-timeout-ms': '15000' }, 'and hosts how long the proxy waits');
-  t.notHas(await seen('quiet'), ['x-envoy-expected-rq-timeout-ms'], 'suppress_envoy_headers');
+  t.equal((await seen('quiet'))['x-envoy-expected-rq-timeout-ms'], undefined, 'suppress_envoy_headers');
 });
 
 t.test('the server header is ours, theirs, or theirs if there is one', async (t) => {

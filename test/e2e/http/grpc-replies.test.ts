@@ -71,7 +71,7 @@ t.test('a gRPC client gets its own status, in a head without a body', async (t) 
   t.match(closed.headers['grpc-message'], /^upstream connect error or disconnect\/reset before headers\. /);
   const { headers } = await call('/nowhere');
   t.equal(headers['grpc-status'], '12');
-  t.notHas(headers, ['grpc-message'], 'nothing to say');
+  t.equal(headers['grpc-message'], undefined, 'nothing to say');
   t.match((await call('/400', { 'content-type': 'application/grpc+proto' })).headers, { 'grpc-status': '13' });
 });
 
@@ -85,7 +85,7 @@ t.test('others get answers of HTTP, and those of hosts stay what they are', asyn
   for (const type of ['application/grpc-web', 'application/grp', 'application/json', 'text/plain']) {
     const { status, headers, body } = await call('/403', { 'content-type': type });
     t.match({ status, body }, { status: 403, body: 'no' }, type);
-    t.notHas(headers, ['grpc-status', 'grpc-message']);
+    for (const name of ['grpc-status', 'grpc-message']) t.equal(headers[name], undefined, name);
   }
   t.match(await call('/served'), { status: 503, body: 'own words' });
   const { text } = await rawExchange(

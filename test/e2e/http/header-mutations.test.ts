@@ -38,10 +38,10 @@ t.test('every level adds and removes; the last in order overwrites', async (t) =
   const usual = await proxy.on('levels', '/', { headers: client });
   const { headers } = seen(usual.body);
   t.match(headers, { 'x-level': 'all', 'x-each': 'weight, route, host, all', 'x-stays': '1' });
-  for (const level of ['weight', 'route', 'host', 'all']) t.notHas(headers, [`x-gone-${level}`]);
+  for (const level of ['weight', 'route', 'host', 'all']) t.equal(headers[`x-gone-${level}`], undefined);
   t.equal(usual.headers['x-level'], 'all');
   t.equal(usual.headers['x-each'], 'weight, route, host, all');
-  t.notHas(usual.headers, ['x-drop']);
+  t.equal(usual.headers['x-drop'], undefined);
 
   const specific = await proxy.on('specificWins', '/', { headers: client });
   t.match(seen(specific.body).headers, { 'x-level': 'weight', 'x-each': 'all, host, route, weight' });
@@ -53,10 +53,10 @@ t.test('append_action decides what happens to a field that is there', async (t) 
   t.equal(headers['x-there'], 'old, appended');
   const actions = (await proxy.on('actions', '/', { headers: { 'x-absent': 'old', 'x-over': 'old' } })).body;
   t.match(seen(actions).headers, { 'x-absent': 'old', 'x-over': 'new' });
-  t.notHas(seen(actions).headers, ['x-only-over']);
+  t.equal(seen(actions).headers['x-only-over'], undefined);
   const none = seen((await proxy.on('actions', '/', { headers: { 'x-only-over': 'old' } })).body).headers;
   t.match(none, { 'x-absent': 'added', 'x-over': 'new', 'x-only-over': 'new', 'x-there': 'appended' });
-  t.notHas(none, ['x-empty'], 'an empty value adds nothing');
+  t.equal(none['x-empty'], undefined, 'an empty value adds nothing');
   t.equal(none['x-kept-empty'], '', 'unless it is to be kept');
   const { headers: response } = await proxy.on('actions', '/');
   t.equal(response['x-own'], 'from, host, proxy');
@@ -96,9 +96,9 @@ t.test('the header_mutation filter changes both directions, with routes of its o
   const client = { 'x-gone': '1', 'x-over': 'old' };
   const usual = await proxy.on('filter', '/', { headers: client });
   t.match(seen(usual.body).headers, { 'x-filter': 'filter', 'x-over': 'filter' });
-  t.notHas(seen(usual.body).headers, ['x-gone']);
+  t.equal(seen(usual.body).headers['x-gone'], undefined);
   t.equal(usual.headers['x-filter'], 'filter');
-  t.notHas(usual.headers, ['x-drop']);
+  t.equal(usual.headers['x-drop'], undefined);
 
   const routed = { ...client, host: 'routed.test' };
   const route = await proxy.on('filter', '/', { headers: routed });

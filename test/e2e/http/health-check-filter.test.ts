@@ -34,7 +34,7 @@ t.test('health checks are answered here, and other requests by the host', async 
   });
   const healthy = await get('/healthz');
   t.match(healthy, { status: 200, body: '', headers: { 'x-envoy-upstream-healthchecked-cluster': 'edge' } });
-  t.notHas(healthy.headers, 'x-envoy-immediate-health-check-fail');
+  t.equal(healthy.headers['x-envoy-immediate-health-check-fail'], undefined);
   t.match(await get('/healthz/more'), { status: 200, body: 'from the host' });
   const post = 'POST /healthz HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n';
   for (const end of ['0\r\n\r\n', '0\r\nlate: yes\r\n\r\n']) {
@@ -48,14 +48,14 @@ t.test('health checks are answered here, and other requests by the host', async 
   t.equal((await baton.admin('/healthcheck/fail', { method: 'POST' })).body, 'OK\n');
   const failing = await get('/healthz');
   t.match(failing, { status: 503, body: '', headers: { 'x-envoy-upstream-healthchecked-cluster': 'edge' } });
-  t.notHas(failing.headers, 'x-envoy-immediate-health-check-fail');
+  t.equal(failing.headers['x-envoy-immediate-health-check-fail'], undefined);
   const other = await get('/other');
   t.match(other, { status: 200, headers: { 'x-envoy-immediate-health-check-fail': 'true' } });
-  t.notHas(other.headers, 'x-envoy-upstream-healthchecked-cluster');
+  t.equal(other.headers['x-envoy-upstream-healthchecked-cluster'], undefined);
 
   await baton.admin('/healthcheck/ok', { method: 'POST' });
   t.equal((await get('/healthz')).status, 200);
-  t.notHas((await get('/other')).headers, 'x-envoy-immediate-health-check-fail');
+  t.equal((await get('/other')).headers['x-envoy-immediate-health-check-fail'], undefined);
   t.match(await statsOf(baton), { request_total: 5, ok: 4, failed: 1, cached_response: 0, degraded: 0 });
   await baton.stop();
   t.match(readFileSync(log, 'utf8').split('\n'), [

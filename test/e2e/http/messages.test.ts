@@ -245,7 +245,8 @@ t.test('fields that belong to one connection end at the proxy', async (t) => {
   );
   const { headers } = parseMessage(`${upstream.requests.at(-1)!.head}\r\n\r\n`);
   t.match(headers, { 'x-kept': '2' });
-  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'x-mine']) t.notHas(headers, [name], name);
+  for (const name of ['connection', 'keep-alive', 'proxy-connection', 'x-mine'])
+    t.equal(headers[name], undefined, name);
   const { text } = await rawExchange(proxy.port, 'GET /hop HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   t.notMatch(parseMessage(text).headers, { 'keep-alive': /./ });
 });

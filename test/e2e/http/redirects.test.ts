@@ -86,7 +86,7 @@ t.test('a direct response is what the configuration says, from whatever source',
   t.match(await proxy.on('direct', '/html'), { body: '<p>', headers: { 'content-type': 'text/html' } });
   const noContent = await proxy.on('direct', '/204');
   t.equal(noContent.status, 204);
-  t.notHas(noContent.headers, ['content-length'], '204 has no content-length');
+  t.equal(noContent.headers['content-length'], undefined, '204 has no content-length');
   t.equal((await proxy.on('direct', '/large')).body, LARGE);
 });
 

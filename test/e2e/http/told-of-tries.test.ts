@@ -191,7 +191,7 @@ t.test('a client learns how long its request has taken, with all tries, and whic
   early.write('POST /early HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nsome');
   t.notMatch(await early.readUntil('served'), 'x-envoy-upstream-service-time', 'not while the request goes on');
   const quiet = await proxy.on('quiet', '/early');
-  t.notHas(quiet.headers, ['x-envoy-upstream-service-time']);
+  t.equal(quiet.headers['x-envoy-upstream-service-time'], undefined);
   t.equal(quiet.headers['x-envoy-attempt-count'], '1', 'suppress_envoy_headers does not mean what a route asks for');
 });
 
