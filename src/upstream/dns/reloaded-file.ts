@@ -5,10 +5,10 @@ import { readFileSync, statSync } from 'node:fs';
 export class ReloadedFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;
-  #stamp = '';
+  #stamp = MISSING;
   #value: T;
 
-  /** `parse` must not throw; a file that is missing or unreadable counts as empty. */
+  /** `parse` must not throw; a file that is missing counts as empty. */
   constructor(path: string, parse: (text: string) => T) {
     this.#path = path;
     this.#parse = parse;
@@ -18,9 +18,10 @@ export class ReloadedFile<T> {
   /** What the file says now. Looking whether it has changed is one stat() of some microseconds. */
   get(): T {
     const stamp = this.#stampNow();
-    if (stamp !== this.#stamp) {
+    const text = stamp === this.#stamp ? undefined : stamp === MISSING ? '' : this.#read();
+    if (text !== undefined) {
       this.#stamp = stamp;
-      this.#value = this.#parse(this.#read());
+      this.#value = this.#parse(text);
     }
     return this.#value;
   }
@@ -30,15 +31,19 @@ export class ReloadedFile<T> {
       const { ino, size, mtimeNs, ctimeNs } = statSync(this.#path, { bigint: true });
       return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
     } catch {
-      return '';
+      return MISSING;
     }
   }
 
-  #read(): string {
+  #read(): string | undefined {
     try {
       return readFileSync(this.#path, 'utf8');
     } catch {
-      return '';
+      // For want of a descriptor, perhaps: it stays what it was, and the next look tries again.
+      return undefined;
     }
   }
 }
+
+/** The stamp of no file. */
+const MISSING = '';

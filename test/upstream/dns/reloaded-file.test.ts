@@ -1,0 +1,47 @@
+// Files of the system are read again when they have changed, or when they could not be read.
+
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ReloadedFile } from '../../../src/upstream/dns/reloaded-file.js';
+import { tempDir, UNWATCHED } from '../../e2e/harness/index.js';
+
+t.test('the content is that of now, and that of a missing file is empty', async (t) => {
+  const path = join(tempDir(t), 'file');
+  const file = new ReloadedFile(path, (text) => text);
+  t.equal(file.get(), '');
+  writeFileSync(path, 'one');
+  t.equal(file.get(), 'one');
+  writeFileSync(path, 'other');
+  t.equal(file.get(), 'other');
+  rmSync(path);
+  t.equal(file.get(), '');
+});
+
+t.test('without a descriptor it stays what it was, until there is one', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const module = new URL('../../../src/upstream/dns/reloaded-file.js', import.meta.url);
+  const script = `
+    import { closeSync, openSync, writeFileSync } from 'node:fs';
+    import { ReloadedFile } from '${module}';
+    const file = new ReloadedFile('${path}', (text) => text);
+    const seen = [file.get()];
+    writeFileSync('${path}', 'other');
+    const open = [];
+    try {
+      for (;;) open.push(openSync('/dev/null'));
+    } catch {
+      // None is left.
+    }
+    seen.push(file.get());
+    for (const fd of open) closeSync(fd);
+    seen.push(file.get());
+    console.log(seen.join());
+  `;
+  const limited = ['sh', '-c', 'ulimit -n 64 && exec "$0" "$@"', process.execPath, '--input-type=module', '-e', script];
+  const [command, ...args] = [...UNWATCHED, ...limited];
+  const { stdout, stderr } = spawnSync(command!, args, { encoding: 'utf8' });
+  t.equal(stdout, 'one,one,other\n', stderr);
+});
