@@ -1,13 +1,12 @@
 // The option table: everything that parsing, help and /server_info know of an option stands in its row.
 
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
 import { checkComponentLevels, checkExtensions, checkLevel, checkSocketMode, checkStatsTag, oneOf } from './checks.js';
 import type { Camel, OptionRow, ValueOf } from './option-row.js';
 
 const MAX_UINT32 = 2 ** 32 - 1;
-/** A timer of Node with more fires at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** In the order in which they are listed. */
 export const OPTIONS = {
@@ -263,7 +262,7 @@ export const OPTIONS = {
     value: 'ms',
     default: 10_000,
     min: 1,
-    max: MAX_TIMER_MS,
+    max: LONGEST_TIMER_MS,
     help: 'How long a log file may hold text back before it is written.',
     details: 'Access logs; what comes first counts, this or --file-flush-min-size-kb.',
     info: 'file_flush_interval',

@@ -4,6 +4,7 @@
 // move no Node timer. The clock is CLOCK_MONOTONIC, as the shim reports it: a worker tells the wheel the time of each turn
 // and calls advance() when the turn ends, and the driver serves the time in between.
 
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import { Clock } from './clock.js';
 import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
 
@@ -41,7 +42,7 @@ export class TimerDriver implements Timers {
   #arm(atMs: number): void {
     if (this.#isFiring || this.#isClosed) return;
     clearTimeout(this.#timeout);
-    const delayMs = Math.min(Math.max(Math.ceil(atMs - monotonicMs()), 1), LONGEST_TIMEOUT_MS);
+    const delayMs = Math.min(Math.max(Math.ceil(atMs - monotonicMs()), 1), LONGEST_TIMER_MS);
     this.#timeout = setTimeout(this.#onTimeout, delayMs);
   }
 
@@ -60,6 +61,3 @@ export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;
 }
-
-/** What Node's setTimeout takes at most. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;

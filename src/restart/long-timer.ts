@@ -1,6 +1,6 @@
 // A timer of seconds that may be as many as an option allows: Node's own end after 24 days.
 
-const LONGEST_MS = 2 ** 31 - 1;
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 
 export class LongTimer {
   #timer: NodeJS.Timeout | undefined;
@@ -9,7 +9,9 @@ export class LongTimer {
   set(ms: number, callback: () => void): void {
     clearTimeout(this.#timer);
     this.#timer =
-      ms <= LONGEST_MS ? setTimeout(callback, ms) : setTimeout(() => this.set(ms - LONGEST_MS, callback), LONGEST_MS);
+      ms <= LONGEST_TIMER_MS
+        ? setTimeout(callback, ms)
+        : setTimeout(() => this.set(ms - LONGEST_TIMER_MS, callback), LONGEST_TIMER_MS);
   }
 
   clear(): void {

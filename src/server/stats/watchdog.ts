@@ -4,6 +4,7 @@
 // own timer is. Timers fire twice in the shortest time that counts.
 
 import { durationMs } from '../../common/duration.js';
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
 import type { Watchdog as WatchdogConfig, Watchdogs } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/timer-driver.js';
 import { WatchdogStats } from '../../stats/layouts/server.js';
@@ -108,5 +109,5 @@ function watchdogLimits(config: WatchdogConfig | undefined): WatchdogLimits {
 
 /** How often to look, at most as long as a timer can be. */
 function halfOf({ missMs, megaMissMs }: WatchdogLimits): number {
-  return Math.max(1, Math.min(Math.floor(Math.min(missMs, megaMissMs) / 2), 2 ** 31 - 1));
+  return Math.max(1, Math.min(Math.floor(Math.min(missMs, megaMissMs) / 2), LONGEST_TIMER_MS));
 }
