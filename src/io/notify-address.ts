@@ -1,5 +1,6 @@
 // What a service manager, or the wrapper, asks for in the environment of a process that it starts (sd_notify(3)).
 
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import { AddressKind, encodeAddress } from './address.js';
 
 /**
@@ -15,9 +16,9 @@ export function notifyAddress(env: NodeJS.ProcessEnv): Uint8Array | undefined {
   return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
 }
 
-/** How often a sign of life is wanted, in milliseconds; undefined when none is (sd_watchdog_enabled(3)). */
+/** How often a sign of life is wanted, in milliseconds that a timer takes; undefined when none is (sd_watchdog_enabled(3)). */
 export function watchdogIntervalMs(env: NodeJS.ProcessEnv): number | undefined {
   const { WATCHDOG_USEC: usec = '', WATCHDOG_PID: pid } = env;
   if (!/^[1-9]\d*$/.test(usec) || (pid !== undefined && pid !== String(process.pid))) return undefined;
-  return Number(usec) / 1000;
+  return Math.min(Number(usec) / 1000, LONGEST_TIMER_MS);
 }
