@@ -1,4 +1,4 @@
-// The documents speak of what is there: links lead to files, and a method that is named is a method of that class.
+// The documents speak of what is there: links lead to files and headings, and a method that is named is one of that class.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,9 +22,11 @@ const DYNAMIC_BY_SERVER = 'examples/dynamic/management-server.yaml';
 
 for (const document of DOCUMENTS) {
   t.test(document, async (t) => {
-    for (const { text, target } of links(document)) {
-      const path = join(dirname(document), target);
-      if (!t.ok(existsSync(packagePath(path)), `${path} exists`) || !path.endsWith('.ts')) continue;
+    for (const { text, target, heading } of links(document)) {
+      const path = target === '' ? document : join(dirname(document), target);
+      if (!t.ok(existsSync(packagePath(path)), `${path} exists`)) continue;
+      if (heading !== undefined) t.ok(headings(path).includes(heading), `${path} has a heading #${heading}`);
+      if (!path.endsWith('.ts')) continue;
       const named = /^`(\w+)(?:\.(#?\w+))?`$/.exec(text);
       if (named === null) continue;
       const [, type, method] = named;
@@ -92,13 +94,29 @@ function filesOf(directory: string, suffix: string): string[] {
   return names.map((name) => `${directory}/${name}`);
 }
 
-/** Links to files of the repository, without what stands behind '#'. */
-function links(document: string): { readonly text: string; readonly target: string }[] {
-  const found: { text: string; target: string }[] = [];
-  for (const [, text, target] of readFileSync(packagePath(document), 'utf8').matchAll(
-    /\[([^\]]*)\]\(([^)#\s]+)[^)]*\)/g,
-  )) {
-    if (!/^[a-z]+:/.test(target!)) found.push({ text: text!, target: target! });
-  }
-  return found;
+interface Link {
+  readonly text: string;
+  /** '': the document itself. */
+  readonly target: string;
+  /** Behind '#'. */
+  readonly heading: string | undefined;
+}
+
+/** Links within the repository. */
+function links(document: string): Link[] {
+  const found = readFileSync(packagePath(document), 'utf8').matchAll(/\[([^\]]*)\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)/g);
+  return Array.from(found, ([, text, target, heading]) => ({ text: text!, target: target!, heading })).filter(
+    ({ target }) => !/^[a-z]+:/.test(target),
+  );
+}
+
+/** As links name them. */
+function headings(document: string): string[] {
+  const text = readFileSync(packagePath(document), 'utf8').replace(/```.*?```/gs, '');
+  return Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
 }
