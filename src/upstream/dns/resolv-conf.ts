@@ -51,8 +51,9 @@ export function candidateNames(name: string, { search, ndots }: ResolvConf): str
   return dots >= ndots ? [name, ...inDomains] : [...inDomains, name];
 }
 
+/** Node ends the process for a server that it does not take. */
 function isServer(text: string): boolean {
-  return ipAddress(text, 0) !== undefined || parseAddress(text)?.ip !== undefined;
+  return ipAddress(text, 0) !== undefined || (parseAddress(text)?.port ?? 0) > 0;
 }
 
 function option(options: readonly string[], name: string, most: number): number | undefined {

@@ -8,6 +8,9 @@ t.test('resolv.conf as the C library reads it', async (t) => {
 nameserver 10.0.0.1
 nameserver 2001:db8::1
 nameserver not-an-address
+nameserver 10.0.0.2:0
+nameserver /run/names
+nameserver 10.0.0.3:5353
 domain first.test
 search one.test two.test.
 options ndots:20 timeout:0
@@ -16,7 +19,7 @@ options attempts:9 rotate
     'ignored.test',
   );
   t.same(conf, {
-    servers: ['10.0.0.1', '2001:db8::1'],
+    servers: ['10.0.0.1', '2001:db8::1', '10.0.0.3:5353'],
     search: ['one.test', 'two.test'],
     ndots: 15,
     timeoutMs: 1000,
