@@ -101,7 +101,18 @@ export abstract class FilterPass {
   /** The stream is over: nothing passes any more, and nothing is held. */
   end(): void {
     this.#isOver = true;
-    for (const hold of this.#holds) hold?.body.clear();
+    for (const hold of this.#holds) {
+      hold?.body.clear();
+      // A filter that holds them may wait for something, and change them when it comes: no other message may have them then.
+      if (hold?.headers === true && this.#holdsHeaders) {
+        this.#headers?.abandon();
+        this.#holdsHeaders = false;
+      }
+      if (hold?.trailers === true && this.#holdsTrailers) {
+        this.#trailers?.abandon();
+        this.#holdsTrailers = false;
+      }
+    }
     this.#holds.length = 0;
     if (this.#holdsHeaders) this.#headers?.drop();
     if (this.#holdsTrailers) this.#trailers?.drop();

@@ -26,7 +26,8 @@ export const enum DataStatus {
 
 /**
  * What a filter may do with the request that it belongs to, in its callbacks and at any other time. Once its onDestroy() has returned
- * all of this does nothing, and `info` is that of no request: a timer or an answer that comes late harms nobody. What goes wrong
+ * all of this does nothing, and `info` is that of no request: a timer or an answer that comes late harms nobody. Nor does what it does
+ * to a head that it held back until then; one that has passed is not its own any more. What goes wrong
  * behind a call ends the client's connection, with an error in the log, and is not thrown here.
  */
 export interface StreamControl {

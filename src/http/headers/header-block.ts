@@ -79,6 +79,7 @@ export class HeaderBlock {
   #count = 0;
   #block = NO_BLOCK;
   #retained = false;
+  #isAbandoned = false;
   /** Who still needs the block: its codec, and everybody who called hold(). */
   #users = 1;
   readonly #pool: HeaderBlockPool | undefined;
@@ -143,7 +144,14 @@ export class HeaderBlock {
       this.#block = NO_BLOCK;
     }
     this.#retained = false;
-    this.#pool?.put(this);
+    if (this.#isAbandoned) this.#count = this.#presentLow = this.#presentHigh = 0;
+    else this.#pool?.put(this);
+  }
+
+  /** drop() where somebody may still have the block and use it when he likes: it serves no other message, and tells nothing. */
+  abandon(): void {
+    this.#isAbandoned = true;
+    this.drop();
   }
 
   /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */

@@ -48,6 +48,28 @@ t.test('nor does one of a request whose client has left', async (t) => {
   await passesBy(t, gone, 'held', 'b timer reply:418');
 });
 
+t.test('what is done to the head of a request whose client has left is done to no other head', async (t) => {
+  const gone = await proxy.send({ b: { decodeHeaders: 'stop' } });
+  await gone.sees('b decodeHeaders / end');
+  gone.client.reset();
+  await gone.sees('b onDestroy');
+  // More than there are heads to be used again.
+  const others: ScriptedRequest[] = [];
+  for (let i = 0; i < 8; i++) {
+    const other = await proxy.send({ a: { decodeHeaders: 'stop' } });
+    await other.sees('a decodeHeaders / end');
+    others.push(other);
+  }
+  await gone.tell('b', 'add:x-late:1');
+  for (const other of others) {
+    await other.tell('a', 'continueDecoding');
+    const host = await proxy.host(other);
+    t.notMatch(await host.readUntil('\r\n\r\n'), 'x-late');
+    host.write(response(200, 'mine', { connection: 'close' }));
+    t.match(await other.answer(), { status: 200, rest: 'mine' });
+  }
+});
+
 t.test('as its request ends a filter can still read of it, and do nothing any more', async (t) => {
   const script = { decodeHeaders: '', onDestroy: 'code reply:418 continueDecoding continueEncoding pause resume' };
   const request = await proxy.send({ b: script });
