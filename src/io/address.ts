@@ -131,7 +131,7 @@ export function formatIp(bytes: Uint8Array): string {
 }
 
 /**
- * The IPv4 address written in bytes[start, end) as an int32 (network order, so 127.0.0.1 is 0x7f000001), or NOT_IP4.
+ * The IPv4 address written in bytes[start, end) as a number (127.0.0.1 is 0x7f000001), or NOT_IP4.
  * Strict: four decimal numbers without leading zeros.
  */
 export function parseIp4At(bytes: Uint8Array, start: number, end: number): number {
