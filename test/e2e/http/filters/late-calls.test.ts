@@ -70,6 +70,27 @@ t.test('what is done to the head of a request whose client has left is done to n
   }
 });
 
+t.test('what is done to the head of a response for which nobody waits is done to no other head', async (t) => {
+  const held = async () => {
+    const request = await proxy.send({ b: { encodeHeaders: 'stop' } });
+    (await proxy.host(request)).write(response(200, 'mine', { connection: 'close' }));
+    await request.sees('b encodeHeaders 200');
+    return request;
+  };
+  const gone = await held();
+  gone.client.reset();
+  await gone.sees('b onDestroy');
+  const others: ScriptedRequest[] = [];
+  for (let i = 0; i < 8; i++) others.push(await held());
+  await gone.tell('b', 'add:x-late:1');
+  for (const other of others) {
+    await other.tell('b', 'continueEncoding');
+    const { headers, rest } = await other.answer();
+    t.equal(rest, 'mine');
+    t.equal(headers['x-late'], undefined);
+  }
+});
+
 t.test('as its request ends a filter can still read of it, and do nothing any more', async (t) => {
   const script = { decodeHeaders: '', onDestroy: 'code reply:418 continueDecoding continueEncoding pause resume' };
   const request = await proxy.send({ b: script });
