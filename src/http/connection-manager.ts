@@ -28,8 +28,9 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.thread = thread;
     this.options = options;
     this.stats = stats;
-    const { streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs } = options;
-    const timeouts = [streamIdleMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs].filter((ms) => ms > 0);
+    const { streamIdleMs, maxStreamMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs } = options;
+    const all = [streamIdleMs, maxStreamMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs];
+    const timeouts = all.filter((ms) => ms > 0);
     this.shortestTimeoutMs = Math.min(...timeouts);
     const { memory } = thread;
     this.#pools = {

@@ -63,6 +63,7 @@ export interface ConnectionManagerOptions {
   proxies100Continue: boolean;
   /** Milliseconds; 0 is none. */
   streamIdleMs: number;
+  maxStreamMs: number;
   requestMs: number;
   requestHeadersMs: number;
   idleMs: number;

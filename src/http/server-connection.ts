@@ -375,6 +375,14 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
         return this.manager.shortestTimeoutMs;
       }
     }
+    if (stream.maxMs > 0) {
+      const left = stream.maxMs - (now - this.#requestStartMs);
+      if (left <= 0) {
+        stream.durationTimeout();
+        return this.manager.shortestTimeoutMs;
+      }
+      remaining = Math.min(remaining, left);
+    }
     if (stream.idleMs === 0) return remaining;
     const idleLeft = stream.idleMs - (now - this.#activeMs);
     if (idleLeft > 0) return Math.min(remaining, idleLeft);

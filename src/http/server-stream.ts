@@ -118,6 +118,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.route?.idleTimeoutMs ?? this.manager.options.streamIdleMs;
   }
 
+  /** How long it may last, whatever moves; 0: for ever. */
+  get maxMs(): number {
+    return this.route?.maxStreamMs ?? this.manager.options.maxStreamMs;
+  }
+
   get scheme(): 'http' | 'https' {
     return this.info.scheme === 'https' ? 'https' : 'http';
   }
@@ -272,6 +277,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.routeName = route.name;
     this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
+    if (route.maxStreamMs !== undefined) this.connection.wakeWithin(route.maxStreamMs);
   }
 
   missingHost(): MissingHost | undefined {
@@ -426,6 +432,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       body: 'stream timeout',
       details: 'stream_idle_timeout',
       flags: ResponseFlag.StreamIdleTimeout,
+    });
+  }
+
+  /** It has lasted as long as it may: max_stream_duration of its route or connection manager. */
+  durationTimeout(): void {
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_max_duration_reached);
+    this.sendLocalReply({
+      status: this.#isRequestComplete ? 504 : 408,
+      body: 'downstream duration timeout',
+      details: 'max_duration_timeout',
+      flags: ResponseFlag.DurationTimeout,
     });
   }
 

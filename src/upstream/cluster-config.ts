@@ -40,6 +40,8 @@ export interface ClusterSpec {
   readonly idleTimeoutMs: number;
   /** How old a connection may become; 0: no limit. */
   readonly maxConnectionDurationMs: number;
+  /** Of one try of a request; 0: for ever. */
+  readonly maxStreamMs: number;
   /** Raw sockaddr that connections come from. */
   readonly sourceAddress: Uint8Array | undefined;
   /** TCP keepalive of its connections; undefined: none. */
@@ -106,6 +108,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
     idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
     maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),
+    maxStreamMs: milliseconds(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
     http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),

@@ -71,6 +71,7 @@ export const HTTP: ImplementedTable = {
     max_headers_count: true,
     headers_with_underscores_action: true,
     max_requests_per_connection: true,
+    max_stream_duration: true,
   },
   'envoy.config.core.v3.Http1ProtocolOptions': {
     allow_absolute_url: true,

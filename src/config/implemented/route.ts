@@ -75,6 +75,7 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions': ALL,
   'envoy.config.route.v3.HeaderMatcher': ALL,
   'envoy.config.route.v3.QueryParameterMatcher': ALL,
+  'envoy.config.route.v3.RouteAction.MaxStreamDuration': { max_stream_duration: true },
   'envoy.config.route.v3.RouteAction': {
     cluster: true,
     cluster_header: true,
@@ -89,6 +90,7 @@ export const ROUTE: ImplementedTable = {
     append_x_forwarded_host: true,
     timeout: true,
     idle_timeout: true,
+    max_stream_duration: true,
     retry_policy: true,
     priority: true,
     upgrade_configs: true,

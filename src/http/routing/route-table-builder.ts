@@ -176,6 +176,7 @@ class VirtualHostBuilder<C> {
       clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
       timeoutMs: action.timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(action.timeout),
       idleTimeoutMs: optionalMs(action.idle_timeout),
+      maxStreamMs: optionalMs(action.max_stream_duration?.max_stream_duration),
       retryPolicy:
         action.retry_policy === undefined
           ? this.#retryPolicy
@@ -237,6 +238,7 @@ class VirtualHostBuilder<C> {
       clusterNotFoundStatus: 503,
       timeoutMs: 0,
       idleTimeoutMs: undefined,
+      maxStreamMs: undefined,
       retryPolicy: undefined,
       upgrades: undefined,
       priority: Priority.Default,

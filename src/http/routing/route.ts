@@ -31,6 +31,7 @@ export interface RouteSettings<C> {
   clusterNotFoundStatus: number;
   timeoutMs: number;
   idleTimeoutMs: number | undefined;
+  maxStreamMs: number | undefined;
   retryPolicy: RetryPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   priority: Priority;
@@ -68,6 +69,8 @@ export class Route<C> {
   readonly timeoutMs: number;
   /** Without a byte in either direction; 0: for ever; undefined: as the connection manager says. */
   readonly idleTimeoutMs: number | undefined;
+  /** From the beginning of the request to the end of all, whatever moves; the same. */
+  readonly maxStreamMs: number | undefined;
   /** The route's own or its virtual host's. */
   readonly retryPolicy: RetryPolicy | undefined;
   /** Which circuit breaker thresholds count. */
@@ -101,6 +104,7 @@ export class Route<C> {
     this.clusterNotFoundStatus = settings.clusterNotFoundStatus;
     this.timeoutMs = settings.timeoutMs;
     this.idleTimeoutMs = settings.idleTimeoutMs;
+    this.maxStreamMs = settings.maxStreamMs;
     this.retryPolicy = settings.retryPolicy;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;

@@ -1,4 +1,5 @@
-// How long a stream may last: what a request from inside says of it (x-envoy-upstream-stream-duration-ms).
+// How long a stream may last: what connection manager, route and cluster say of it (max_stream_duration), and requests from
+// inside (x-envoy-upstream-stream-duration-ms).
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,13 +36,42 @@ const routes = [
   }),
   routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
 ];
+const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const lasting = (duration: string) => ({ max_stream_duration: { max_stream_duration: duration } });
+const limited = [
+  routeTo({ path: '/hang/route' }, 'raw', { timeout: '0s', ...lasting('0.1s') }),
+  routeTo({ path: '/later' }, 'raw', lasting('0s')),
+  routeTo({ prefix: '/hang/cluster' }, 'limited', { timeout: '0s', ...lasting('0s') }),
+  routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
+];
 const inside = { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] };
 const proxy = await startProxy(t, {
   listeners: {
     inside: managerOf(routes, { ...common, internal_address_config: inside }),
     outside: managerOf(routes, common),
+    limited: managerOf(limited, {
+      ...common,
+      stream_idle_timeout: '0s',
+      common_http_protocol_options: { max_stream_duration: '0.2s', idle_timeout: '0s' },
+    }),
+    byRoute: managerOf(limited, {
+      ...common,
+      stream_idle_timeout: '0s',
+      common_http_protocol_options: { idle_timeout: '0s' },
+    }),
   },
-  clusters: [staticCluster('raw', upstream.port)],
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('limited', upstream.port, {
+      typed_extension_protocol_options: {
+        [OPTIONS]: {
+          '@type': `type.googleapis.com/${OPTIONS}`,
+          common_http_protocol_options: { max_stream_duration: '0.1s' },
+          explicit_http_config: { http_protocol_options: {} },
+        },
+      },
+    }),
+  ],
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
 t.afterEach(() => proxy.baton.waitForStat('cluster.raw.upstream_rq_active', 0));
@@ -84,7 +114,28 @@ t.test('a request from outside does not say so, and 0 is for ever', async (t) =>
   t.equal((await proxy.get('/later', { headers: { [FIELD]: '0' } })).status, 200);
 });
 
-/** What the log has of the one request for a path. */
+t.test('a connection manager ends what lasts longer, and so does a route that says how long', async (t) => {
+  const DT = '504 DT max_duration_timeout';
+  t.match(await proxy.on('limited', '/hang/manager'), { status: 504, body: 'downstream duration timeout' });
+  t.equal(await logged('/hang/manager'), DT);
+  t.match(await proxy.on('byRoute', '/hang/route'), { status: 504, body: 'downstream duration timeout' });
+  t.equal(await logged('/hang/route'), DT, 'where nothing else ends it');
+  const limitedPort = proxy.ports['limited']!;
+  const broken = await rawExchange(limitedPort, 'GET /stream HTTP/1.1\r\nhost: a\r\nx-a: b\r\n\r\n');
+  t.match(broken, { text: /^HTTP\/1\.1 200 /, closed: 'reset' });
+  const slow = await connectRaw(t, limitedPort);
+  slow.write('POST /slow/manager HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n1');
+  t.match((await slow.readToEnd()).text, /^HTTP\/1\.1 408 /);
+  t.equal((await proxy.on('limited', '/later')).status, 200, 'a route lets it last');
+  t.equal(await proxy.baton.stat('http.limited.downstream_rq_max_duration_reached'), 3);
+});
+
+t.test('a cluster ends tries that last longer', async (t) => {
+  t.match(await proxy.on('limited', '/hang/cluster'), { status: 504, body: 'upstream max stream duration reached' });
+  t.equal(await proxy.baton.stat('cluster.limited.upstream_rq_max_duration_reached'), 1);
+});
+
+/** What the log has of the first request for a path. */
 function logged(path: string): Promise<string> {
   return waitFor(() => {
     const lines = existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n') : [];

@@ -3,6 +3,7 @@
 import { HeaderSet, headerKey } from '../../../../common/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { Route } from '../../../../http/routing/route.js';
+import type { ClusterSpec } from '../../../../upstream/cluster-config.js';
 
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
 const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
@@ -28,11 +29,12 @@ export interface RequestTimeouts {
 export function setTimeouts(
   timeouts: RequestTimeouts,
   { timeoutMs, retryPolicy }: Route<unknown>,
+  { maxStreamMs }: ClusterSpec,
   headers: HeaderBlock,
 ): void {
   timeouts.timeoutMs = timeoutMs;
   timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
-  timeouts.streamMs = 0;
+  timeouts.streamMs = maxStreamMs;
   timeouts.isAnsweredEmpty = false;
   if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
   // The time of the whole request ends such a try.
@@ -52,7 +54,8 @@ function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {
   if (whole >= 0) timeouts.timeoutMs = whole;
   const perTry = takeNumber(headers, PER_TRY_TIMEOUT.id);
   if (perTry >= 0) timeouts.perTryMs = perTry;
-  timeouts.streamMs = Math.max(0, takeNumber(headers, STREAM_DURATION.id));
+  const stream = takeNumber(headers, STREAM_DURATION.id);
+  if (stream >= 0) timeouts.streamMs = stream;
   timeouts.isAnsweredEmpty = headers.remove(ALT_RESPONSE);
   for (const key of UNUSED_KEYS) headers.remove(key);
 }

@@ -412,7 +412,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#host = undefined;
     info.upstreamCluster = this.#cluster.observabilityName;
     const timeouts = this.#timeouts;
-    setTimeouts(timeouts, route, headers);
+    setTimeouts(timeouts, route, this.#cluster.spec, headers);
     this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
     if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);

@@ -66,6 +66,7 @@ export function connectionManagerOptions(
     upgrades: allowedUpgrades(config),
     proxies100Continue: config.proxy_100_continue ?? false,
     streamIdleMs: milliseconds(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
+    maxStreamMs: milliseconds(common.max_stream_duration, 0),
     requestMs: milliseconds(config.request_timeout, 0),
     requestHeadersMs: milliseconds(config.request_headers_timeout, 0),
     idleMs: milliseconds(common.idle_timeout, DEFAULT_IDLE_MS),
