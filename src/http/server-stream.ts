@@ -34,6 +34,7 @@ const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_TYPE = headerKey('content-type');
+const GRPC_STATUS = headerKey('grpc-status');
 /** Of pauseRequest(), beside the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
 
@@ -443,6 +444,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       body: 'downstream duration timeout',
       details: 'max_duration_timeout',
       flags: ResponseFlag.DurationTimeout,
+      editHeaders: this.#isGrpc ? exceedDeadline : undefined,
     });
   }
 
@@ -589,4 +591,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#keptHeaders = undefined;
     this.connection.streamFinished(this);
   }
+}
+
+/** DEADLINE_EXCEEDED, where the status of HTTP would become another one. */
+function exceedDeadline(headers: HeaderBlock): void {
+  headers.add(GRPC_STATUS, '4');
 }

@@ -126,6 +126,9 @@ t.test('a connection manager ends what lasts longer, and so does a route that sa
   const slow = await connectRaw(t, limitedPort);
   slow.write('POST /slow/manager HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n1');
   t.match((await slow.readToEnd()).text, /^HTTP\/1\.1 408 /);
+  const ofGrpc = { method: 'POST', headers: { 'content-type': 'application/grpc' } };
+  const call = await proxy.on('byRoute', '/hang/route', ofGrpc);
+  t.equal(call.headers['grpc-status'], '4', 'gRPC has a status for it');
   t.equal((await proxy.on('limited', '/later')).status, 200, 'a route lets it last');
   t.equal(await proxy.baton.stat('http.limited.downstream_rq_max_duration_reached'), 3);
 });
