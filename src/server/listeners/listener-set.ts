@@ -280,14 +280,20 @@ export class ListenerSet {
 
   #begin(update: ListenerUpdate, isStatic: boolean): void {
     const { config, name } = update.spec;
-    // A reload may have waited for something since it was checked.
-    if (this.#isRunning && this.#stoppedDirections.includes(config)) {
-      discardUpdate(update, this.#blocks);
-      update.settle(new Error(`listeners of the traffic direction of '${name}' have been stopped`));
-      return;
-    }
     const { at } = ListenerManagerStats;
     let entry = this.#entries.get(name);
+    // A reload may have waited for something since it was checked.
+    const why =
+      this.#isRunning && this.#stoppedDirections.includes(config)
+        ? `listeners of the traffic direction of '${name}' have been stopped`
+        : entry !== undefined && entry.isStatic !== isStatic
+          ? `a dynamic listener has the name '${name}' by now`
+          : undefined;
+    if (why !== undefined) {
+      discardUpdate(update, this.#blocks);
+      update.settle(new Error(why));
+      return;
+    }
     this.#stats.increment(entry === undefined ? at.listener_added : at.listener_modified);
     if (entry === undefined) {
       entry = { name, isStatic, active: undefined, warming: undefined };

@@ -39,6 +39,7 @@ class ClusterChange implements Change {
   readonly #server: Reloaded;
   readonly #former: readonly Cluster[];
   #staged: StagedClusters | undefined;
+  #isUsed = false;
   /** A former reload has removed them, and what drains still has them. */
   #departing: readonly string[] = [];
 
@@ -49,16 +50,15 @@ class ClusterChange implements Change {
   }
 
   async prepare(): Promise<void> {
-    const { byName, warming } = this.#server.clusters;
-    for (const { name = '' } of this.#configs) {
-      const existing = warming.get(name) ?? byName.get(name);
-      if (existing?.origin.isAddedViaApi) throw new Error(`a dynamic cluster has the name '${name}' already`);
-    }
+    this.#checkNames();
     this.#staged = this.#server.clusters.stage(this.#configs);
     await warm(this.#staged);
   }
 
   commit(): Promise<void> {
+    // One may have come while these were warming.
+    this.#checkNames();
+    this.#isUsed = true;
     this.#staged!.commit();
     this.#departing = this.#server.departing.keep(this.#configs.map(({ name = '' }) => name));
     return this.#server.settle();
@@ -68,8 +68,17 @@ class ClusterChange implements Change {
     this.#staged?.discard();
   }
 
+  #checkNames(): void {
+    const { byName, warming } = this.#server.clusters;
+    for (const { name = '' } of this.#configs) {
+      const existing = warming.get(name) ?? byName.get(name);
+      if (existing?.origin.isAddedViaApi) throw new Error(`a dynamic cluster has the name '${name}' already`);
+    }
+  }
+
   /** Former versions warm once more, and meanwhile the new ones serve. */
   async undo(): Promise<void> {
+    if (!this.#isUsed) return this.discard();
     const staged = this.#server.clusters.stage(this.#former);
     try {
       await warm(staged);

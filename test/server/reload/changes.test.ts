@@ -97,3 +97,24 @@ t.test('a dynamic cluster keeps its name', async (t) => {
   await t.rejects(carryOut(changesOf(plan, server)), { message: "a dynamic cluster has the name 'dynamic' already" });
   t.strictSame(log, []);
 });
+
+t.test('and one that has come while others were warming keeps it too', async (t) => {
+  const { server, log } = fakeServer(['a']);
+  const { stage, warming } = server.clusters as unknown as {
+    stage: (set: readonly Cluster[]) => object;
+    warming: Map<string, object>;
+  };
+  const clusters = {
+    ...server.clusters,
+    stage: (set: readonly Cluster[]) => {
+      warming.set('c', { origin: { isAddedViaApi: true } });
+      return stage(set);
+    },
+  };
+  const plan = { ...NOTHING, clusters: [{ name: 'c' }] };
+  await t.rejects(carryOut(changesOf(plan, { ...server, clusters } as unknown as Reloaded)), {
+    message: "a dynamic cluster has the name 'c' already",
+    isUndone: true,
+  });
+  t.strictSame(log, ['stage c', 'discard']);
+});
