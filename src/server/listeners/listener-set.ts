@@ -22,6 +22,7 @@ import { ListenerBlocks } from './listener-blocks.js';
 import { ListenerRollout, type ListenerRolloutHost } from './listener-rollout.js';
 import { discardUpdate, type ListenerUpdate } from './listener-update.js';
 import {
+  isAddressTaken,
   type ListenerChange,
   type ListenerEntry,
   type PreparedChange,
@@ -279,16 +280,10 @@ export class ListenerSet {
   }
 
   #begin(update: ListenerUpdate, isStatic: boolean): void {
-    const { config, name } = update.spec;
+    const { name } = update.spec;
     const { at } = ListenerManagerStats;
     let entry = this.#entries.get(name);
-    // A reload may have waited for something since it was checked.
-    const why =
-      this.#isRunning && this.#stoppedDirections.includes(config)
-        ? `listeners of the traffic direction of '${name}' have been stopped`
-        : entry !== undefined && entry.isStatic !== isStatic
-          ? `a dynamic listener has the name '${name}' by now`
-          : undefined;
+    const why = this.#whyNotAnyMore(update, entry, isStatic);
     if (why !== undefined) {
       discardUpdate(update, this.#blocks);
       update.settle(new Error(why));
@@ -306,6 +301,25 @@ export class ListenerSet {
     // Before that the server itself waits, and nobody is served.
     if (!this.#isRunning) this.#use(known, update);
     else update.init.wait(() => void this.#rollOut(known, update));
+  }
+
+  /** A reload may have waited for something since it was checked. */
+  #whyNotAnyMore(
+    { chains, spec: { config, name } }: ListenerUpdate,
+    entry: Entry | undefined,
+    isStatic: boolean,
+  ): string | undefined {
+    // Before that nothing waits.
+    if (!this.#isRunning) return undefined;
+    if (this.#stoppedDirections.includes(config)) {
+      return `listeners of the traffic direction of '${name}' have been stopped`;
+    }
+    if (entry !== undefined && entry.isStatic !== isStatic) return `a dynamic listener has the name '${name}' by now`;
+    const others = [...this.#entries.values()].filter((other) => other !== entry);
+    const versions = others.flatMap(({ active, warming }) => [active, warming?.listener]);
+    if (chains === undefined && isAddressTaken(config, versions))
+      return `another listener has the address of '${name}' by now`;
+    return undefined;
   }
 
   /** It has everything that it needs: it is used when all workers have built it. Until then the version before serves. */

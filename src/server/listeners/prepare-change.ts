@@ -1,6 +1,7 @@
 // Changes of listeners before they happen: everything that could fail is done, and nobody sees anything of it yet.
 
 import { isDeepStrictEqual } from 'node:util';
+import type { Listener } from '../../config/generated/api.js';
 import { addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
 import type { InitManager } from '../init/init-manager.js';
@@ -71,6 +72,12 @@ export function prepare(
     throw error;
   }
   return { removed, restored: preparation.restored, updates: preparation.updates };
+}
+
+/** Whether one of these has the address that a listener is to be bound to. */
+export function isAddressTaken(config: Listener, versions: readonly (PrimaryListener | undefined)[]): boolean {
+  const address = boundAddressOf(config);
+  return address !== undefined && versions.some((each) => each?.hasSockets && addressText(each.address) === address);
 }
 
 class Preparation {
@@ -148,8 +155,6 @@ class Preparation {
 
   /** Throws ListenError when another listener has the address, or is about to. */
   #checkAddress({ config, name }: ListenerSpec): void {
-    const address = boundAddressOf(config);
-    if (address === undefined) return;
     const others = [...this.#now.entries.values()].filter(
       (entry) => entry.name !== name && !this.#removed.has(entry.name),
     );
@@ -157,9 +162,9 @@ class Preparation {
       ...others.flatMap(({ active, warming }) => [active, warming?.listener]),
       ...this.updates.map(({ listener }) => listener),
     ];
-    if (!versions.some((each) => each?.hasSockets && addressText(each.address) === address)) return;
+    if (!isAddressTaken(config, versions)) return;
     throw new ListenError(
-      `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
+      `error adding listener: '${name}' has duplicate address '${boundAddressOf(config)}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
     );
   }

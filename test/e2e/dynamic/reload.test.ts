@@ -7,6 +7,7 @@ import {
   type BatonProcess,
   bootstrap,
   type Config,
+  freePort,
   httpListener,
   httpRequest,
   startBaton,
@@ -63,35 +64,40 @@ t.test('sources are reached by the clusters that a reload has brought, and not b
   await baton.stop();
 });
 
-t.test('a dynamic listener that comes while a reload waits keeps its name', async (t) => {
-  const plane = await startControlPlane(t);
-  const routes = await startControlPlane(t);
-  plane.set('cluster', []);
-  plane.set('listener', []);
-  const config = (...listeners: Config[]) =>
-    bootstrap({ listeners, clusters: [plane.cluster(), routes.cluster('routes')], extra: plane.ads() });
-  const baton = await startBaton(t, { config: config() });
-  await plane.waitForAck('listener');
-  const services = { grpc_services: [{ envoy_grpc: { cluster_name: 'routes' } }] };
-  const config_source = {
-    resource_api_version: 'V3',
-    initial_fetch_timeout: '0s',
-    api_config_source: routes.api('sotw', services),
-  };
-  routes.hold();
-  const late = httpListener('front', 0, { rds: { route_config_name: 'late', config_source } });
-  const reloaded = reload(baton, config(late));
-  await routes.waitFor('a request for routes', ({ type }) => type === 'route');
-  plane.set('listener', [httpListener('front', 0, managerOf([answering({ prefix: '/' }, 'dynamic')]))]);
-  await waitFor(async () => (await answerOf(baton, 'front').catch(() => '')) === 'dynamic', { what: 'the listener' });
-  routes.set('route', [{ name: 'late', virtual_hosts: [] }]);
-  routes.release();
-  t.match(await reloaded, { outcome: 'failed', why: "a dynamic listener has the name 'front' by now" });
-  t.equal(await answerOf(baton, 'front'), 'dynamic');
-  plane.set('listener', []);
-  await baton.waitForStat('listener_manager.total_listeners_active', 0);
-  await baton.stop();
-});
+for (const [what, name, why] of [
+  ['name', 'front', "a dynamic listener has the name 'front' by now"],
+  ['address', 'other', "another listener has the address of 'front' by now"],
+] as const)
+  t.test(`a dynamic listener that comes while a reload waits keeps its ${what}`, async (t) => {
+    const port = await freePort();
+    const plane = await startControlPlane(t);
+    const routes = await startControlPlane(t);
+    plane.set('cluster', []);
+    plane.set('listener', []);
+    const config = (...listeners: Config[]) =>
+      bootstrap({ listeners, clusters: [plane.cluster(), routes.cluster('routes')], extra: plane.ads() });
+    const baton = await startBaton(t, { config: config() });
+    await plane.waitForAck('listener');
+    const services = { grpc_services: [{ envoy_grpc: { cluster_name: 'routes' } }] };
+    const config_source = {
+      resource_api_version: 'V3',
+      initial_fetch_timeout: '0s',
+      api_config_source: routes.api('sotw', services),
+    };
+    routes.hold();
+    const late = httpListener('front', port, { rds: { route_config_name: 'late', config_source } });
+    const reloaded = reload(baton, config(late));
+    await routes.waitFor('a request for routes', ({ type }) => type === 'route');
+    plane.set('listener', [httpListener(name, port, managerOf([answering({ prefix: '/' }, 'dynamic')]))]);
+    await waitFor(async () => (await answerOf(baton, name).catch(() => '')) === 'dynamic', { what: 'the listener' });
+    routes.set('route', [{ name: 'late', virtual_hosts: [] }]);
+    routes.release();
+    t.match(await reloaded, { outcome: 'failed', why });
+    t.equal(await answerOf(baton, name), 'dynamic');
+    plane.set('listener', []);
+    await baton.waitForStat('listener_manager.total_listeners_active', 0);
+    await baton.stop();
+  });
 
 t.test('what a management server has said appears when a reload has removed the static one of its name', async (t) => {
   const plane = await startControlPlane(t);
