@@ -5,7 +5,7 @@ import { equalsFolded, type HeaderKey, headerKey } from '../../common/header-nam
 import type { Random } from '../../common/random.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
-import { byteText } from '../routing/regex-text.js';
+import { byteText } from './byte-text.js';
 import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import type { HeaderBlock } from './header-block.js';

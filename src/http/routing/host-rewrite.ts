@@ -3,10 +3,11 @@
 import { headerKey } from '../../common/header-names.js';
 import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
 import type { RouteAction } from '../../config/generated/api.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { beginLine, copyBytes, endLine, HeaderLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
-import { byteText, regexText } from './regex-text.js';
+import { regexText } from './regex-text.js';
 import { located } from './string-rule.js';
 
 const HOST = headerKey('host');

@@ -3,11 +3,12 @@
 import { headerKey } from '../../common/header-names.js';
 import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute } from '../../config/generated/api.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { beginLine, copyBytes, endLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
 import type { PathRule } from './path-rule.js';
-import { byteText, regexText } from './regex-text.js';
+import { regexText } from './regex-text.js';
 import { located } from './string-rule.js';
 
 const ORIGINAL_PATH = headerKey('x-envoy-original-path');

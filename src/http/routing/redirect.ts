@@ -3,10 +3,10 @@
 import { BatonError } from '../../common/errors.js';
 import { headerKey } from '../../common/header-names.js';
 import type { RedirectAction } from '../../config/generated/api.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { PathRewrite } from './path-rewrite.js';
 import type { PathRule } from './path-rule.js';
-import { byteText } from './regex-text.js';
 
 const HOST = headerKey('host');
 

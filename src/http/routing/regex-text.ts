@@ -1,4 +1,4 @@
-// Header bytes as the text that a user's regular expression sees, and back: UTF-8, as RE2 reads bytes in Envoy.
+// Header bytes as the text that a user's regular expression sees: UTF-8, as RE2 reads bytes in Envoy. byteText() is the way back.
 
 import type { Memory } from '../../io/memory.js';
 
@@ -6,14 +6,6 @@ import type { Memory } from '../../io/memory.js';
 export function regexText(memory: Memory, start: number, end: number): string {
   const text = memory.text(start, end);
   return isAscii(memory.bytes, start, end) ? text : Buffer.from(text, 'latin1').toString('utf8');
-}
-
-/** What regexText() gave, or was made from it, as HeaderBlock takes it: one character a byte. */
-export function byteText(text: string): string {
-  for (let i = 0; i < text.length; i++) {
-    if (text.charCodeAt(i) > 127) return Buffer.from(text, 'utf8').toString('latin1');
-  }
-  return text;
 }
 
 function isAscii(bytes: Uint8Array, start: number, end: number): boolean {

@@ -4,12 +4,12 @@ import type { StreamInfo } from '../../access-log/stream-info.js';
 import { headerKey } from '../../common/header-names.js';
 import type { Priority } from '../../common/priority.js';
 import { NoRoomError } from '../../io/memory.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { HeaderMutations } from '../headers/header-mutations.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { Redirect } from './redirect.js';
-import { byteText } from './regex-text.js';
 import type { RetryPolicy } from './retry-policy.js';
 
 export const enum RouteKind {

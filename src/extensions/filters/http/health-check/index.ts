@@ -2,8 +2,8 @@
 
 import { durationMs } from '../../../../common/duration.js';
 import type { HealthCheckHealthCheck as HealthCheckConfig } from '../../../../config/generated/api.js';
+import { byteText } from '../../../../http/headers/byte-text.js';
 import { compileHeaderRules } from '../../../../http/routing/header-rule.js';
-import { byteText } from '../../../../http/routing/regex-text.js';
 import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
 import type { HttpChain, HttpFilterExtension } from '../../../factories.js';
 import { reportMistakes } from '../../../report-mistakes.js';
