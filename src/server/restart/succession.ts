@@ -78,7 +78,8 @@ export class Succession {
 
   /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
   offerSockets(): Offer[] {
-    this.#takeOver = new TakeOver();
+    // One that asks again finds those who wait for it still waiting.
+    this.#takeOver ??= new TakeOver();
     return this.#host.listeners.offers.make();
   }
 
