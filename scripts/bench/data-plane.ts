@@ -7,6 +7,7 @@ import { AccessLogFiles } from '../../src/access-log/file-log.js';
 import { inlineMore } from '../../src/common/optimizer.js';
 import { Random } from '../../src/common/random.js';
 import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
+import { ownRoutes } from '../../src/config/own-routes.js';
 import type { WorkerContext } from '../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
@@ -38,6 +39,7 @@ import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { ON_DEMAND_PORT } from '../../src/worker/awaited-hosts.js';
 import { FilterConfigs } from '../../src/worker/filter-configs.js';
+import { packRoutes } from '../../src/worker/packed-routes.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
 import { WorkerListeners } from '../../src/worker/worker-listeners.js';
 import { WorkerPorts } from '../../src/worker/worker-ports.js';
@@ -350,11 +352,14 @@ function buildWorker(): PlayedTransport {
     overprovisioning: 140,
     membershipVersion: 1,
   });
+  const chain = listener.filter_chains![0]!;
   new WorkerListeners(context, 0, 1, words.allocateListener()).apply({
     id: 1,
     name: 'http',
     config: listener,
-    chains: [{ id: 2, config: listener.filter_chains![0]!, routes: undefined, isDefault: false }],
+    chains: [
+      { id: 2, config: chain, routes: packRoutes(ownRoutes(chain.filters![0]!.typed_config)!), isDefault: false },
+    ],
     statToken: 'http',
     block: words.allocateListener(),
     drain: undefined,

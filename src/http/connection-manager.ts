@@ -44,8 +44,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   }
 
   *prepareRoutes(config: RouteConfiguration): Generator<void, () => void> {
-    const { routes } = this.options;
-    return (yield* routes.prepare?.(config) ?? []) ?? (() => {});
+    const steps = this.options.routes.prepare?.(config);
+    return steps === undefined ? () => {} : yield* steps;
   }
 
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */

@@ -16,7 +16,16 @@ export interface PackedRoutes {
   readonly routes: number;
 }
 
-export function packRoutes({ virtual_hosts: hosts, ...config }: RouteConfiguration): PackedRoutes {
+/** Packs a configuration once, whoever asks: for workers that run, and for those that begin. */
+export function packRoutes(config: RouteConfiguration): PackedRoutes {
+  let packed = known.get(config);
+  if (packed === undefined) known.set(config, (packed = pack(config)));
+  return packed;
+}
+
+const known = new WeakMap<RouteConfiguration, PackedRoutes>();
+
+function pack({ virtual_hosts: hosts, ...config }: RouteConfiguration): PackedRoutes {
   const pieces: Uint8Array[] = [];
   let routes = 0;
   let piece: VirtualHost[] = [];

@@ -1,7 +1,7 @@
 // One filter chain of a listener as the primary keeps it: what its filters count in, and what they have here.
 
 import type { FilterChain, RouteConfiguration } from '../../config/generated/api.js';
-import { unpack } from '../../config/schema/any.js';
+import { ownRoutes } from '../../config/own-routes.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
@@ -10,8 +10,6 @@ import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
 import { newId } from './ids.js';
-
-const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager' as const;
 
 export interface ChainMakers {
   readonly extensions: ExtensionRegistry;
@@ -79,7 +77,7 @@ export class PrimaryChain {
 
 /** Those that stand in the configuration of its connection manager. */
 function routesOf({ filters = [] }: FilterChain): RouteConfiguration | undefined {
-  return unpack(filters.at(-1)?.typed_config, MANAGER)?.route_config;
+  return ownRoutes(filters.at(-1)?.typed_config);
 }
 
 function withoutRoutes(chain: FilterChain): FilterChain {

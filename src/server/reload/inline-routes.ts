@@ -1,11 +1,9 @@
 // The route configurations that stand in the connection managers of a listener: they can change while all else stays.
 
 import type { FilterChain, Listener } from '../../config/generated/api.js';
-import { unpack } from '../../config/schema/any.js';
+import { ownRoutes } from '../../config/own-routes.js';
 import { redact } from '../../config/schema/sensitive.js';
 import type { Path, PathPart } from '../../config/text/path.js';
-
-const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager' as const;
 
 export interface InlineRoutes {
   readonly name: string;
@@ -39,7 +37,7 @@ function collect(
   path: readonly PathPart[],
 ): void {
   filters.forEach(({ typed_config }, index) => {
-    const routes = unpack(typed_config, MANAGER)?.route_config;
+    const routes = ownRoutes(typed_config);
     if (routes === undefined) return;
     found.set(`${place}/${index}`, {
       name: routes.name ?? '',

@@ -3,7 +3,7 @@
 
 import { BatonError } from '../../common/errors.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
-import { unpacked } from '../../config/schema/any.js';
+import { ownRoutes } from '../../config/own-routes.js';
 import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../extensions/factories.js';
 import { keyOfScopedRoutes } from '../../http/routing/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
@@ -19,8 +19,6 @@ export interface InlineRoutes {
   readonly config: RouteConfiguration;
   readonly since: Date;
 }
-
-const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager' as const;
 
 export class PrimaryRouteSet implements PrimaryRoutes {
   readonly #host: RoutesHost;
@@ -90,7 +88,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     return {
       close: () => void this.#inline.delete(routes),
       prepareRoutes: (manager) => {
-        const { route_config: other = {} } = unpacked(manager, MANAGER);
+        const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
         return () => {
           routes.config = other;

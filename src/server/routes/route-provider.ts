@@ -7,10 +7,11 @@ import { getLogger } from '../../log/logger.js';
 import { ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { WantedHost } from '../../worker/awaited-hosts.js';
+import type { RouteSnapshot } from '../../worker/messages.js';
+import { packRoutes } from '../../worker/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import type { PublishedRoutes } from '../workers/snapshots.js';
 import { domainProblem, routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
@@ -99,8 +100,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#resource;
   }
 
-  get snapshot(): PublishedRoutes {
-    return { id: this.id, key: this.key, config: this.#config };
+  get snapshot(): RouteSnapshot {
+    return { id: this.id, key: this.key, config: this.#config && packRoutes(this.#config) };
   }
 
   update(update: Update<RouteConfiguration>): readonly Rejection[] {

@@ -6,11 +6,11 @@ import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from 
 import type { RouteFilters } from '../../extensions/factories.js';
 import { scopeKey } from '../../http/routing/scope-key.js';
 import { getLogger } from '../../log/logger.js';
-import type { ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
+import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
+import { packRoutes } from '../../worker/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import type { PublishedRoutes } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import type { RouteLease, RouteProviders } from './route-providers.js';
@@ -27,7 +27,7 @@ interface Scope {
   /** Id of its routes on the workers. */
   readonly routes: number;
   /** Its own. */
-  readonly inline: PublishedRoutes | undefined;
+  readonly inline: RouteConfiguration | undefined;
 }
 
 export interface ScopedRoutesOptions {
@@ -89,7 +89,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** It is told when it can go on. Throws BatonError CONFIG_INVALID when scopes cannot be used with its filters. */
   add(user: ProviderUser): void {
     for (const { inline } of this.#scopes.values()) {
-      const problems = inline?.config && this.#problems(inline.config, user.filters());
+      const problems = inline && this.#problems(inline, user.filters());
       if (problems) throw new BatonError('CONFIG_INVALID', problems);
     }
     for (const name of this.#leases.keys()) this.#lease(name, user.filters()).close();
@@ -118,8 +118,10 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   /** Of scopes with routes of their own. */
-  get routeSnapshots(): PublishedRoutes[] {
-    return Array.from(this.#scopes.values()).flatMap(({ inline }) => inline ?? []);
+  get routeSnapshots(): RouteSnapshot[] {
+    return Array.from(this.#scopes.values()).flatMap(({ inline, routes: id }) =>
+      inline === undefined ? [] : { id, key: '', config: packRoutes(inline) },
+    );
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
@@ -181,7 +183,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     if (isSame && this.#hasAnswer) return;
     this.#stats?.changed(scopes.size);
     const kept = new Set(this.routeSnapshots.map(({ id }) => id));
-    const known = new Set([...former.values()].flatMap(({ inline }) => inline?.id ?? []));
+    const known = new Set([...former.values()].flatMap(({ inline, routes: id }) => (inline === undefined ? [] : id)));
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#host.publish({ routes, routeScopes: [this.snapshot] });
     const gone = [...known].filter((id) => !kept.has(id));
@@ -192,8 +194,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   #scope(resource: ScopeResource): Scope {
     const { route_configuration: config, route_configuration_name: name = '' } = resource.message;
     if (config === undefined) return { resource, routes: this.#leases.get(name)!.id, inline: undefined };
-    const id = this.#nextId();
-    return { resource, routes: id, inline: { id, key: '', config } };
+    return { resource, routes: this.#nextId(), inline: config };
   }
 
   /** What is wrong with a scope among others; '' when it can be used: the routes that it names are leased then. */

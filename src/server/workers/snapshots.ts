@@ -1,21 +1,12 @@
 // Versions of what workers run: each change is a snapshot with a number, and what it frees is used again when every live
 // worker has said that it runs it, and has ended what it had begun before.
 
-import type { RouteConfiguration } from '../../config/generated/api.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
-import type { FromWorker, RouteSnapshot, Snapshot } from '../../worker/messages.js';
-import { packRoutes } from '../../worker/packed-routes.js';
+import type { FromWorker, Snapshot } from '../../worker/messages.js';
 
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
-export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks' | 'routes'>> & {
-  readonly routes?: readonly PublishedRoutes[];
-};
-
-/** A RouteSnapshot before it is packed. */
-export interface PublishedRoutes extends Omit<RouteSnapshot, 'config'> {
-  readonly config: RouteConfiguration | undefined;
-}
+export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;
 
 /** How much is given back in one go: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
@@ -73,7 +64,7 @@ export class Snapshots {
       removedClusters: parts.removedClusters ?? [],
       filterConfigs: parts.filterConfigs ?? [],
       removedFilterConfigs: parts.removedFilterConfigs ?? [],
-      routes: (parts.routes ?? []).map((routes) => ({ ...routes, config: routes.config && packRoutes(routes.config) })),
+      routes: parts.routes ?? [],
       removedRoutes: parts.removedRoutes ?? [],
       routeScopes: parts.routeScopes ?? [],
       removedRouteScopes: parts.removedRouteScopes ?? [],

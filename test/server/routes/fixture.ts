@@ -1,5 +1,6 @@
 // Routes on a primary without a server: sources that a test speaks for, and what workers would be told.
 
+import { atOnce } from '../../../src/common/next-turn.js';
 import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extensions/factories.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
@@ -7,6 +8,7 @@ import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import type { WantedHost } from '../../../src/worker/awaited-hosts.js';
+import { unpackRoutes } from '../../../src/worker/packed-routes.js';
 import type { Resource, Update } from '../../../src/xds/resource.js';
 import type { Rejection, SubscriptionRequest } from '../../../src/xds/subscription.js';
 
@@ -103,6 +105,6 @@ export class RoutesFixture {
 
   /** What a worker that begins is told of the routes. */
   get configs(): (RouteConfiguration | undefined)[] {
-    return this.routes.snapshots().routes.map(({ config }) => config);
+    return this.routes.snapshots().routes.map(({ config }) => config && atOnce(unpackRoutes(config)));
   }
 }

@@ -2,9 +2,11 @@
 // comes.
 
 import t from 'tap';
+import { atOnce } from '../../../src/common/next-turn.js';
 import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { AwaitedHostStats } from '../../../src/stats/layouts/xds.js';
+import { packRoutes, unpackRoutes } from '../../../src/worker/packed-routes.js';
 import { waitFor } from '../../e2e/harness/index.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
@@ -57,7 +59,7 @@ t.test('an update that cannot be used is rejected with its reason, and changes n
   t.match(fixture.send('route', all(twice)), [{ name: 'routes', details: /'routes'.*domain 'x' occurs twice/ }]);
   const unknown = routesTo('nowhere', 'routes', { validate_clusters: true });
   t.match(fixture.send('route', all(unknown)), [{ name: 'routes', details: /'routes': unknown cluster 'nowhere'/ }]);
-  t.equal(fixture.configs[0], first);
+  t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(first));
   const [provider] = fixture.routes.providers;
   t.match(provider!.state, { clientStatus: 'NACKED', errorState: { details: /nowhere/ }, versionInfo: '1' });
   t.strictSame(fixture.send('route', all(routesTo('known', 'routes', { validate_clusters: true }))), []);
@@ -74,7 +76,7 @@ t.test('the same routes again are no news, and routes that the source has no lon
   fixture.send('route', update);
   fixture.send('route', { ...update, isComplete: false, resources: [], removed: ['routes'] });
   t.equal(fixture.published.length, before);
-  t.equal(fixture.configs[0], update.resources[0]!.message);
+  t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(update.resources[0]!.message));
 });
 
 t.test('what a filter cannot take from its routes is rejected, whichever comes first', async (t) => {
@@ -142,7 +144,7 @@ t.test('scopes are used with the routes that they name, which their listener wai
   t.strictSame(init.unreadyTargets, []);
   t.equal(fixture.store.value('http.in.scoped_rds.scopes.all_scopes'), 3);
   const { routeScopes, routes } = fixture.routes.snapshots();
-  const nameOf = (id: number) => routes.find((each) => each.id === id)?.config?.name;
+  const nameOf = (id: number) => routes.find((each) => each.id === id)?.config?.config.name;
   t.strictSame(
     routeScopes[0]!.scopes.map(({ fragments, routes: id }) => [...fragments, nameOf(id)]),
     [
@@ -268,7 +270,7 @@ t.test(
     t.equal(fixture.published.length, before, 'the routes themselves have been told a moment ago');
     t.strictSame(fixture.settled, []);
     await waitFor(() => fixture.published.length > before, { what: 'the routes' });
-    t.equal(fixture.published.at(-1)!.routes![0]!.config!.virtual_hosts!.length, 520);
+    t.equal(atOnce(unpackRoutes(fixture.published.at(-1)!.routes![0]!.config!)).virtual_hosts!.length, 520);
     t.strictSame(
       fixture.settled.map(({ host }) => host),
       names,

@@ -1,6 +1,7 @@
 // Routes of a connection manager's own configuration: others are built beside those that requests get, which then see all of them at once.
 
 import t from 'tap';
+import { atOnce } from '../../../../src/common/next-turn.js';
 import type { RouteConfiguration } from '../../../../src/config/generated/api.js';
 import type { WorkerContext } from '../../../../src/extensions/factories.js';
 import { InlineRoutes } from '../../../../src/extensions/filters/network/http-connection-manager/inline-routes.js';
@@ -16,7 +17,9 @@ function routesTo(cluster: string, count: number): RouteConfiguration {
 
 function inlineRoutes(): InlineRoutes {
   const context = { clusters: new ClusterManager(undefined as never), runtime: new Runtime() } as WorkerContext;
-  return new InlineRoutes({ route_config: routesTo('one', 1000) }, { list: [], signature: '' }, context);
+  const routes = new InlineRoutes({ list: [], signature: '' }, context);
+  atOnce(routes.prepare(routesTo('one', 1000)))();
+  return routes;
 }
 
 function clusterOf({ current }: InlineRoutes): string | undefined {

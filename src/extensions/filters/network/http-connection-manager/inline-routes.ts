@@ -2,7 +2,7 @@
 
 import { atOnce } from '../../../../common/next-turn.js';
 import { readRegularFile } from '../../../../common/regular-file.js';
-import type { HttpConnectionManager, RouteConfiguration } from '../../../../config/generated/api.js';
+import type { RouteConfiguration } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
 import { buildRouteTableInSteps, type RouteTable } from '../../../../http/routing/route-table.js';
 import type { RouteFilters, WorkerContext } from '../../../factories.js';
@@ -12,13 +12,14 @@ export class InlineRoutes implements RouteSource {
   readonly #filters: RouteFilters;
   readonly #context: WorkerContext;
 
-  /** Throws when the table cannot be built. */
-  constructor({ route_config }: HttpConnectionManager, filters: RouteFilters, context: WorkerContext) {
+  /** Without routes: prepare() brings them, which travel apart from the configuration. */
+  constructor(filters: RouteFilters, context: WorkerContext) {
     this.#filters = filters;
     this.#context = context;
-    this.current = atOnce(this.#steps(route_config ?? {}));
+    this.current = atOnce(this.#steps({}));
   }
 
+  /** Throws when the table cannot be built. */
   *prepare(config: RouteConfiguration): Generator<void, () => void> {
     const table = yield* this.#steps(config);
     return () => {

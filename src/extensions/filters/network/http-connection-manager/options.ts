@@ -79,9 +79,7 @@ export function connectionManagerOptions(
 }
 
 function routeSource(config: HttpConnectionManager, filters: RouteFilters, context: WorkerContext): RouteSource {
-  return config.rds === undefined
-    ? new InlineRoutes(config, filters, context)
-    : context.routes.rds(config.rds, filters);
+  return config.rds === undefined ? new InlineRoutes(filters, context) : context.routes.rds(config.rds, filters);
 }
 
 function createFilters(
