@@ -6,7 +6,7 @@
 
 import { Protocol } from '../../../../access-log/stream-info.js';
 import { BodyBuffer } from '../../../../http/body-buffer.js';
-import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec.js';
+import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { NO_ROOM } from '../../../../http/no-room.js';
@@ -14,12 +14,11 @@ import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retry-state.js';
 import { type Route, RouteKind } from '../../../../http/routing/route.js';
 import { Deadline } from '../../../../io/deadline.js';
-import { Timer } from '../../../../io/timing-wheel.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
-import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import type { Cluster } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
   countHostFailure,
@@ -27,7 +26,7 @@ import {
   countHostTimeout,
   countNoConnection,
 } from '../../../../upstream/host-outcomes.js';
-import type { HttpPool, PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
+import type { PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -36,7 +35,8 @@ import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
-import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
+import type { TryTimeout } from './try-timeouts.js';
+import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 
 const logger = getLogger('router');
 
@@ -51,26 +51,7 @@ export interface RouterOptions {
   readonly ownRetries: RetryPolicy;
 }
 
-/** Where the current try stands. */
-const enum Try {
-  None = 0,
-  /** Waits in the pool's line. */
-  Pending = 1,
-  /** Has a connection. */
-  Running = 2,
-  /** Waits before the next try. */
-  Backoff = 3,
-}
-
-/** Bits for ResponseStream.pauseRequest(). */
-const enum Pause {
-  /** There is no connection yet. */
-  NoConnection = 1,
-  /** The upstream connection takes no more. */
-  Blocked = 2,
-}
-
-export class Router implements TerminalFilter, PoolRequest {
+export class Router implements TerminalFilter, PoolRequest, TryListener {
   pendingPrev: PoolRequest | undefined = undefined;
   pendingNext: PoolRequest | undefined = undefined;
 
@@ -81,24 +62,15 @@ export class Router implements TerminalFilter, PoolRequest {
   readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0, streamMs: 0, isAnsweredEmpty: false };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
-  #tryTimeouts: TryTimeouts | undefined;
-  /** Until the next try; made by the first request that has one. */
-  #backOffTimer: Timer<Router> | undefined;
+  readonly #try: UpstreamTry;
   /** Body that has not been sent, or that another try would need. */
   readonly #body: BodyBuffer;
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   #headers!: HeaderBlock;
-  #host: ClusterHost | undefined;
-  #pool: HttpPool | undefined;
-  #encoder: RequestEncoder | undefined;
-  #try: Try = Try.None;
-  #attempts = 0;
   #isRequestComplete = false;
   #trailers: HeaderBlock | undefined;
-  /** The head of the current try has been sent. */
-  #isSent = false;
   #hasResponse = false;
   /** Filters may hold it. */
   #isResponseComplete = false;
@@ -107,7 +79,6 @@ export class Router implements TerminalFilter, PoolRequest {
   #isClientBlocked = false;
   /** When the request was complete, from which response times count. */
   #requestEndMs = 0;
-  #tryStartMs = 0;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
     this.#stream = stream;
@@ -115,6 +86,7 @@ export class Router implements TerminalFilter, PoolRequest {
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#body = new BodyBuffer(thread.memory);
+    this.#try = new UpstreamTry(stream, thread, this);
     this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
   }
 
@@ -147,8 +119,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
     if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
-    const encoder = this.#encoder;
-    const isSending = this.#try === Try.Running && this.#isSent;
+    const { encoder, isSending } = this.#try;
     if (!isSending || (mayRetry && this.#retries.isEnabled)) {
       if (!this.#body.append(offset, length)) {
         // A request that is on its way can do without another try.
@@ -163,8 +134,7 @@ export class Router implements TerminalFilter, PoolRequest {
 
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
-    const encoder = this.#encoder;
-    const isSending = this.#try === Try.Running && this.#isSent;
+    const { encoder, isSending } = this.#try;
     if (!isSending || this.#retries.isEnabled) {
       if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
       this.#trailers = trailers;
@@ -181,28 +151,26 @@ export class Router implements TerminalFilter, PoolRequest {
   #giveUpRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
-    if (this.#isSent && this.#try === Try.Running) this.#body.clear();
+    if (this.#try.isSending) this.#body.clear();
   }
 
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#startTimeout();
-    if (this.#try === Try.Running) this.#tryTimeouts?.start(this.#hasResponse);
-    if (this.#isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
+    this.#try.requestCompleted(this.#hasResponse);
+    if (this.#try.isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
     // With the last byte that is sent the connection is free for another request.
-    if (this.#isResponseComplete) this.#tryOver();
+    if (this.#isResponseComplete) this.#try.end();
   }
 
   onResponseBlocked(): void {
     this.#isClientBlocked = true;
-    if (this.#try === Try.Running) this.#pauseResponse();
+    this.#try.pauseResponse();
   }
 
   onResponseDrained(): void {
     this.#isClientBlocked = false;
-    if (this.#try !== Try.Running) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
-    this.#encoder!.resumeReading();
+    this.#try.resumeResponse();
   }
 
   onDestroy(): void {
@@ -210,7 +178,7 @@ export class Router implements TerminalFilter, PoolRequest {
     if (!this.#isActive) return;
     this.#isActive = false;
     this.#deadline.lift();
-    this.#abortTry();
+    this.#try.abort(this);
     this.#retries.end();
     this.#body.clear();
     this.#trailers?.drop();
@@ -220,26 +188,18 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
-    const { clock } = this.#thread;
     const { info } = this.#stream;
-    const host = this.#host!;
-    this.#try = Try.Running;
-    this.#encoder = encoder;
-    this.#tryStartMs = clock.monotonicMs;
-    info.upstreamHost = host.address;
-    info.firstUpstreamTxMs = this.#tryStartMs;
+    this.#try.run(encoder, this.#isRequestComplete);
+    info.upstreamHost = this.#try.host!.address;
+    info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
-    this.#cluster.requestBegan(host);
-    this.#tryTimeouts?.begin();
-    if (this.#isRequestComplete) this.#tryTimeouts?.start(false);
-    if (this.#isClientBlocked) this.#pauseResponse();
+    if (this.#isClientBlocked) this.#try.pauseResponse();
     this.#sendRequest(encoder);
   }
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
-    const host = this.#host!;
-    this.#try = Try.None;
-    this.#pool = undefined;
+    const host = this.#try.host!;
+    this.#try.fail();
     this.#stream.info.upstreamHost = host.address;
     countNoConnection(host, reason);
     const failure = poolFailure(reason, errno);
@@ -250,7 +210,7 @@ export class Router implements TerminalFilter, PoolRequest {
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onInformational(headers: HeaderBlock): void {
-    this.#tryTimeouts?.progressed();
+    this.#try.progressed();
     const { info, isInternal } = this.#stream;
     if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
     // The client would see that there are two tries.
@@ -265,8 +225,8 @@ export class Router implements TerminalFilter, PoolRequest {
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
-    const host = this.#host!;
-    this.#tryTimeouts?.responseBegan();
+    const host = this.#try.host!;
+    this.#try.responseBegan();
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#isRequestComplete)) {
       countHostFailure(host);
       this.#cluster.responses.countRetried(status);
@@ -283,7 +243,7 @@ export class Router implements TerminalFilter, PoolRequest {
     // A response that comes before the request is complete has taken no time.
     const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
     if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders) setServiceTime(headers, Math.floor(since));
-    if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
+    if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     this.#route.finalizeResponse(headers, info);
     if (status === 101) this.#deadline.lift();
     if (endStream) this.#responseCompleted(since, isInternal);
@@ -291,7 +251,7 @@ export class Router implements TerminalFilter, PoolRequest {
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
-    this.#tryTimeouts?.progressed();
+    this.#try.progressed();
     if (endStream) this.#responseCompletedNow();
     this.#stream.encodeData(offset, length, endStream);
   }
@@ -304,12 +264,12 @@ export class Router implements TerminalFilter, PoolRequest {
   onReset(reason: ResetReason, _error: CodecError | undefined): void {
     const { stats } = this.#cluster;
     stats.increment(ClusterStats.at.upstream_rq_rx_reset);
-    this.#tryOver();
+    this.#try.end();
     // A host need not take the rest of a request that it has answered.
     if (this.#isResponseComplete) return;
     const failure = resetFailure(reason);
     if (!this.#hasResponse) {
-      countHostFailure(this.#host!);
+      countHostFailure(this.#try.host!);
       return this.#guard(() => this.#failed(failure));
     }
     this.#stream.info.responseFlags |= failure.flag;
@@ -320,18 +280,11 @@ export class Router implements TerminalFilter, PoolRequest {
 
   /** The host takes less of the request than comes. */
   onWriteBlocked(): void {
-    this.#stream.pauseRequest(Pause.Blocked);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+    this.#try.pauseRequest();
   }
 
   onWriteDrained(): void {
-    this.#stream.resumeRequest(Pause.Blocked);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
-  }
-
-  #pauseResponse(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
-    this.#encoder!.pauseReading();
+    this.#try.resumeRequest();
   }
 
   #responseCompletedNow(): void {
@@ -344,10 +297,10 @@ export class Router implements TerminalFilter, PoolRequest {
     const { info } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.lift();
-    this.#tryTimeouts?.stop();
+    this.#try.responseCompleted();
     info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
     if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
-    if (this.#isRequestComplete) this.#tryOver();
+    if (this.#isRequestComplete) this.#try.end();
   }
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -361,29 +314,24 @@ export class Router implements TerminalFilter, PoolRequest {
       this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
-  #setTryTimeouts(responseMs: number, idleMs: number, streamMs: number): void {
-    if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
-      this.#tryTimeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) =>
-        this.#guard(() => this.#tryTimedOut(timeout)),
-      );
-    }
-    this.#tryTimeouts?.set(responseMs, idleMs, streamMs);
-  }
-
   /** The whole request has taken too long. Between two tries there is nothing of the cluster that did. */
   #routeTimeout(): void {
-    const isTrying = this.#try !== Try.Backoff;
+    const isTrying = !this.#try.isBackingOff;
     if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
-    if (this.#try === Try.Running) countHostTimeout(this.#host!, this.#hasResponse);
+    if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse);
     this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isAnsweredEmpty), isTrying);
   }
 
+  tryTimedOut(timeout: TryTimeout): void {
+    this.#guard(() => this.#giveUpOnHost(timeout));
+  }
+
   /** The host is not waited for any longer: another try, or 504. */
-  #tryTimedOut({ counter, details, isSlowness }: TryTimeout): void {
+  #giveUpOnHost({ counter, details, isSlowness }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
-    if (isSlowness) countHostTimeout(this.#host!, this.#hasResponse);
-    else if (!this.#hasResponse) countHostFailure(this.#host!);
-    this.#abortTry();
+    if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
+    else if (!this.#hasResponse) countHostFailure(this.#try.host!);
+    this.#try.abort(this);
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);
     else this.#answerTimeout(lastedTooLong(details, this.#isRequestComplete), false);
@@ -391,7 +339,7 @@ export class Router implements TerminalFilter, PoolRequest {
 
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
     if (logger.isDebug) this.#log(answer.details);
-    this.#abortTry();
+    this.#try.abort(this);
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
       return this.#stream.resetResponse(answer.details);
@@ -407,13 +355,11 @@ export class Router implements TerminalFilter, PoolRequest {
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
     this.#isRequestComplete = endStream;
-    this.#hasResponse = this.#isResponseComplete = this.#isSent = false;
-    this.#attempts = 0;
-    this.#host = undefined;
+    this.#hasResponse = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.observabilityName;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers);
-    this.#setTryTimeouts(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
+    this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
     if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
@@ -431,21 +377,18 @@ export class Router implements TerminalFilter, PoolRequest {
     const host = cluster.pickHost();
     if (host === undefined) return this.#answer(NO_HEALTHY_HOST);
     const { info } = this.#stream;
-    this.#host = host;
-    if (this.#attempts++ > 0) info.forgetTry();
-    info.attemptCount = this.#attempts;
-    if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${this.#attempts} on ${host.address}`);
+    this.#try.begin(cluster, host);
+    const { attempts } = this.#try;
+    if (attempts > 1) info.forgetTry();
+    info.attemptCount = attempts;
+    if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;
-      route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, this.#attempts === 1);
+      route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, attempts === 1);
     }
-    if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, this.#attempts);
-    const pool = cluster.pool(host, route.priority);
-    this.#pool = pool;
-    this.#try = Try.Pending;
-    this.#isSent = false;
-    pool.start(this);
-    if (this.#try === Try.Pending) this.#waitForConnection();
+    if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, attempts);
+    this.#try.wait(cluster.pool(host, route.priority), this);
+    if (this.#try.isPending) this.#waitForConnection();
   }
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
@@ -459,19 +402,19 @@ export class Router implements TerminalFilter, PoolRequest {
     const hasTrailers = this.#trailers !== undefined;
     const isComplete = this.#isRequestComplete;
     const endsWithHead = isComplete && body.bytes === 0 && !hasTrailers && !this.#stream.isUpgrade;
-    this.#isSent = true;
-    if (isComplete) this.#stream.info.lastUpstreamTxMs = this.#tryStartMs;
+    this.#try.isSent = true;
+    if (isComplete) this.#stream.info.lastUpstreamTxMs = this.#try.startMs;
     encoder.headers(this.#headers, endsWithHead);
     if (endsWithHead) return;
     if (body.bytes > 0) {
       let left = body.bytes;
       body.forEach((offset, length) => {
         left -= length;
-        if (this.#encoder === encoder) encoder.data(offset, length, isComplete && left === 0 && !hasTrailers);
+        if (this.#try.encoder === encoder) encoder.data(offset, length, isComplete && left === 0 && !hasTrailers);
       });
       if (!this.#retries.isEnabled) body.clear();
     }
-    if (this.#encoder !== encoder) return;
+    if (this.#try.encoder !== encoder) return;
     if (hasTrailers) encoder.trailers(this.#trailers!);
     this.#stream.resumeRequest(Pause.NoConnection);
   }
@@ -480,25 +423,21 @@ export class Router implements TerminalFilter, PoolRequest {
   #failed(failure: Failure): void {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
     if (this.#isRetried(failure.retry)) return this.#backOff();
-    this.#answer(noResponse(failure, this.#attempts > 1), failure.retry === RetryReset.Overflow);
+    this.#answer(noResponse(failure, this.#try.attempts > 1), failure.retry === RetryReset.Overflow);
   }
 
   #isRetried(kind: RetryReset): boolean {
-    return this.#retries.grantForFailure(kind, this.#cluster, this.#isSent, this.#isRequestComplete);
+    return this.#retries.grantForFailure(kind, this.#cluster, this.#try.isSent, this.#isRequestComplete);
   }
 
   #backOff(): void {
-    this.#try = Try.Backoff;
     if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
     const delayMs = this.#retries.backoffMs(this.#thread.random.fraction());
     if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
-    this.#backOffTimer ??= new Timer<Router>(this, onBackOffTimer);
-    this.#thread.wheel.reschedule(this.#backOffTimer, delayMs);
+    this.#try.backOff(delayMs);
   }
 
-  /** It is time for the next try. */
-  backOffTimer(): void {
-    this.#try = Try.None;
+  nextTry(): void {
     this.#guard(() => this.#startAgain());
   }
 
@@ -528,36 +467,8 @@ export class Router implements TerminalFilter, PoolRequest {
 
   /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
   #abandonTry(isResponseComplete: boolean): void {
-    if (isResponseComplete && this.#isRequestComplete) this.#tryOver();
-    else this.#abortTry();
-  }
-
-  /** Gives up what the current try has, its place in the line or its stream, or the next try. */
-  #abortTry(): void {
-    const state = this.#try;
-    if (state === Try.Pending) {
-      this.#try = Try.None;
-      this.#pool!.cancel(this);
-    } else if (state === Try.Running) {
-      const encoder = this.#encoder!;
-      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
-      this.#tryOver();
-      encoder.reset(ResetReason.LocalReset);
-    } else if (state === Try.Backoff) {
-      this.#try = Try.None;
-      this.#thread.wheel.cancel(this.#backOffTimer!);
-    }
-  }
-
-  /** The current try has nothing more to do with its host. */
-  #tryOver(): void {
-    if (this.#try !== Try.Running) return;
-    this.#try = Try.None;
-    this.#encoder = undefined;
-    this.#pool = undefined;
-    this.#tryTimeouts?.stop();
-    this.#cluster.requestEnded(this.#host!);
-    this.#stream.resumeRequest(Pause.Blocked);
+    if (isResponseComplete && this.#isRequestComplete) this.#try.end();
+    else this.#try.abort(this);
   }
 
   // ── Answers in a host's stead ────────────────────────────────────────────────────────────────────────────────────
@@ -566,7 +477,7 @@ export class Router implements TerminalFilter, PoolRequest {
   #refuseForMaintenance(): void {
     const cluster = this.#cluster;
     const { info } = this.#stream;
-    this.#attempts = 0;
+    this.#try.attempts = 0;
     info.upstreamCluster = cluster.observabilityName;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     this.#answer(MAINTENANCE, true);
@@ -583,7 +494,8 @@ export class Router implements TerminalFilter, PoolRequest {
         const { info, isInternal } = this.#stream;
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
         if (isCounted && !info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
-        if (this.#attempts > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#attempts);
+        if (this.#try.attempts > 0 && this.#route.includesAttemptCountInResponse)
+          setAttemptCount(headers, this.#try.attempts);
         this.#route.finalizeResponse(headers, info);
       },
     });
@@ -592,8 +504,4 @@ export class Router implements TerminalFilter, PoolRequest {
   #log(text: string): void {
     logger.debug(`[C${this.#stream.info.connectionId}] ${text}`);
   }
-}
-
-function onBackOffTimer(router: Router): void {
-  router.backOffTimer();
 }

@@ -1,0 +1,220 @@
+// The try that a request is at: its place in the line of a host's pool, then its connection with what limits the time of that, or the
+// wait until the next one. It counts what host and cluster have to do with it, and knows nothing of the request but how far it is. One
+// object a router, used again for each try of each request.
+
+import { type RequestEncoder, ResetReason } from '../../../../http/codec.js';
+import type { ResponseStream } from '../../../../http/filter.js';
+import { Timer } from '../../../../io/timing-wheel.js';
+import { ClusterStats } from '../../../../stats/layouts/cluster.js';
+import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import type { HttpPool, PoolRequest } from '../../../../upstream/http-pool.js';
+import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
+
+const enum State {
+  None = 0,
+  /** Waits in the pool's line. */
+  Pending = 1,
+  /** Has a connection. */
+  Running = 2,
+  /** Waits before the next try. */
+  Backoff = 3,
+}
+
+/** Bits for ResponseStream.pauseRequest(). */
+export const enum Pause {
+  /** There is no connection yet. */
+  NoConnection = 1,
+  /** The upstream connection takes no more. */
+  Blocked = 2,
+}
+
+/** What a try tells its router of by itself. Both may throw: nobody else must suffer for it. */
+export interface TryListener {
+  /** It goes on until the router aborts it. */
+  tryTimedOut(timeout: TryTimeout): void;
+  /** It is time for the next one. */
+  nextTry(): void;
+}
+
+export class UpstreamTry {
+  /** Of this try, or of the last one. */
+  host: ClusterHost | undefined = undefined;
+  /** How many the request has had, with this one. */
+  attempts = 0;
+  /** The head has been sent. */
+  isSent = false;
+  /** When it got its connection. */
+  startMs = 0;
+  readonly #stream: ResponseStream;
+  readonly #thread: UpstreamThread;
+  readonly #listener: TryListener;
+  #state: State = State.None;
+  #cluster!: Cluster;
+  #pool: HttpPool | undefined;
+  #encoder: RequestEncoder | undefined;
+  /** Made by the first request that has such a time. */
+  #timeouts: TryTimeouts | undefined;
+  /** Made by the first request that has another try. */
+  #backOffTimer: Timer<UpstreamTry> | undefined;
+
+  constructor(stream: ResponseStream, thread: UpstreamThread, listener: TryListener) {
+    this.#stream = stream;
+    this.#thread = thread;
+    this.#listener = listener;
+  }
+
+  get isPending(): boolean {
+    return this.#state === State.Pending;
+  }
+
+  get isRunning(): boolean {
+    return this.#state === State.Running;
+  }
+
+  /** The next one is waited for. */
+  get isBackingOff(): boolean {
+    return this.#state === State.Backoff;
+  }
+
+  /** The request's bytes go straight to the host. */
+  get isSending(): boolean {
+    return this.#state === State.Running && this.isSent;
+  }
+
+  /** While it is running. */
+  get encoder(): RequestEncoder | undefined {
+    return this.#encoder;
+  }
+
+  /** A request begins, each of whose tries may take so long; 0: for ever. */
+  reset(responseMs: number, idleMs: number, streamMs: number): void {
+    this.attempts = 0;
+    this.isSent = false;
+    this.host = undefined;
+    if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
+      this.#timeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#listener.tryTimedOut(timeout));
+    }
+    this.#timeouts?.set(responseMs, idleMs, streamMs);
+  }
+
+  // ── From one to the next ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A try on `host`. */
+  begin(cluster: Cluster, host: ClusterHost): void {
+    this.#cluster = cluster;
+    this.host = host;
+    this.isSent = false;
+    this.attempts++;
+  }
+
+  /** Asks the pool for a connection, which `request` may get within this call. */
+  wait(pool: HttpPool, request: PoolRequest): void {
+    this.#pool = pool;
+    this.#state = State.Pending;
+    pool.start(request);
+  }
+
+  /** It has got one. */
+  run(encoder: RequestEncoder, isRequestComplete: boolean): void {
+    this.#state = State.Running;
+    this.#encoder = encoder;
+    this.startMs = this.#thread.clock.monotonicMs;
+    this.#cluster.requestBegan(this.host!);
+    this.#timeouts?.begin();
+    if (isRequestComplete) this.#timeouts?.start(false);
+  }
+
+  /** It gets none. */
+  fail(): void {
+    this.#state = State.None;
+    this.#pool = undefined;
+  }
+
+  /** It has nothing more to do with its host. */
+  end(): void {
+    if (this.#state !== State.Running) return;
+    this.#state = State.None;
+    this.#encoder = undefined;
+    this.#pool = undefined;
+    this.#timeouts?.stop();
+    this.#cluster.requestEnded(this.host!);
+    this.#stream.resumeRequest(Pause.Blocked);
+  }
+
+  backOff(delayMs: number): void {
+    this.#state = State.Backoff;
+    this.#backOffTimer ??= new Timer<UpstreamTry>(this, onBackOffTimer);
+    this.#thread.wheel.reschedule(this.#backOffTimer, delayMs);
+  }
+
+  backOffTimer(): void {
+    this.#state = State.None;
+    this.#listener.nextTry();
+  }
+
+  /** Gives up what `request` has: its place in the line, its connection, or the next try. */
+  abort(request: PoolRequest): void {
+    const state = this.#state;
+    if (state === State.Pending) {
+      this.#state = State.None;
+      this.#pool!.cancel(request);
+    } else if (state === State.Running) {
+      const encoder = this.#encoder!;
+      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
+      this.end();
+      encoder.reset(ResetReason.LocalReset);
+    } else if (state === State.Backoff) {
+      this.#state = State.None;
+      this.#thread.wheel.cancel(this.#backOffTimer!);
+    }
+  }
+
+  // ── While it is running ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The request is complete: from now on the host is waited for. */
+  requestCompleted(hasResponse: boolean): void {
+    if (this.#state === State.Running) this.#timeouts?.start(hasResponse);
+  }
+
+  responseBegan(): void {
+    this.#timeouts?.responseBegan();
+  }
+
+  /** Something has come of the response. */
+  progressed(): void {
+    this.#timeouts?.progressed();
+  }
+
+  /** The response is here, though the request may still be under way. */
+  responseCompleted(): void {
+    this.#timeouts?.stop();
+  }
+
+  pauseResponse(): void {
+    if (this.#state !== State.Running) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.#encoder!.pauseReading();
+  }
+
+  resumeResponse(): void {
+    if (this.#state !== State.Running) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
+    this.#encoder!.resumeReading();
+  }
+
+  /** The host takes less of the request than comes. */
+  pauseRequest(): void {
+    this.#stream.pauseRequest(Pause.Blocked);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+  }
+
+  resumeRequest(): void {
+    this.#stream.resumeRequest(Pause.Blocked);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+  }
+}
+
+function onBackOffTimer(current: UpstreamTry): void {
+  current.backOffTimer();
+}
