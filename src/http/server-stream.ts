@@ -10,7 +10,7 @@ import { Protocol, StreamInfo } from '../access-log/stream-info.js';
 import { headerKey, knownHeader } from '../common/header-names.js';
 import { NoRoomError } from '../io/memory.js';
 import { getLogger } from '../log/logger.js';
-import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
+import { HttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { LocalReply, TerminalFilter } from './filter.js';
@@ -25,16 +25,17 @@ import { NO_ROOM } from './no-room.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
 import type { RouteTable } from './routing/route-table.js';
+import { countStatus } from './status-counters.js';
+import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
+import { allowsUpgrade } from './upgrade.js';
 
 const logger = getLogger('http');
 
 const EXPECT = knownHeader('expect');
-const UPGRADE = knownHeader('upgrade');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_TYPE = headerKey('content-type');
-const GRPC_STATUS = headerKey('grpc-status');
 /** Of pauseRequest(), beside the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
 
@@ -181,7 +182,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
     this.isInternal = headers.findId(INTERNAL) >= 0;
     this.#findRoute(routes, headers);
-    if (headers.upgrade && !this.#acceptUpgrade(headers)) return;
+    if (headers.upgrade && !this.#acceptUpgrade()) return;
     removeHopByHop(headers, this.isUpgrade);
     if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
@@ -287,33 +288,26 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   findNewRoute(): boolean {
     this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
-    if (!this.isUpgrade || this.#allowsUpgrade(this.requestHeaders)) return true;
-    this.#refuseUpgrade();
-    return false;
+    if (!this.isUpgrade || this.#allowsUpgrade()) return true;
+    return this.#refuseUpgrade();
   }
 
-  #acceptUpgrade(headers: HeaderBlock): boolean {
-    if (this.#allowsUpgrade(headers)) {
-      this.isUpgrade = true;
-      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
-      this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
-      return true;
-    }
-    this.#refuseUpgrade();
-    return false;
+  #acceptUpgrade(): boolean {
+    if (!this.#allowsUpgrade()) return this.#refuseUpgrade();
+    this.isUpgrade = true;
+    this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
+    this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
+    return true;
   }
 
-  #allowsUpgrade(headers: HeaderBlock): boolean {
-    const index = headers.findId(UPGRADE);
-    // With a choice the host might switch to a protocol that was not looked at.
-    const isOne = index >= 0 && headers.findId(UPGRADE, index + 1) < 0;
-    const type = isOne ? headers.value(index).toLowerCase() : '';
-    return this.route?.allowsUpgrade(type) ?? this.manager.options.upgrades.has(type);
+  #allowsUpgrade(): boolean {
+    return allowsUpgrade(this.requestHeaders, this.route, this.manager.options.upgrades);
   }
 
-  #refuseUpgrade(): void {
+  #refuseUpgrade(): false {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
-    this.sendLocalReply({ status: 403, body: '', details: 'upgrade_failed', flags: 0 });
+    this.sendLocalReply(REFUSED_UPGRADE);
+    return false;
   }
 
   // ── The response, from the terminal filter ───────────────────────────────────────────────────────────────────────
@@ -428,30 +422,19 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.info.responseFlags |= ResponseFlag.StreamIdleTimeout;
       return this.resetResponse('stream_idle_timeout');
     }
-    this.sendLocalReply({
-      status: this.#isRequestComplete ? 504 : 408,
-      body: 'stream timeout',
-      details: 'stream_idle_timeout',
-      flags: ResponseFlag.StreamIdleTimeout,
-    });
+    this.sendLocalReply(idleTooLong(this.#isRequestComplete));
   }
 
   /** It has lasted as long as it may: max_stream_duration of its route or connection manager. */
   durationTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_max_duration_reached);
-    this.sendLocalReply({
-      status: this.#isRequestComplete ? 504 : 408,
-      body: 'downstream duration timeout',
-      details: 'max_duration_timeout',
-      flags: ResponseFlag.DurationTimeout,
-      editHeaders: this.#isGrpc ? exceedDeadline : undefined,
-    });
+    this.sendLocalReply(lastedTooLong(this.#isRequestComplete, this.#isGrpc));
   }
 
   /** The request has not arrived completely within HttpConnectionManager.request_timeout, and has no response. */
   requestTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
-    this.sendLocalReply({ status: 408, body: 'request timeout', details: 'request_overall_timeout', flags: 0 });
+    this.sendLocalReply(LATE_REQUEST);
   }
 
   /**
@@ -515,15 +498,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   /** As in Envoy what comes in advance (1xx) counts like an answer. */
   #countStatus(status: number): void {
-    const { stats } = this.manager;
-    if (this.info.isHealthCheck) return;
-    stats.http.increment(HttpStats.at.downstream_rq_completed);
-    stats.listener.increment(ListenerHttpStats.at.downstream_rq_completed);
-    const classOf = (status / 100) | 0;
-    if (classOf >= 1 && classOf <= 5) {
-      stats.http.increment(HttpStats.at.downstream_rq_1xx + classOf - 1);
-      stats.listener.increment(ListenerHttpStats.at.downstream_rq_1xx + classOf - 1);
-    }
+    if (!this.info.isHealthCheck) countStatus(this.manager.stats, status);
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -591,9 +566,4 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#keptHeaders = undefined;
     this.connection.streamFinished(this);
   }
-}
-
-/** DEADLINE_EXCEEDED, where the status of HTTP would become another one. */
-function exceedDeadline(headers: HeaderBlock): void {
-  headers.add(GRPC_STATUS, '4');
 }

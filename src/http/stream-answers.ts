@@ -1,0 +1,50 @@
+// The answers that a stream gives by itself, beside those of its filters: what clients and logs are told when a time is over or
+// another protocol is not to be had.
+
+import { ResponseFlag } from '../access-log/response-flags.js';
+import { headerKey } from '../common/header-names.js';
+import type { LocalReply } from './filter.js';
+import type { HeaderBlock } from './headers/header-block.js';
+
+const GRPC_STATUS = headerKey('grpc-status');
+
+/** The request has not come as a whole within HttpConnectionManager.request_timeout. */
+export const LATE_REQUEST: Readonly<LocalReply> = {
+  status: 408,
+  body: 'request timeout',
+  details: 'request_overall_timeout',
+  flags: 0,
+};
+
+export const REFUSED_UPGRADE: Readonly<LocalReply> = { status: 403, body: '', details: 'upgrade_failed', flags: 0 };
+
+/** Nothing has moved for too long. */
+export function idleTooLong(isRequestComplete: boolean): LocalReply {
+  return {
+    status: slow(isRequestComplete),
+    body: 'stream timeout',
+    details: 'stream_idle_timeout',
+    flags: ResponseFlag.StreamIdleTimeout,
+  };
+}
+
+/** It has lasted as long as it may. */
+export function lastedTooLong(isRequestComplete: boolean, isGrpc: boolean): LocalReply {
+  return {
+    status: slow(isRequestComplete),
+    body: 'downstream duration timeout',
+    details: 'max_duration_timeout',
+    flags: ResponseFlag.DurationTimeout,
+    editHeaders: isGrpc ? exceedDeadline : undefined,
+  };
+}
+
+/** Whoever has not done his part: the host, or the client. */
+function slow(isRequestComplete: boolean): number {
+  return isRequestComplete ? 504 : 408;
+}
+
+/** DEADLINE_EXCEEDED, where the status of HTTP would become another one. */
+function exceedDeadline(headers: HeaderBlock): void {
+  headers.add(GRPC_STATUS, '4');
+}
