@@ -4,17 +4,17 @@
 import { messageOf } from '../common/errors.js';
 import { atOnce, inBatches } from '../common/next-turn.js';
 import { readRegularFile } from '../common/regular-file.js';
-import type { Rds, RouteConfiguration, ScopedRoutes } from '../config/generated/api.js';
+import type { Rds, RouteConfiguration, ScopedRoutes, VirtualHost } from '../config/generated/api.js';
 import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { OnDemandHosts } from '../http/routing/on-demand-hosts.js';
 import { keyOfRds, keyOfScopedRoutes } from '../http/routing/route-keys.js';
-import { buildRouteTableInSteps, type RouteTable } from '../http/routing/route-table.js';
+import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteTable } from '../http/routing/route-table.js';
 import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { AwaitedHosts } from './awaited-hosts.js';
 import type { RouteSnapshot, Snapshot } from './messages.js';
-import { BATCH, isLong, type PackedRoutes, unpackRoutes } from './packed-routes.js';
+import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from './packed-routes.js';
 import { RouteScopes } from './route-scopes.js';
 
 const logger = getLogger('router');
@@ -92,8 +92,8 @@ class LiveRoutes {
   readonly #onDemandHosts: OnDemandHosts;
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
-  #config: RouteConfiguration = {};
-  /** Tables that are built already, of the configuration that comes next. */
+  #current: UnpackedRoutes | undefined;
+  /** What comes next, as far as it is built already. */
   #prepared: Prepared | undefined;
 
   constructor(thread: TableThread, onDemandHosts: OnDemandHosts) {
@@ -105,33 +105,34 @@ class LiveRoutes {
   source(filters: RouteFilters): LiveSource {
     const existing = this.#sources.get(filters.signature)?.deref();
     if (existing !== undefined) return existing;
-    const source = new LiveSource(filters, this.#build(this.#config, filters));
+    const source = new LiveSource(filters);
+    source.current = atOnce(this.#steps(this.#current?.config ?? {}, source));
     this.#sources.set(filters.signature, new WeakRef(source));
     return source;
   }
 
   /** Unpacks and builds what update() needs; what cannot be built is left to it. */
   *prepare(packed: PackedRoutes): Generator<void, void> {
-    const config = yield* unpackRoutes(packed);
+    const routes = yield* unpackRoutes(packed, this.#current);
     const tables = new Map<string, RouteTable<ClusterReference>>();
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
       if (source === undefined) continue;
       try {
-        tables.set(signature, yield* inBatches(this.#steps(config, source.filters), BATCH));
+        tables.set(signature, yield* inBatches(this.#steps(routes.config, source), BATCH));
       } catch {
         break;
       }
     }
-    this.#prepared = { packed, config, tables };
+    this.#prepared = { routes, tables };
   }
 
   /** From now on new requests get routes of this one. */
   update(packed: PackedRoutes): void {
-    const prepared = this.#prepared?.packed === packed ? this.#prepared : undefined;
+    const prepared = this.#prepared?.routes.packed === packed ? this.#prepared : undefined;
     this.#prepared = undefined;
-    const config = prepared?.config ?? atOnce(unpackRoutes(packed));
-    this.#config = config;
+    this.#current = prepared?.routes ?? atOnce(unpackRoutes(packed, this.#current));
+    const { config } = this.#current;
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
       if (source === undefined) {
@@ -139,7 +140,7 @@ class LiveRoutes {
         continue;
       }
       try {
-        source.current = prepared?.tables.get(signature) ?? this.#build(config, source.filters);
+        source.current = prepared?.tables.get(signature) ?? atOnce(this.#steps(config, source));
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
         logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
@@ -147,35 +148,32 @@ class LiveRoutes {
     }
   }
 
-  #build(config: RouteConfiguration, filters: RouteFilters): RouteTable<ClusterReference> {
-    return atOnce(this.#steps(config, filters));
-  }
-
-  #steps(config: RouteConfiguration, { list }: RouteFilters): Generator<void, RouteTable<ClusterReference>> {
+  #steps(config: RouteConfiguration, { built, filters }: LiveSource): Generator<void, RouteTable<ClusterReference>> {
     const { clusters, runtime } = this.#thread;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
       readFile: readRegularFile,
-      filters: list,
+      filters: filters.list,
       onDemandHosts: config.vhds === undefined ? undefined : this.#onDemandHosts,
       runtime,
+      built,
     });
   }
 }
 
 interface Prepared {
-  readonly packed: PackedRoutes;
-  readonly config: RouteConfiguration;
+  readonly routes: UnpackedRoutes;
   /** By the signature of the filters. */
   readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
 }
 
 class LiveSource implements RouteSource {
   readonly filters: RouteFilters;
-  current: RouteTable<unknown>;
+  current!: RouteTable<unknown>;
+  /** By the virtual host as configured. */
+  readonly built = new WeakMap<VirtualHost, BuiltVirtualHost<ClusterReference>>();
 
-  constructor(filters: RouteFilters, current: RouteTable<unknown>) {
+  constructor(filters: RouteFilters) {
     this.filters = filters;
-    this.current = current;
   }
 }

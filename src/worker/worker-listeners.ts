@@ -228,7 +228,7 @@ export class WorkerListeners {
 
 /** Unpacks and builds routes; what it returns gives them to the filter. */
 function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
-  const config = yield* unpackRoutes(routes);
+  const { config } = yield* unpackRoutes(routes);
   const steps = terminal.prepareRoutes?.(config);
   return steps === undefined ? () => {} : yield* inBatches(steps, BATCH);
 }

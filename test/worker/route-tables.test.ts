@@ -1,5 +1,7 @@
 // Routes of a worker that change while traffic flows: new requests see them at once, whoever has the source.
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { RouteConfiguration } from '../../src/config/generated/api.js';
 import type { RouteFilters, WorkerPort } from '../../src/extensions/factories.js';
@@ -7,7 +9,7 @@ import type { RouteSource } from '../../src/http/manager-context.js';
 import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/route-keys.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
-import { packRoutes } from '../../src/worker/packed-routes.js';
+import { BATCH, type PackedRoutes, packRoutes } from '../../src/worker/packed-routes.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
 import { waitFor } from '../e2e/harness/index.js';
 import { requestHead } from '../http/routing/heads.js';
@@ -111,6 +113,54 @@ t.test('a long table is built in steps, and used when its snapshot is', async (t
   t.equal(clusterOf(source), 'two');
   apply(1, routesTo('three'));
   t.equal(clusterOf(source), 'three');
+});
+
+t.test('routes of virtual hosts that have not changed are built once', async (t) => {
+  const { apply, tables } = worker();
+  const to = (cluster: string, domain: string) => routesTo(cluster, domain).virtual_hosts![0]!;
+  const others = Array.from({ length: 200 }, (_, index) => ({ ...to('other', `${index}.com`), name: `v${index}` }));
+  let packed: PackedRoutes | undefined;
+  const say = (cluster: string, more: RouteConfiguration = {}) => {
+    const virtual_hosts = [...others, { ...to(cluster, 'foo.com'), name: 'last' }];
+    packed = packRoutes({ name: 'routes', virtual_hosts, ...more }, packed);
+    const routes = [{ id: 1, key: rdsKey(SOURCE, 'routes'), config: packed }];
+    for (const _ of tables.prepare({ routes }));
+    tables.apply({ routes, routeScopes: [] });
+  };
+  apply(1, undefined);
+  const source = tables.rds(RDS, PLAIN);
+  const routeOf = (host: string) => source.current.match(requestHead('GET /', `Host: ${host}`), 0);
+  say('one');
+  const kept = routeOf('0.com');
+  t.equal(kept?.clusterName, 'other');
+  t.equal(clusterOf(source), 'one');
+  say('two');
+  t.equal(clusterOf(source), 'two');
+  t.equal(routeOf('0.com'), kept, 'the same object');
+  say('two', { request_headers_to_remove: ['x-a'] });
+  t.not(routeOf('0.com'), kept, 'what is said for all counts for it too');
+  t.ok(routeOf('0.com')?.requestMutations !== undefined);
+});
+
+t.test('the file of an answer is read with each update', async (t) => {
+  const { tables } = worker();
+  const filename = join(t.testdir({ answer: 'first' }), 'answer');
+  const answer = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename } } };
+  // So many routes are a piece of their own.
+  const answering = { name: 'answering', domains: ['foo.com'], routes: Array.from({ length: BATCH }, () => answer) };
+  const first = packRoutes({ name: 'routes', virtual_hosts: [answering] });
+  const more = { ...routesTo('one', 'more.com').virtual_hosts![0]!, name: 'more' };
+  const second = packRoutes({ name: 'routes', virtual_hosts: [answering, more] }, first);
+  t.equal(second.pieces[0], first.pieces[0]);
+  const key = rdsKey(SOURCE, 'routes');
+  tables.apply({ routes: [{ id: 1, key, config: first }], routeScopes: [] });
+  const { current: before } = tables.rds(RDS, PLAIN);
+  const body = (table: typeof before) =>
+    Buffer.from(table.match(requestHead('GET /', 'Host: foo.com'), 0)!.directBody).toString();
+  t.equal(body(before), 'first');
+  writeFileSync(filename, 'second');
+  tables.apply({ routes: [{ id: 1, key, config: second }], routeScopes: [] });
+  t.equal(body(tables.rds(RDS, PLAIN).current), 'second');
 });
 
 t.test('a long table with a mistake leaves the one before', async (t) => {

@@ -42,10 +42,16 @@ export interface RouteTableOptions<C = unknown> {
   readonly onDemandHosts?: OnDemandHosts | undefined;
   /** Absent: values that the configuration gives hold. */
   readonly runtime?: Runtime;
+  /**
+   * Virtual hosts that were built with the same resolver and options, of a configuration that is the same but for its virtual hosts:
+   * they are not built again. Takes those that are.
+   */
+  readonly built?: WeakMap<VirtualHost, BuiltVirtualHost<C>>;
   /** Takes what makes a route impossible: the others are built to find their mistakes. Absent: the first one is thrown. */
   readonly onMistake?: (error: unknown) => void;
 }
 
+/** A virtual host as tables have it. */
 export interface BuiltVirtualHost<C> {
   readonly routes: readonly RouteEntry<C>[];
   readonly requireTls: VirtualHost_TlsRequirementType;
@@ -53,7 +59,7 @@ export interface BuiltVirtualHost<C> {
   readonly httpsRedirect: Route<C>;
 }
 
-/** Builds each virtual host, and adds it under its domains; yields after each route. */
+/** Builds each virtual host, and adds it under its domains; yields after each route, and each virtual host that is built already. */
 export function* buildVirtualHosts<C, V>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
@@ -63,7 +69,9 @@ export function* buildVirtualHosts<C, V>(
 ): Generator<void, void> {
   for (const [index, host] of (config.virtual_hosts ?? []).entries()) {
     const where = `virtual_hosts[${index}]`;
-    const value = make(yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build());
+    const known = options.built?.get(host);
+    if (known !== undefined) yield;
+    const value = make(known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build()));
     (host.domains ?? []).forEach((domain, at) => {
       if (domains.add(domain, value)) return;
       throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
@@ -81,6 +89,7 @@ class VirtualHostBuilder<C> {
   readonly #options: RouteTableOptions<C>;
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
+  #readsFiles = false;
 
   constructor(
     config: RouteConfiguration,
@@ -108,7 +117,7 @@ class VirtualHostBuilder<C> {
       if (entry !== undefined) routes.push(entry);
       yield;
     }
-    return {
+    const built = {
       routes,
       requireTls: this.#host.require_tls ?? 'NONE',
       httpsRedirect: new Route<C>({
@@ -119,6 +128,9 @@ class VirtualHostBuilder<C> {
         responseMutations: undefined,
       }),
     };
+    // A file may be another one the next time.
+    if (!this.#readsFiles) this.#options.built?.set(this.#host, built);
+    return built;
   }
 
   #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | undefined {
@@ -151,12 +163,13 @@ class VirtualHostBuilder<C> {
     }
     if (route.direct_response !== undefined) {
       const limit = this.#config.max_direct_response_body_size_bytes ?? DEFAULT_DIRECT_BODY_LIMIT;
-      const bodyWhere = `${where}.direct_response.body`;
+      const { body } = route.direct_response;
+      this.#readsFiles ||= body?.filename !== undefined;
       return new Route({
         ...settings,
         kind: RouteKind.DirectResponse,
         directStatus: route.direct_response.status ?? 200,
-        directBody: directBody(route.direct_response.body, limit, this.#options.readFile, bodyWhere),
+        directBody: directBody(body, limit, this.#options.readFile, `${where}.direct_response.body`),
       });
     }
     throw new BatonError('CONFIG_INVALID', 'a route needs route, redirect or direct_response', { where });

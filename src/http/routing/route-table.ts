@@ -17,7 +17,7 @@ import {
 } from './route-table-builder.js';
 
 export type { RouteFilter } from './route-levels.js';
-export type { ClusterResolver, RouteTableOptions } from './route-table-builder.js';
+export type { BuiltVirtualHost, ClusterResolver, RouteTableOptions } from './route-table-builder.js';
 
 /**
  * Makes the table of a RouteConfiguration.

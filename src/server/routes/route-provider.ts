@@ -8,7 +8,7 @@ import { ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { WantedHost } from '../../worker/awaited-hosts.js';
 import type { RouteSnapshot } from '../../worker/messages.js';
-import { packRoutes } from '../../worker/packed-routes.js';
+import { type PackedRoutes, packRoutes } from '../../worker/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
@@ -46,6 +46,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   #resource: Resource<RouteConfiguration> | undefined;
   /** The resource's with the virtual hosts that have come for it. */
   #config: RouteConfiguration | undefined;
+  /** What workers were told last. */
+  #packed: PackedRoutes | undefined;
   #virtualHosts: VirtualHosts | undefined;
 
   /** Subscribes. */
@@ -101,7 +103,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   get snapshot(): RouteSnapshot {
-    return { id: this.id, key: this.key, config: this.#config && packRoutes(this.#config) };
+    if (this.#config !== undefined) this.#packed = packRoutes(this.#config, this.#packed);
+    return { id: this.id, key: this.key, config: this.#packed };
   }
 
   update(update: Update<RouteConfiguration>): readonly Rejection[] {

@@ -105,6 +105,6 @@ export class RoutesFixture {
 
   /** What a worker that begins is told of the routes. */
   get configs(): (RouteConfiguration | undefined)[] {
-    return this.routes.snapshots().routes.map(({ config }) => config && atOnce(unpackRoutes(config)));
+    return this.routes.snapshots().routes.map(({ config }) => config && atOnce(unpackRoutes(config)).config);
   }
 }

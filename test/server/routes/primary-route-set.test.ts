@@ -270,7 +270,7 @@ t.test(
     t.equal(fixture.published.length, before, 'the routes themselves have been told a moment ago');
     t.strictSame(fixture.settled, []);
     await waitFor(() => fixture.published.length > before, { what: 'the routes' });
-    t.equal(atOnce(unpackRoutes(fixture.published.at(-1)!.routes![0]!.config!)).virtual_hosts!.length, 520);
+    t.equal(atOnce(unpackRoutes(fixture.published.at(-1)!.routes![0]!.config!)).config.virtual_hosts!.length, 520);
     t.strictSame(
       fixture.settled.map(({ host }) => host),
       names,
