@@ -94,7 +94,9 @@ class KeyTable<T> {
   longest = 0;
 
   readonly #isBackwards: boolean;
-  readonly #keys: Uint8Array[] = [];
+  /** The keys one behind the other: key i is #bytes[#ends[i], #ends[i + 1]). */
+  #bytes = new Uint8Array(256);
+  readonly #ends: number[] = [0];
   #lengths = new Uint8Array(1);
   /** Index of a key plus 1, 0 for a free slot; then the key's hash. */
   #slots = new Int32Array(16);
@@ -105,20 +107,23 @@ class KeyTable<T> {
   }
 
   add(name: string, value: T): boolean {
-    const key = encoder.encode(name.toLowerCase());
-    const hash = this.#hash(key);
-    if (this.find(hash, key, 0, key.length) !== NONE) return false;
-    this.#keys.push(key);
+    const index = this.values.length;
+    const start = this.#ends[index]!;
+    const end = this.#write(name.toLowerCase(), start);
+    const hash = this.#hash(start, end);
+    if (this.find(hash, this.#bytes, start, end) !== NONE) return false;
+    this.#ends.push(end);
     this.values.push(value);
-    if (key.length > this.longest) {
-      this.longest = key.length;
-      const lengths = new Uint8Array(key.length + 1);
+    const length = end - start;
+    if (length > this.longest) {
+      this.longest = length;
+      const lengths = new Uint8Array(length + 1);
       lengths.set(this.#lengths);
       this.#lengths = lengths;
     }
-    this.#lengths[key.length] = 1;
-    if (this.#keys.length * 2 > this.#mask + 1) this.#grow();
-    else this.#place(this.#keys.length - 1, hash);
+    this.#lengths[length] = 1;
+    if ((index + 1) * 2 > this.#mask + 1) this.#grow();
+    this.#place(index + 1, hash);
     return true;
   }
 
@@ -130,37 +135,54 @@ class KeyTable<T> {
   /** Index of the key that equals bytes[start, end) without regard to case, or NONE. */
   find(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
+    const keys = this.#bytes;
     for (let slot = spread(hash) & this.#mask; ; slot = (slot + 1) & this.#mask) {
       const index = this.#slots[slot * 2]! - 1;
       if (index < 0) return NONE;
       if (this.#slots[slot * 2 + 1] !== hash) continue;
-      const key = this.#keys[index]!;
-      if (key.length !== length) continue;
+      const key = this.#ends[index]!;
+      if (this.#ends[index + 1]! - key !== length) continue;
       let at = 0;
-      while (at < length && FOLD[bytes[start + at]!] === key[at]) at++;
+      while (at < length && FOLD[bytes[start + at]!] === keys[key + at]) at++;
       if (at === length) return index;
     }
   }
 
-  #hash(key: Uint8Array): number {
+  /** Writes a key behind the last one; returns where it ends. */
+  #write(key: string, start: number): number {
+    const most = start + 3 * key.length;
+    if (most > this.#bytes.length) {
+      const bytes = new Uint8Array(Math.max(most, 2 * this.#bytes.length));
+      bytes.set(this.#bytes);
+      this.#bytes = bytes;
+    }
+    for (let at = 0; at < key.length; at++) {
+      const code = key.charCodeAt(at);
+      if (code > 127) return start + encoder.encodeInto(key, this.#bytes.subarray(start)).written;
+      this.#bytes[start + at] = code;
+    }
+    return start + key.length;
+  }
+
+  #hash(start: number, end: number): number {
+    const bytes = this.#bytes;
     let hash = SEED;
-    if (this.#isBackwards) for (let at = key.length - 1; at >= 0; at--) hash = Math.imul(hash ^ key[at]!, PRIME);
-    else for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key[at]!, PRIME);
+    if (this.#isBackwards) for (let at = end - 1; at >= start; at--) hash = Math.imul(hash ^ bytes[at]!, PRIME);
+    else for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, PRIME);
     return hash;
   }
 
   #grow(): void {
+    const former = this.#slots;
     this.#mask = this.#mask * 2 + 1;
     this.#slots = new Int32Array((this.#mask + 1) * 2);
-    this.#keys.forEach((key, index) => {
-      this.#place(index, this.#hash(key));
-    });
+    for (let at = 0; at < former.length; at += 2) if (former[at] !== 0) this.#place(former[at]!, former[at + 1]!);
   }
 
-  #place(index: number, hash: number): void {
+  #place(key: number, hash: number): void {
     let slot = spread(hash) & this.#mask;
     while (this.#slots[slot * 2] !== 0) slot = (slot + 1) & this.#mask;
-    this.#slots[slot * 2] = index + 1;
+    this.#slots[slot * 2] = key;
     this.#slots[slot * 2 + 1] = hash;
   }
 }
