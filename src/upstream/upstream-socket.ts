@@ -42,16 +42,26 @@ export class UpstreamSocket implements ConnectionHandler {
   #isConnected = false;
   #isClosed = false;
 
-  /** Begins to connect; undefined when the cluster's circuit breaker for connections is open. */
+  /**
+   * Begins to connect; undefined when a circuit breaker of the cluster is open: that for connections, or that for pending
+   * requests, which limits those that are being made.
+   */
   static connect(events: UpstreamSocketEvents, cluster: Cluster, host: Host): UpstreamSocket | undefined {
-    if (!cluster.limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
-      cluster.stats.increment(ClusterStats.at.upstream_cx_overflow);
+    const { limits, stats } = cluster;
+    if (!limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
+      stats.increment(ClusterStats.at.upstream_cx_overflow);
+      return undefined;
+    }
+    if (!limits.tryAcquire(LimitKind.PendingRequests, Priority.Default)) {
+      limits.release(LimitKind.Connections, Priority.Default);
+      stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
       return undefined;
     }
     try {
       return new UpstreamSocket(events, cluster, host);
     } catch (error) {
-      cluster.limits.release(LimitKind.Connections, Priority.Default);
+      limits.release(LimitKind.Connections, Priority.Default);
+      limits.release(LimitKind.PendingRequests, Priority.Default);
       throw error;
     }
   }
@@ -92,6 +102,8 @@ export class UpstreamSocket implements ConnectionHandler {
       return;
     }
     cluster.stats.increment(ClusterStats.at.upstream_cx_total);
+    cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
+    cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
     host.stats.increment(HostStats.at.cx_total);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
@@ -161,6 +173,7 @@ export class UpstreamSocket implements ConnectionHandler {
   onConnected(): void {
     const { stats, thread } = this.#cluster;
     this.#isConnected = true;
+    this.#pendingEnded();
     if (logger.isDebug) this.#log('connected');
     thread.wheel.cancel(this.#timer);
     stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
@@ -238,8 +251,16 @@ export class UpstreamSocket implements ConnectionHandler {
     thread.wheel.cancel(this.#timer);
     limits.release(LimitKind.Connections, Priority.Default);
     if (this.#isConnected) this.#cluster.requestEnded(this.#host);
+    else this.#pendingEnded();
     stats.decrement(ClusterStats.at.upstream_cx_active);
     this.#host.stats.decrement(HostStats.at.cx_active);
+  }
+
+  /** It waits for its host no longer. */
+  #pendingEnded(): void {
+    const { limits, stats } = this.#cluster;
+    limits.release(LimitKind.PendingRequests, Priority.Default);
+    stats.decrement(ClusterStats.at.upstream_rq_pending_active);
   }
 }
 

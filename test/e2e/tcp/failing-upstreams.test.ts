@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { startBlackHole } from '../clusters/black-hole.js';
 import {
   bootstrap,
   fileAccessLog,
@@ -29,6 +30,8 @@ const baton = await startBaton(t, {
       tcpListener('deaf', 0, { cluster: 'deaf' }),
       tcpListener('empty', 0, { cluster: 'empty', access_log: [logOf('empty')] }),
       tcpListener('limited', 0, { cluster: 'limited', access_log: [logOf('limited')] }),
+      tcpListener('waiting', 0, { cluster: 'waiting', access_log: [logOf('waiting')] }),
+      tcpListener('one-by-one', 0, { cluster: 'one-by-one' }),
     ],
     clusters: [
       staticCluster('refused', closed),
@@ -37,6 +40,11 @@ const baton = await startBaton(t, {
       staticCluster('deaf', await startDeafServer(t), { connect_timeout: '0.25s' }),
       staticCluster('empty', []),
       staticCluster('limited', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 2 }] } }),
+      staticCluster('waiting', await startBlackHole(t), {
+        connect_timeout: '60s',
+        circuit_breakers: { thresholds: [{ max_pending_requests: 2 }] },
+      }),
+      staticCluster('one-by-one', upstream.port, { circuit_breakers: { thresholds: [{ max_pending_requests: 1 }] } }),
     ],
   }),
   args: ['--concurrency', '2', '--file-flush-interval-msec', '50'],
@@ -118,6 +126,28 @@ t.test('max_connections holds over all workers, and is free again when connectio
   const server = await upstream.next();
   void server.write('served');
   await third.receives(6);
+});
+
+t.test('max_pending_requests limits the connections that are being made, not those that are', async (t) => {
+  const port = await baton.listenerPort('waiting');
+  const waiting = [await openStream(t, port), await openStream(t, port)];
+  await baton.waitForStat('cluster.waiting.upstream_rq_pending_active', 2);
+  t.equal(await baton.stat('cluster.waiting.circuit_breakers.default.rq_pending_open'), 1);
+  const refused = await openStream(t, port);
+  t.equal(await refused.isClosed(), 'end');
+  t.match(await logLine('waiting'), /^UO /);
+  t.equal(await baton.stat('cluster.waiting.upstream_rq_pending_overflow'), 1);
+  t.equal(waiting.filter(({ closed }) => closed !== 'open').length, 0);
+  for (const client of waiting) client.reset();
+  await baton.waitForStat('cluster.waiting.upstream_rq_pending_active', 0);
+  t.equal(await baton.stat('cluster.waiting.circuit_breakers.default.rq_pending_open'), 0);
+
+  for (let count = 1; count <= 3; count++) {
+    await openStream(t, await baton.listenerPort('one-by-one'));
+    await upstream.next();
+    await baton.waitForStat('cluster.one-by-one.upstream_rq_active', count);
+  }
+  t.equal(await baton.stat('cluster.one-by-one.upstream_rq_pending_total'), 3);
 });
 
 /** How connections to the hosts of a cluster ended. */
