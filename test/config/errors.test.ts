@@ -589,6 +589,33 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'baton.yaml:1:30: layered_runtime.layers[0]: ',
   ],
   [
+    'an endpoint that is none',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment:
+      cluster_name: a
+      endpoints: [ { lb_endpoints: [ { load_balancing_weight: 2 }, { endpoint: { hostname: b } }, { endpoint_name: c } ] } ]
+`,
+    `baton.yaml:6:38: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0]: an endpoint needs an address`,
+    `${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[1].endpoint: an endpoint needs an address`,
+    `lb_endpoints[2].endpoint_name: field 'endpoint_name' of envoy.config.endpoint.v3.LbEndpoint is not implemented in Baton`,
+  ],
+  [
+    'endpoints that are too heavy together',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment:
+      cluster_name: a
+      endpoints:
+      - lb_endpoints:
+        - { endpoint: { address: { pipe: { path: /a } } }, load_balancing_weight: 4294967295 }
+        - { endpoint: { address: { pipe: { path: /b } } } }
+`,
+    `baton.yaml:7:9: ${CLUSTER}.load_assignment.endpoints[0]: the weights of all endpoints of a locality must not exceed 4294967295 together, found 4294967296`,
+  ],
+  [
     'broken YAML',
     'node:\n\tid: x\n',
     `baton.yaml:2:1: Tabs are not allowed as indentation

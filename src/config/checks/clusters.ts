@@ -41,11 +41,13 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
     }
     return;
   }
-  const endpoints = endpointsOf(cluster.load_assignment, [...path, 'load_assignment']);
+  const assignmentPath = [...path, 'load_assignment'];
+  const endpoints = endpointsOf(cluster.load_assignment, assignmentPath);
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
+  checkWeights(cluster.load_assignment, assignmentPath, problems);
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
-      [...path, 'load_assignment'],
+      assignmentPath,
       `LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint, found ${endpoints.length}`,
     );
   }
@@ -54,18 +56,34 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
 /** Endpoints that come by themselves: each has an address. */
 export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, problems: Problems): void {
   for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
+  checkWeights(assignment, path, problems);
 }
 
 function endpointsOf(
   assignment: ClusterLoadAssignment | undefined,
   path: Path,
-): { readonly endpoint: Endpoint; readonly at: Path }[] {
+): { readonly endpoint: Endpoint | undefined; readonly at: Path }[] {
   return (assignment?.endpoints ?? []).flatMap((locality, group) =>
     (locality?.lb_endpoints ?? []).flatMap((lb, index) => {
-      const at = [...path, 'endpoints', group, 'lb_endpoints', index, 'endpoint'];
-      return lb?.endpoint ? [{ endpoint: lb.endpoint, at }] : [];
+      const at = [...path, 'endpoints', group, 'lb_endpoints', index];
+      return lb ? [{ endpoint: lb.endpoint, at }] : [];
     }),
   );
+}
+
+/** Largest sum of the weights of a locality's endpoints. */
+const MAX_WEIGHTS = 2 ** 32 - 1;
+
+function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path, problems: Problems): void {
+  assignment?.endpoints?.forEach((locality, group) => {
+    const weights = (locality?.lb_endpoints ?? []).map((lb) => lb?.load_balancing_weight ?? 1);
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    if (sum <= MAX_WEIGHTS) return;
+    problems.error(
+      [...path, 'endpoints', group],
+      `the weights of all endpoints of a locality must not exceed ${MAX_WEIGHTS} together, found ${sum}`,
+    );
+  });
 }
 
 /** What the schema cannot say of one cluster's own fields. */
@@ -118,10 +136,21 @@ function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problem
   }
 }
 
-function checkEndpoint(type: string, isTypeWrong: boolean, endpoint: Endpoint, path: Path, problems: Problems): void {
-  const { address } = endpoint;
+/** `lbPath` is that of the LbEndpoint that holds it. */
+function checkEndpoint(
+  type: string,
+  isTypeWrong: boolean,
+  endpoint: Endpoint | undefined,
+  lbPath: Path,
+  problems: Problems,
+): void {
+  const path = [...lbPath, 'endpoint'];
+  const address = endpoint?.address;
   if (!address) {
-    if (!problems.has([...path, 'address'])) problems.error(path, 'an endpoint needs an address');
+    const causes = [path, [...path, 'address'], [...lbPath, 'endpoint_name']];
+    if (!causes.some((cause) => problems.has(cause))) {
+      problems.error(endpoint ? path : lbPath, 'an endpoint needs an address');
+    }
     return;
   }
   checkStream(address.socket_address, [...path, 'address', 'socket_address'], problems);
