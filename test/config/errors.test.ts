@@ -589,6 +589,17 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'baton.yaml:1:30: layered_runtime.layers[0]: ',
   ],
   [
+    'protocol options that nobody would ask for',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    typed_extension_protocol_options:
+      envoy.upstreams.http: { "@type": type.googleapis.com/${HTTP_OPTIONS}, explicit_http_config: { http_protocol_options: {} } }
+`,
+    `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options of the name 'envoy.upstreams.http'; those that there are have the name '${HTTP_OPTIONS}'`,
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

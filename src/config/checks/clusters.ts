@@ -93,6 +93,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
+  checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);
   const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
@@ -100,6 +101,16 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
       [...path, 'dns_failure_refresh_rate', 'max_interval'],
       'max_interval must be greater than or equal to base_interval',
     );
+  }
+}
+
+/** The key says whose options they are: what stands under any other, nobody would ask for. */
+function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  for (const key of Object.keys(cluster.typed_extension_protocol_options ?? {})) {
+    const at = [...path, 'typed_extension_protocol_options', key];
+    if (key === HTTP_OPTIONS || problems.has([...at, '@type'])) continue;
+    const what = `no extension of this build has protocol options of the name '${key}'`;
+    problems.error(at, `${what}; those that there are have the name '${HTTP_OPTIONS}'`, 'key');
   }
 }
 
