@@ -15,6 +15,7 @@ const WITHOUT_EFFECT = [
   'max_requests_per_connection',
   'circuit_breakers',
   'upstream_bind_config',
+  'upstream_connection_options',
   'common_lb_config',
   'round_robin_lb_config',
 ] as const;
