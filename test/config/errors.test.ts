@@ -601,6 +601,24 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options of the name 'envoy.upstreams.http'; those that there are have the name '${HTTP_OPTIONS}'`,
   ],
   [
+    'options of a load balancer that is another, or that none can obey',
+    `static_resources:
+  clusters:
+  - { name: a, load_assignment: { cluster_name: a }, least_request_lb_config: { choice_count: 4 } }
+  - name: b
+    load_assignment: { cluster_name: b }
+    lb_policy: LEAST_REQUEST
+    least_request_lb_config: { active_request_bias: { default_value: -1, runtime_key: k } }
+  - name: c
+    load_assignment: { cluster_name: c }
+    lb_policy: LEAST_REQUEST
+    least_request_lb_config: { active_request_bias: { default_value: NaN, runtime_key: k } }
+`,
+    `baton.yaml:3:54: ${CLUSTER}.least_request_lb_config: it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out`,
+    'clusters[1].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
+    'clusters[2].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found NaN',
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

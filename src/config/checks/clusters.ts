@@ -92,6 +92,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
   if (source !== undefined && !isPlainIp(source)) {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
+  checkLeastRequest(cluster, path, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);
@@ -133,6 +134,20 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
   if (http1?.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
   if (http1?.accept_http_10) refuse(holder, 'accept_http_10');
   if (http1?.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
+}
+
+function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {
+  const { least_request_lb_config: options, lb_policy: policy } = cluster;
+  if (options === undefined || problems.has([...path, 'lb_policy'])) return;
+  const at = [...path, 'least_request_lb_config'];
+  if (policy !== 'LEAST_REQUEST') {
+    problems.error(at, "it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out", 'key');
+  }
+  const bias = options.active_request_bias?.default_value ?? 0;
+  const biasAt = [...at, 'active_request_bias', 'default_value'];
+  if (!(Number(bias) >= 0 && Number.isFinite(Number(bias))) && !problems.has(biasAt)) {
+    problems.error(biasAt, `it must be a number of at least 0, found ${bias}`);
+  }
 }
 
 /** What Linux takes. */
