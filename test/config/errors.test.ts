@@ -619,6 +619,22 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'clusters[2].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found NaN',
   ],
   [
+    'a source address from which a host cannot be reached',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a, endpoints: [ { lb_endpoints: [ { endpoint: { address: { pipe: { path: /a } } } } ] } ] }
+    upstream_bind_config: { source_address: { address: 10.0.0.1, port_value: 0 } }
+  - name: b
+    load_assignment:
+      cluster_name: b
+      endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: 10.0.0.2, port_value: 1 } } } } ] } ]
+    upstream_bind_config: { source_address: { address: '::1', port_value: 0 } }
+`,
+    `baton.yaml:5:56: ${CLUSTER}.upstream_bind_config.source_address.address: connections can be made from 10.0.0.1 to IPv4 addresses, not to a Unix socket`,
+    'clusters[1].upstream_bind_config.source_address.address: connections can be made from ::1 to IPv6 addresses, not to 10.0.0.2',
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

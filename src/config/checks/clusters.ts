@@ -1,5 +1,6 @@
 // Clusters: unique names, and endpoints that fit the way they are discovered.
 
+import { isIP } from 'node:net';
 import { durationMs } from '../../common/duration.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
@@ -45,11 +46,27 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   const endpoints = endpointsOf(cluster.load_assignment, assignmentPath);
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   checkWeights(cluster.load_assignment, assignmentPath, problems);
+  if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
       assignmentPath,
       `LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint, found ${endpoints.length}`,
     );
+  }
+}
+
+/** Reports a source address from which one of the endpoints cannot be reached: it is of another family. */
+function checkSource(cluster: Cluster, endpoints: readonly EndpointAt[], path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address?.address ?? '';
+  const at = [...path, 'upstream_bind_config', 'source_address', 'address'];
+  if (!isPlainIp(source) || problems.has(at)) return;
+  for (const { endpoint } of endpoints) {
+    const { pipe, socket_address: socket } = endpoint?.address ?? {};
+    const host = socket?.address ?? '';
+    if (pipe === undefined && (isIP(host) === 0 || isIP(host) === isIP(source))) continue;
+    const why = pipe === undefined ? `not to ${host}` : 'not to a Unix socket';
+    problems.error(at, `connections can be made from ${source} to IPv${isIP(source)} addresses, ${why}`);
+    return;
   }
 }
 
@@ -59,10 +76,13 @@ export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, pr
   checkWeights(assignment, path, problems);
 }
 
-function endpointsOf(
-  assignment: ClusterLoadAssignment | undefined,
-  path: Path,
-): { readonly endpoint: Endpoint | undefined; readonly at: Path }[] {
+interface EndpointAt {
+  readonly endpoint: Endpoint | undefined;
+  /** Path of the LbEndpoint that holds it. */
+  readonly at: Path;
+}
+
+function endpointsOf(assignment: ClusterLoadAssignment | undefined, path: Path): EndpointAt[] {
   return (assignment?.endpoints ?? []).flatMap((locality, group) =>
     (locality?.lb_endpoints ?? []).flatMap((lb, index) => {
       const at = [...path, 'endpoints', group, 'lb_endpoints', index];
