@@ -7,8 +7,11 @@ import { type Address, AddressKind, addressText, encodeAddress } from '../../io/
 import { loadShim } from '../../io/shim.js';
 
 export type ListenTarget =
-  /** Binds. `mode`: permissions of a Unix socket. The file of a Unix socket goes away with the server. */
-  | { readonly address: Address; readonly mode?: number }
+  /**
+   * Binds. `mode`: permissions of a Unix socket. The file of a Unix socket goes away with the server. `ipv4Compat`: an IPv6
+   * address takes connections of IPv4 too.
+   */
+  | { readonly address: Address; readonly mode?: number; readonly ipv4Compat?: boolean }
   /** Takes over a bound stream socket, which then belongs to the server. A Unix socket's file stays. */
   | { readonly address: Address; readonly fd: number };
 
@@ -25,7 +28,7 @@ export async function listen(server: Server, target: ListenTarget): Promise<Addr
       if (address.path.startsWith('@')) await listenOnName(server, address);
       else await listenOnPath(server, address.path, target.mode ?? 0);
     } else {
-      await started(server, { host: address.ip, port: address.port, ipv6Only: true });
+      await started(server, { host: address.ip, port: address.port, ipv6Only: target.ipv4Compat !== true });
     }
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', `cannot listen on ${addressText(address)}: ${messageOf(error)}`, {

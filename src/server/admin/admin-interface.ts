@@ -116,7 +116,11 @@ export class AdminInterface {
   /** Begins to listen. Rejects with a BatonError when the address cannot be had. */
   async start(): Promise<void> {
     const { address: config } = this.#config;
-    const target = this.#socket?.target() ?? { address: listenAddress(config), mode: config?.pipe?.mode };
+    const target = this.#socket?.target() ?? {
+      address: listenAddress(config),
+      mode: config?.pipe?.mode,
+      ipv4Compat: config?.socket_address?.ipv4_compat,
+    };
     const address = await this.#server.listen(target);
     logger.info(`admin address: ${addressText(address)}`);
     if (this.#addressPath !== '') writeAddressFile(this.#addressPath, address);

@@ -2,7 +2,7 @@
 
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
-import type { Admin } from '../../config/generated/api.js';
+import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import { removeSocketFile } from '../../io/socket-file.js';
@@ -34,7 +34,7 @@ export class AdminSocket {
   static async open(shim: NativeShim, config: Admin, parent: InheritedSockets | undefined): Promise<AdminSocket> {
     const address = listenAddress(config.address);
     const inherited = parent?.takeAdmin(addressText(address));
-    const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address?.pipe?.mode ?? 0));
+    const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address));
     return new AdminSocket(shim, address, fd, inherited?.address);
   }
 
@@ -73,10 +73,12 @@ export class AdminSocket {
   }
 }
 
-async function bind(shim: NativeShim, address: Address, mode: number): Promise<number> {
+async function bind(shim: NativeShim, address: Address, config: AddressConfig | undefined): Promise<number> {
   const raw = encodeAddress(address);
   const hasFile = isFile(address);
-  const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
+  const mode = config?.pipe?.mode ?? 0;
+  const v6Only = config?.socket_address?.ipv4_compat !== true;
+  const options = { reusePort: false, freebind: false, transparent: false, v6Only };
   let fd: number;
   try {
     try {

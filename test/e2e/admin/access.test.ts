@@ -16,6 +16,21 @@ import {
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
 
+t.test('on an IPv6 address, over IPv4 with ipv4_compat only', async (t) => {
+  for (const args of [[], ['--use-dynamic-base-id']]) {
+    for (const ipv4_compat of [true, false]) {
+      const address = { socket_address: { address: '::', port_value: 0, ipv4_compat } };
+      const baton = await startBaton(t, { config: { admin: { address } }, args, wait: 'spawned' });
+      const port = await waitFor(() => baton.adminPort, { what: 'the port' });
+      const ask = (host: string) => httpRequest(port, '/ready', { host }).then(({ body }) => body);
+      await waitFor(async () => (await ask('::1')) === 'LIVE\n', { what: 'an answer over IPv6' });
+      if (ipv4_compat) t.equal(await ask('127.0.0.1'), 'LIVE\n');
+      else await t.rejects(ask('127.0.0.1'), { code: 'ECONNREFUSED' });
+      await baton.stop();
+    }
+  }
+});
+
 t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const baton = await startBaton(t, {
