@@ -1,6 +1,7 @@
 // Connections of a TCP proxy end when they are idle for too long, or too old.
 
 import t from 'tap';
+import { startBlackHole } from '../clusters/black-hole.js';
 import { bootstrap, startBaton, staticCluster, tcpListener } from '../harness/index.js';
 import { openStream, startPeers } from './stream.js';
 
@@ -10,9 +11,13 @@ const baton = await startBaton(t, {
     listeners: [
       tcpListener('idle', 0, { cluster: 'upstream', idle_timeout: '2s' }),
       tcpListener('old', 0, { cluster: 'upstream', max_downstream_connection_duration: '1s' }),
+      tcpListener('connecting', 0, { cluster: 'silent', idle_timeout: '0.2s', max_connect_attempts: 2 }),
       tcpListener('forever', 0, { cluster: 'upstream', idle_timeout: '0s' }),
     ],
-    clusters: [staticCluster('upstream', upstream.port)],
+    clusters: [
+      staticCluster('upstream', upstream.port),
+      staticCluster('silent', await startBlackHole(t), { connect_timeout: '0.5s' }),
+    ],
   }),
 });
 
@@ -48,6 +53,13 @@ t.test('idle_timeout ends both sides of a connection that is silent, and only th
   t.equal(untouched.closed, 'open', 'a timeout of 0 is none');
   await baton.waitForStat('tcp.idle.idle_timeout', 3);
   t.equal(await baton.stat('tcp.forever.idle_timeout'), 0);
+});
+
+t.test('a connection that is still being made is not idle', async (t) => {
+  const client = await openStream(t, await baton.listenerPort('connecting'));
+  t.equal(await client.isClosed(), 'end');
+  await baton.waitForStat('cluster.silent.upstream_cx_connect_timeout', 2);
+  t.equal(await baton.stat('tcp.connecting.idle_timeout'), 0);
 });
 
 t.test('max_downstream_connection_duration ends a connection in the midst of its traffic', async (t) => {

@@ -220,7 +220,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, shortestTimeoutMs, stats, thread } = this.proxy;
     const now = thread.clock.monotonicMs;
     let remaining = shortestTimeoutMs;
-    if (options.idleMs > 0) {
+    // Nobody is idle who still connects: that has a timeout of its own, and may have further attempts.
+    if (options.idleMs > 0 && this.#upstream?.connectedId !== undefined) {
       const left = options.idleMs - (now - this.#activeMs);
       if (left <= 0) {
         stats.increment(TcpStats.at.idle_timeout);
