@@ -1,7 +1,7 @@
 // Checks what the bootstrap says of stats beyond what the schema can tell.
 
 import { messageOf } from '../../common/errors.js';
-import { compileRegex } from '../../common/regex.js';
+import { compileRegex, groupCount } from '../../common/regex.js';
 import type { Report } from '../../config/extension.js';
 import type { Bootstrap, TagSpecifier } from '../../config/generated/api.js';
 import { isDefaultTag } from '../tags/default-rows.js';
@@ -11,8 +11,14 @@ export function checkStatsConfig(bootstrap: Bootstrap, report: Report): void {
   if (interval !== undefined && onAdmin !== undefined) {
     report('stats_flush_on_admin', 'Only one of stats_flush_interval or stats_flush_on_admin should be set!');
   }
+  const fixed = new Set<string>();
   config?.stats_tags?.forEach((tag, index) => {
-    checkTag(tag, `stats_config.stats_tags[${index}]`, report);
+    const path = `stats_config.stats_tags[${index}]`;
+    checkTag(tag, path, report);
+    const { fixed_value: value, tag_name: name = '' } = tag;
+    if (value === undefined || name === '') return;
+    if (fixed.has(name)) report(`${path}.tag_name`, `tag '${name}' has a fixed value already, and keeps that one`);
+    fixed.add(name);
   });
   config?.histogram_bucket_settings?.forEach(({ buckets }, index) => {
     buckets?.forEach((bound, number) => {
@@ -35,6 +41,8 @@ function checkTag(tag: TagSpecifier, path: string, report: Report): void {
 function checkRegex(regex: string, path: string, report: Report): void {
   try {
     compileRegex(regex);
+    if (groupCount(regex) > 0) return;
+    report(path, 'it finds no value: put what is to be the value of the tag in parentheses');
   } catch (error) {
     report(path, messageOf(error));
   }

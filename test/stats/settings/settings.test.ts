@@ -85,6 +85,9 @@ t.test('mistakes that only the stats know are told with their places', async (t)
         { tag_name: 'foo' },
         { tag_name: 'bar', regex: '([' },
         { regex: '(x)' },
+        { tag_name: 'fixed', fixed_value: 'again' },
+        { tag_name: 'none', regex: 'a(?:b)' },
+        { tag_name: 'one', regex: 'a((?:b))' },
       ],
       histogram_bucket_settings: [{ match: { prefix: '' }, buckets: [1, 'Infinity'] }],
     },
@@ -95,7 +98,9 @@ t.test('mistakes that only the stats know are told with their places', async (t)
     "stats_config.stats_tags[2].tag_name: No regex specified for tag specifier and no default regex for name: 'foo'",
     /^stats_config\.stats_tags\[3\]\.regex: invalid regular expression/,
     'stats_config.stats_tags[4].tag_name: tag_name cannot be empty',
+    "stats_config.stats_tags[5].tag_name: tag 'fixed' has a fixed value already, and keeps that one",
+    'stats_config.stats_tags[6].regex: it finds no value: put what is to be the value of the tag in parentheses',
     'stats_config.histogram_bucket_settings[0].buckets[1]: a bucket needs a finite bound',
   ]);
-  t.equal(problems.length, 5);
+  t.equal(problems.length, 7);
 });
