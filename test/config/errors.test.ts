@@ -635,6 +635,19 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'clusters[1].upstream_bind_config.source_address.address: connections can be made from ::1 to IPv6 addresses, not to 10.0.0.2',
   ],
   [
+    'all addresses of a name for a cluster that uses one',
+    `static_resources:
+  clusters:
+  - name: a
+    type: LOGICAL_DNS
+    dns_lookup_family: ALL
+    load_assignment:
+      cluster_name: a
+      endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: b, port_value: 1 } } } } ] } ]
+`,
+    `baton.yaml:5:24: ${CLUSTER}.dns_lookup_family: a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton`,
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

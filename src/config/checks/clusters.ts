@@ -47,6 +47,12 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   checkWeights(cluster.load_assignment, assignmentPath, problems);
   if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
+  if (type === 'LOGICAL_DNS' && cluster.dns_lookup_family === 'ALL') {
+    problems.error(
+      [...path, 'dns_lookup_family'],
+      "a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton: use AUTO or V4_PREFERRED",
+    );
+  }
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
       assignmentPath,
