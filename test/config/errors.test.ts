@@ -648,6 +648,15 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:5:24: ${CLUSTER}.dns_lookup_family: a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton`,
   ],
   [
+    'two listeners of one address, however it is written',
+    `static_resources:
+  listeners:
+  - { name: a, address: { socket_address: { address: '::', port_value: 80 } }, filter_chains: [ {} ] }
+  - { name: b, address: { socket_address: { address: '0::0', port_value: 80 } }, filter_chains: [ {} ] }
+`,
+    "baton.yaml:4:25: static_resources.listeners[1].address: duplicate listener address '[::]:80': static_resources.listeners[0].address is the same",
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

@@ -1,5 +1,6 @@
 // Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
 
+import { addressText, ipAddress } from '../../io/address.js';
 import type { Any, Filter, FilterChain, HttpFilter, Listener } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
@@ -31,7 +32,9 @@ function addressOf(listener: Listener): string | undefined {
   const { socket_address: socket, pipe } = listener.address ?? {};
   if (pipe) return pipe.path;
   if (!socket?.port_value || listener.bind_to_port === false) return undefined;
-  return `${socket.address}:${socket.port_value}`;
+  const address = ipAddress(socket.address ?? '', socket.port_value);
+  // What is no address is told as such.
+  return address && addressText(address);
 }
 
 /** A listener by itself. */
