@@ -234,7 +234,8 @@ function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
 function healthPolicy(cluster: Cluster): ClusterSpec['health'] {
   const panic = cluster.common_lb_config?.healthy_panic_threshold;
   return {
-    panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Number(panic.value ?? 0),
+    // The API cuts it to whole percents.
+    panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Math.trunc(Number(panic.value ?? 0)),
     failTrafficOnPanic: cluster.common_lb_config?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
   };
 }

@@ -128,3 +128,8 @@ t.test('a source address that is no address is refused', async (t) => {
   const config = { ...FULL, upstream_bind_config: { source_address: { address: 'eth0', port_value: 0 } } };
   t.throws(() => clusterSpec(config), /'eth0' is not an IP address/);
 });
+
+t.test('the panic threshold is cut to whole percents', async (t) => {
+  const common_lb_config = { healthy_panic_threshold: { value: 50.9 } };
+  t.equal(clusterSpec({ name: 'a', common_lb_config }).health.panicThreshold, 50);
+});
