@@ -4,6 +4,9 @@ import type { Random } from '../../common/random.js';
 import type { LoadBalancer, PickList } from './load-balancer.js';
 import { EdfSchedule } from './schedule.js';
 
+/** More random choices than so many for each host would only find the same ones again. */
+const CHOICES_PER_HOST = 8;
+
 /** Hosts of equal weight: the least busy of a few random ones. Looking at all of them would send every worker to the same host. */
 export class LeastRequest implements LoadBalancer {
   readonly #hosts: Int32Array;
@@ -15,7 +18,7 @@ export class LeastRequest implements LoadBalancer {
     this.#hosts = list.hosts;
     this.#activeWords = list.activeWords;
     this.#words = words;
-    this.#choices = choiceCount;
+    this.#choices = Math.min(choiceCount, CHOICES_PER_HOST * list.hosts.length);
   }
 
   pick(random: Random): number {

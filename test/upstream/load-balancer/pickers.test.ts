@@ -78,6 +78,20 @@ t.test('least request prefers the idle host, and with one choice is random', asy
   t.same(tally(all.pick, 100, 3), [0, 100, 0]);
 });
 
+t.test('least request looks at each host a few times at most, whatever choice_count says', async (t) => {
+  class CountedRandom extends Random {
+    looks = 0;
+    override below(n: number): number {
+      if (++this.looks > 1000) throw new Error('too many looks');
+      return super.below(n);
+    }
+  }
+  const random = new CountedRandom(1);
+  const words = new Int32Array([2, 1, 2]);
+  const spec = { ...LEAST_REQUEST, choiceCount: 2 ** 32 - 1 };
+  t.equal(createLoadBalancer(spec, listOf([1, 1, 1]), words, 1, random).pick(random), 101);
+});
+
 t.test('least request with weights: requests in flight lower the weight of a host', async (t) => {
   const { words, pick } = balancerOf(LEAST_REQUEST, [1, 3]);
   t.same(tally(pick, 400, 2), [100, 300]);
