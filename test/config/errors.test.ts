@@ -657,6 +657,20 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     "baton.yaml:4:25: static_resources.listeners[1].address: duplicate listener address '[::]:80': static_resources.listeners[0].address is the same",
   ],
   [
+    'a cluster of two protocols',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    http2_protocol_options: {}
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        explicit_http_config: { http_protocol_options: {} }
+`,
+    `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

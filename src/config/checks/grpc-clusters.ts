@@ -32,6 +32,11 @@ export function speaksHttp2(cluster: Cluster): boolean {
 export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const refuse = (at: Path) =>
     problems.error(at, 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only', 'key');
+  const explicit = optionsOf(cluster)?.explicit_http_config;
+  if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
+    const why = `it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`;
+    problems.error([...path, 'http2_protocol_options'], why, 'key');
+  }
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
   if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {
