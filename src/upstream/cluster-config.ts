@@ -3,6 +3,7 @@
 // ClusterSpec goes into snapshots and reaches the workers; ClusterDiscovery stays with the primary, which finds the hosts.
 
 import { durationMs } from '../common/duration.js';
+import { bufferLimitBytes } from '../config/buffer-limit.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -104,7 +105,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     name,
     observabilityName: cluster.alt_stat_name || name,
     connectTimeoutMs: milliseconds(cluster.connect_timeout, 5000),
-    perConnectionBufferLimit: cluster.per_connection_buffer_limit_bytes ?? 1024 * 1024,
+    perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
     idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
     maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),

@@ -1,6 +1,7 @@
 // The listeners of one worker: versions built from snapshots, kept by id.
 
 import { atOnce, inBatches } from '../common/next-turn.js';
+import { bufferLimitBytes } from '../config/buffer-limit.js';
 import type { Any } from '../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
 import { bufferLimits } from '../io/transport.js';
@@ -19,9 +20,6 @@ import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot, W
 import { BATCH, isLong, type PackedRoutes, unpackRoutes } from './packed-routes.js';
 
 const logger = getLogger('config');
-
-/** per_connection_buffer_limit_bytes when it is not set. */
-export const DEFAULT_BUFFER_LIMIT = 1024 * 1024;
 
 export class WorkerListeners {
   readonly #context: WorkerContext;
@@ -164,7 +162,6 @@ export class WorkerListeners {
   #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {
     const { block, config, id, name, statToken } = snapshot;
     const prefix = `listener.${statToken}.`;
-    const limit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
     return new ActiveListener(
       {
         id,
@@ -173,7 +170,7 @@ export class WorkerListeners {
         stats: this.#context.scope(prefix, ListenerStats),
         workerStats: this.#context.scope(`${prefix}worker_${this.#workerIndex}.`, ListenerWorkerStats),
         logger,
-        limits: bufferLimits(limit),
+        limits: bufferLimits(bufferLimitBytes(config.per_connection_buffer_limit_bytes)),
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
         globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,
         nextSerial: this.#nextSerial,
@@ -208,7 +205,7 @@ export class WorkerListeners {
   ): Generator<void, FilterChain> {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
-    const bufferLimit = listener.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
+    const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
     const identity: ListenerIdentity = { name, statToken, bufferLimit };
     const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
     const terminal =

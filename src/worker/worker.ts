@@ -9,6 +9,7 @@ import { Random } from '../common/random.js';
 import { ServerHealth } from '../common/server-health.js';
 import { ownHeapBytes, threadMemory } from '../common/thread-memory.js';
 import { atMostMs } from '../common/within-ms.js';
+import { bufferLimitBytes } from '../config/buffer-limit.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
@@ -38,7 +39,7 @@ import type { FromWorker, ListenerSnapshot, Snapshot, ToWorker, WorkerConnection
 import { RouteTables } from './route-tables.js';
 import { WorkerArrivals } from './worker-arrivals.js';
 import { WorkerDepartures } from './worker-departures.js';
-import { DEFAULT_BUFFER_LIMIT, WorkerListeners } from './worker-listeners.js';
+import { WorkerListeners } from './worker-listeners.js';
 import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
@@ -95,7 +96,7 @@ class Worker {
     this.#clock = clock;
     this.#stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
-    const limits = bufferLimits(DEFAULT_BUFFER_LIMIT);
+    const limits = bufferLimits(bufferLimitBytes());
     this.#transport = new Transport(shim, memory, clock, limits, (error) => {
       this.#internalError('a connection was ended after an internal error', error);
     });

@@ -2,6 +2,7 @@
 // update of its filter chains alone leaves the version what it is, and changes those.
 
 import { isDeepStrictEqual } from 'node:util';
+import { bufferLimitBytes } from '../../config/buffer-limit.js';
 import type { FilterChain, Listener } from '../../config/generated/api.js';
 import type { ListenerIdentity, ScopeRequest } from '../../extensions/factories.js';
 import { type Address, addressText } from '../../io/address.js';
@@ -11,7 +12,6 @@ import type { Offer } from '../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages.js';
-import { DEFAULT_BUFFER_LIMIT } from '../../worker/worker-listeners.js';
 import type { DynamicState } from '../../xds/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
@@ -280,7 +280,7 @@ export class PrimaryListener {
   }
 
   #identity(config: Listener): ListenerIdentity {
-    const bufferLimit = config.per_connection_buffer_limit_bytes ?? DEFAULT_BUFFER_LIMIT;
+    const bufferLimit = bufferLimitBytes(config.per_connection_buffer_limit_bytes);
     return { name: this.name, statToken: this.#statToken, bufferLimit };
   }
 
