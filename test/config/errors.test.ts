@@ -671,6 +671,18 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
   ],
   [
+    'a listener at the address of the admin interface',
+    `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 80 } } }
+static_resources:
+  listeners:
+  - { name: a, address: { socket_address: { address: 127.0.0.1, port_value: 80 } }, filter_chains: [ {} ] }
+  - { name: b, address: { socket_address: { address: 127.0.0.1, port_value: 81 } }, filter_chains: [ {} ] }
+`,
+    `baton.yaml:4:25: ${LISTENER}.address: the admin interface has '127.0.0.1:80': see admin.address
+  4 |   - { name: a, address: { socket_address: { address: 127.0.0.1, port_value: 80 } }, filter_chains: [ {} ] }
+    |                         ^`,
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

@@ -31,7 +31,7 @@ export function checkBootstrap(
     http2Clusters: new Set(http2),
     mayGrow: bootstrap.dynamic_resources?.cds_config !== undefined,
   };
-  checkListeners(bootstrap.static_resources?.listeners ?? [], around);
+  checkListeners(bootstrap.static_resources?.listeners ?? [], bootstrap.admin?.address, around);
   checkStatsSinks(bootstrap.stats_sinks ?? [], around);
   const reach = reachOf(bootstrap, around.http2Clusters);
   checkAdsConfig(bootstrap, reach, problems);

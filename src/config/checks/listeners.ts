@@ -1,7 +1,7 @@
 // Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
 
 import { addressText, ipAddress } from '../../io/address.js';
-import type { Any, Filter, FilterChain, HttpFilter, Listener } from '../generated/api.js';
+import type { Address, Any, Filter, FilterChain, HttpFilter, Listener } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
@@ -17,24 +17,32 @@ const LISTENERS = ['static_resources', 'listeners'];
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const TCP_PROXY = 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 
-export function checkListeners(listeners: readonly Listener[], around: Surroundings): void {
+/** `admin` is the address of the admin interface. */
+export function checkListeners(listeners: readonly Listener[], admin: Address | undefined, around: Surroundings): void {
   const names = listeners.map((listener) => listener?.name);
   checkUnique(names, (index) => [...LISTENERS, index, 'name'], 'listener', around.problems);
   const addresses = listeners.map((listener) => listener && addressOf(listener));
   checkUnique(addresses, (index) => [...LISTENERS, index, 'address'], 'listener address', around.problems);
+  const taken = admin && boundAddress(admin);
   listeners.forEach((listener, index) => {
-    if (listener) checkListener(listener, [...LISTENERS, index], around);
+    if (!listener) return;
+    checkListener(listener, [...LISTENERS, index], around);
+    if (taken === undefined || addresses[index] !== taken) return;
+    around.problems.error([...LISTENERS, index, 'address'], `the admin interface has '${taken}': see admin.address`);
   });
 }
 
 /** What two listeners cannot both be bound to; undefined where the kernel chooses the port. */
-function addressOf(listener: Listener): string | undefined {
-  const { socket_address: socket, pipe } = listener.address ?? {};
+function addressOf({ address, bind_to_port: binds = true }: Listener): string | undefined {
+  return address && binds ? boundAddress(address) : undefined;
+}
+
+function boundAddress({ pipe, socket_address: socket }: Address): string | undefined {
   if (pipe) return pipe.path;
-  if (!socket?.port_value || listener.bind_to_port === false) return undefined;
-  const address = ipAddress(socket.address ?? '', socket.port_value);
+  if (!socket?.port_value) return undefined;
+  const ip = ipAddress(socket.address ?? '', socket.port_value);
   // What is no address is told as such.
-  return address && addressText(address);
+  return ip && addressText(ip);
 }
 
 /** A listener by itself. */
