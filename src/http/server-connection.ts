@@ -356,8 +356,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     });
   }
 
+  /** At most so long: what ends earlier is not forgotten. */
   #sleep(forMs: number): void {
-    if (forMs < Number.POSITIVE_INFINITY) this.manager.thread.wheel.reschedule(this.#timer, forMs);
+    if (forMs < Number.POSITIVE_INFINITY) this.manager.thread.wheel.hasten(this.#timer, forMs);
   }
 
   wakeWithin(timeoutMs: number): void {

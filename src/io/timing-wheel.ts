@@ -101,6 +101,11 @@ export class TimingWheel implements Timers {
     this.schedule(timer, delayMs);
   }
 
+  /** reschedule(), unless the timer fires earlier as it is. */
+  hasten(timer: Timer, delayMs: number): void {
+    if (timer.next === null || this.#now + delayMs < timer.deadline) this.reschedule(timer, delayMs);
+  }
+
   /** The timer does not fire. Nothing happens when it is not scheduled. */
   cancel(timer: Timer): void {
     if (timer.next === null) return;

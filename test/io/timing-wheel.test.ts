@@ -121,6 +121,20 @@ t.test('a callback may cancel, reschedule and schedule, itself included', async 
   t.same(errors, []);
 });
 
+t.test('a timer that is to fire earlier is hastened, and never put off', async (t) => {
+  const { wheel, fired, timer } = recordingWheel();
+  const one = timer(1);
+  wheel.hasten(one, 50);
+  wheel.hasten(one, 10);
+  wheel.hasten(one, 30);
+  wheel.advance(9);
+  t.same(fired, []);
+  wheel.advance(10);
+  t.same(fired, [1]);
+  wheel.advance(60);
+  t.same(fired, [1], 'once');
+});
+
 t.test('timers of no delay that schedule each other do not keep advance() from returning', async (t) => {
   const { wheel } = recordingWheel();
   let runs = 0;

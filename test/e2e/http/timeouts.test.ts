@@ -52,6 +52,7 @@ const proxy = await startProxy(t, {
       toRaw('/half/timeout', { timeout: SOON }),
       toRaw('/hang/try', { timeout: '60s', retry_policy: { retry_on: 'connect-failure', per_try_timeout: SOON } }),
       toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON }),
+      toRaw('/hang/both', { timeout: '0s', idle_timeout: SOON, max_stream_duration: { max_stream_duration: '60s' } }),
       toRaw('/answer', { timeout: SOON }),
       routeTo({ prefix: '/deaf' }, 'deaf'),
       toRaw('/'),
@@ -142,6 +143,8 @@ t.test('a stream on which nothing moves ends', async (t) => {
   t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
   t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
   t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only one');
+  const both = await proxy.on('routes', '/hang/both');
+  t.match(both, { status: 504, body: 'stream timeout' }, 'beside a longer one of the same route');
   t.match(
     await proxy.on('idleStreams', '/hang/patient'),
     { status: 504, body: 'upstream request timeout' },
