@@ -29,6 +29,14 @@ export class Redirect {
       throw new BatonError('CONFIG_INVALID', message, { where: `${where}.response_code` });
     }
     this.status = status;
+    if (action.scheme_redirect && !SCHEME.test(action.scheme_redirect)) {
+      const at = { where: `${where}.scheme_redirect`, remedy: "give one such as 'https', without '://'" };
+      throw new BatonError('CONFIG_INVALID', `'${action.scheme_redirect}' is no scheme of a URL`, at);
+    }
+    if ((action.port_redirect ?? 0) > MAX_PORT) {
+      const at = { where: `${where}.port_redirect`, remedy: `at most ${MAX_PORT}` };
+      throw new BatonError('CONFIG_INVALID', `${action.port_redirect} is no port`, at);
+    }
     this.#scheme = action.https_redirect ? 'https' : (action.scheme_redirect ?? '');
     this.#host = byteText(action.host_redirect ?? '');
     this.#port = action.port_redirect ? `:${action.port_redirect}` : '';
@@ -75,6 +83,10 @@ export function portStart(host: string): number {
   const colon = host.lastIndexOf(':');
   return colon > host.lastIndexOf(']') ? colon : -1;
 }
+
+/** RFC 3986 section 3.1. */
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
+const MAX_PORT = 65_535;
 
 const STATUS: Readonly<Record<string, number>> = {
   MOVED_PERMANENTLY: 301,

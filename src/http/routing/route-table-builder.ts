@@ -298,7 +298,17 @@ function pathRewriteOf(action: RouteAction, path: PathRule, where: string): Path
   if (prefix && regex !== undefined) {
     throw new BatonError('CONFIG_INVALID', 'prefix_rewrite and regex_rewrite exclude each other', { where });
   }
+  checkTarget(prefix, `${where}.prefix_rewrite`);
+  checkTarget(regex?.substitution, `${where}.regex_rewrite.substitution`);
   return new PathRewrite(path, prefix, regex, `${where}.regex_rewrite`);
+}
+
+/** What becomes a part of the request line must not end it, nor be cut off by the host. */
+function checkTarget(text: string | undefined, where: string): void {
+  if (text === undefined || !/[\0-\x20\x7f#]/.test(text)) return;
+  const remedy = 'write it in escaped form, such as %20 for a space';
+  const message = `'${text}' holds what no path of a request can hold: a space, a control character or '#'`;
+  throw new BatonError('CONFIG_INVALID', message, { where, remedy });
 }
 
 function upgradesOf(action: RouteAction, where: string): ReadonlyMap<string, boolean> | undefined {

@@ -154,6 +154,26 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       route({ route: { cluster_header: ':scheme' } }),
       /:scheme.*:authority/,
     ],
+    [
+      'a scheme that ends the line',
+      route({ redirect: { scheme_redirect: 'http\r\nx: 1' } }),
+      /redirect\.scheme_redirect: .*is no scheme.*without/,
+    ],
+    [
+      'a port that is none',
+      route({ redirect: { port_redirect: 65_536 } }),
+      /redirect\.port_redirect: 65536 is no port/,
+    ],
+    [
+      'a new prefix with a space',
+      managerOf([routeTo({ prefix: '/' }, 'host', { prefix_rewrite: '/a b' })]),
+      /route\.prefix_rewrite: '\/a b' holds.*%20/,
+    ],
+    [
+      'a substitution with a fragment',
+      route({ route: { cluster: 'host', regex_rewrite: { pattern: { regex: 'a' }, substitution: '#' } } }),
+      /regex_rewrite\.substitution: '#' holds/,
+    ],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];
   const listeners = cases.map(([, config], index) => httpListener(`listener-${index}`, 0, config));
