@@ -4,8 +4,9 @@
 import { compileFormat, type Format } from '../../access-log/format.js';
 import type { StreamInfo } from '../../access-log/stream-info.js';
 import { BatonError, messageOf } from '../../common/errors.js';
-import { type HeaderKey, headerKey, isFieldName } from '../../common/header-names.js';
+import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { HeaderValueOption } from '../../config/generated/api.js';
+import { checkFieldName, checkRemovable } from './field-name.js';
 import type { HeaderBlock } from './header-block.js';
 import { HeaderLine } from './header-line.js';
 
@@ -184,10 +185,7 @@ const CONNECTION_FIELDS = new Set([
 ]);
 
 function removal(name: string, where: string): Removal {
-  if (name.startsWith(':') || name.toLowerCase() === 'host') {
-    throw new BatonError('CONFIG_INVALID', `'${name}' cannot be removed: every request needs it`, { where });
-  }
-  checkName(name, where);
+  checkRemovable(name, where);
   return new Removal(headerKey(name));
 }
 
@@ -201,23 +199,21 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
     const message = `'${name}' cannot be set: Baton writes it as the message and its connection need it`;
     throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.key`, remedy: 'leave it out' });
   }
-  checkName(name, `${where}.header.key`);
+  checkFieldName(name, `${where}.header.key`);
   const raw = option.header?.raw_value;
   if (raw !== undefined && /[\0\r\n]/.test(Buffer.from(raw, 'base64').toString('latin1'))) {
     const message = 'raw_value holds a byte that would end the header (NUL, CR or LF)';
     throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.raw_value` });
   }
   const text = option.header?.value ?? '';
+  if (raw !== undefined && text !== '') {
+    const message = 'value and raw_value exclude each other';
+    throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.raw_value` });
+  }
   const constant = raw === undefined ? text : Buffer.from(raw, 'base64');
   const hasOperators = raw === undefined && !isLiteral && text.includes('%');
   const value = hasOperators ? compileValue(text, where) : constant;
   return new Addition(actionOf(option, where), headerKey(name), value, option.keep_empty_value ?? false);
-}
-
-function checkName(name: string, where: string): void {
-  if (isFieldName(name)) return;
-  const remedy = "a name has letters, digits and !#$%&'*+-.^_`|~";
-  throw new BatonError('CONFIG_INVALID', `'${name}' is no name of a header`, { where, remedy });
 }
 
 function actionOf(option: HeaderValueOption, where: string): Action {

@@ -34,7 +34,9 @@ export class WeightedChoice<C> implements RouteChoice<C> {
       runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
     );
     clusters.forEach((weight, index) => {
-      this.#routes.push(make(weight, `${where}.clusters[${index}]`));
+      const at = `${where}.clusters[${index}]`;
+      if (!weight.name) throw new BatonError('CONFIG_INVALID', 'it needs the name of a cluster', { where: at });
+      this.#routes.push(make(weight, at));
     });
     const total = this.#configured.reduce((sum, weight) => sum + weight, 0);
     if (total === 0 || total > LARGEST_TOTAL) {

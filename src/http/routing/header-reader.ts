@@ -2,13 +2,14 @@
 
 import { BatonError } from '../../common/errors.js';
 import { headerKey } from '../../common/header-names.js';
+import { checkFieldName } from '../headers/field-name.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
 export type HeaderReader = (headers: HeaderBlock) => string | undefined;
 
 /**
  * Reads the header of that name; undefined where a request lacks it.
- * @throws BatonError CONFIG_INVALID for a pseudo-header that is not there yet; `where` is the name's path in the configuration
+ * @throws BatonError CONFIG_INVALID for what is no name, or a pseudo-header that is not there yet; `where` is the name's path in the configuration
  */
 export function headerReader(name: string, where: string): HeaderReader {
   const lower = name.toLowerCase();
@@ -18,6 +19,8 @@ export function headerReader(name: string, where: string): HeaderReader {
     const remedy = "name a header, or ':authority', ':path' or ':method'";
     throw new BatonError('CONFIG_INVALID', `requests have no '${name}' here`, { where, remedy });
   }
-  const key = headerKey(lower === ':authority' ? 'host' : lower);
+  const field = lower === ':authority' ? 'host' : lower;
+  checkFieldName(field, where);
+  const key = headerKey(field);
   return (headers) => headers.get(key);
 }

@@ -3,6 +3,7 @@
 import { BatonError } from '../../common/errors.js';
 import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { HeaderMatcher } from '../../config/generated/api.js';
+import { checkFieldName } from '../headers/field-name.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { compileStringMatcher, regexRule, StringKind, StringRule } from './string-rule.js';
 
@@ -39,6 +40,7 @@ export class HeaderRule {
   constructor(config: HeaderMatcher, where: string) {
     const name = (config.name ?? '').toLowerCase();
     if (name === '') throw new BatonError('CONFIG_INVALID', 'a header matcher needs a name', { where });
+    checkFieldName(name.replace(/^:/, ''), `${where}.name`);
     this.#source = sourceOf(name);
     this.#key = headerKey(FIELD_OF_PSEUDO[name] ?? name);
     this.#isInverted = config.invert_match ?? false;

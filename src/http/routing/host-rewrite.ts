@@ -7,6 +7,7 @@ import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { beginLine, copyBytes, endLine, HeaderLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
+import { type HeaderReader, headerReader } from './header-reader.js';
 import { regexText } from './regex-text.js';
 import { located } from './string-rule.js';
 
@@ -17,16 +18,18 @@ const FORWARDED_HOST = headerKey('x-forwarded-host');
 /** host_rewrite_literal, host_rewrite_header or host_rewrite_path_regex. */
 export class HostRewrite {
   readonly #literal: HeaderLine | undefined;
-  readonly #header: ReturnType<typeof headerKey> | undefined;
+  readonly #header: HeaderReader | undefined;
   readonly #regex: Regex | undefined;
   readonly #substitution: string;
   readonly #appendsForwardedHost: boolean;
 
-  /** @throws BatonError REGEX_INVALID; `where` is the action's path in the configuration. */
+  /** @throws BatonError CONFIG_INVALID or REGEX_INVALID; `where` is the action's path in the configuration. */
   constructor(action: RouteAction, where: string) {
     const pattern = action.host_rewrite_path_regex?.pattern?.regex;
     this.#literal = action.host_rewrite_literal ? new HeaderLine(HOST, action.host_rewrite_literal) : undefined;
-    this.#header = action.host_rewrite_header ? headerKey(action.host_rewrite_header) : undefined;
+    if (action.host_rewrite_header) {
+      this.#header = headerReader(action.host_rewrite_header, `${where}.host_rewrite_header`);
+    }
     if (pattern !== undefined) {
       this.#regex = located(`${where}.host_rewrite_path_regex.pattern.regex`, () => compileRegex(pattern, 'g'));
     }
@@ -55,7 +58,7 @@ export class HostRewrite {
   }
 
   #newHost(headers: HeaderBlock): string {
-    if (this.#header !== undefined) return headers.get(this.#header) ?? '';
+    if (this.#header !== undefined) return this.#header(headers) ?? '';
     const { memory, pathStart } = headers;
     const path = regexText(memory, pathStart, pathEndOf(memory.bytes, pathStart, headers.pathEnd));
     return byteText(path.replace(this.#regex!, this.#substitution));

@@ -5,6 +5,7 @@
 import { type HeaderKey, headerKey, knownHeader } from '../../common/header-names.js';
 import { atOnce } from '../../common/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../config/generated/api.js';
+import { checkRemovable } from '../headers/field-name.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { DomainTable } from './domain-table.js';
 import type { MissingHost, OnDemandHosts } from './on-demand-hosts.js';
@@ -39,7 +40,10 @@ export function* buildRouteTableInSteps<C>(
 ): Generator<void, RouteTable<C>> {
   const domains = new DomainTable<VirtualHost<C>>();
   yield* buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));
-  const internalOnly = (config.internal_only_headers ?? []).map(headerKey);
+  const internalOnly = (config.internal_only_headers ?? []).map((name, index) => {
+    checkRemovable(name, `internal_only_headers[${index}]`);
+    return headerKey(name);
+  });
   const ignoresPort = config.ignore_port_in_host_matching ?? false;
   return new RouteTable(config.name ?? '', domains, ignoresPort, internalOnly, options.onDemandHosts);
 }

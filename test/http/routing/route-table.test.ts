@@ -439,6 +439,16 @@ t.test('what cannot be compiled is refused with its place', async (t) => {
       `${where}.route.host_rewrite_path_regex.substitution`,
     ],
     [{ match: { prefix: '/' }, route: { cluster_header: ':scheme' } }, `${where}.route.cluster_header`],
+    [{ match: { prefix: '/' }, route: { cluster_header: 'a b' } }, `${where}.route.cluster_header`],
+    [
+      { match: { prefix: '/' }, route: { cluster: 'a', host_rewrite_header: ':scheme' } },
+      `${where}.route.host_rewrite_header`,
+    ],
+    [
+      { match: { prefix: '/' }, route: { weighted_clusters: { clusters: [{ weight: 1 }] } } },
+      `${where}.route.weighted_clusters.clusters[0]`,
+    ],
+    [to('a', { prefix: '/', headers: [{ name: 'a b' }] }), `${where}.match.headers[0].name`],
     [
       { match: { prefix: '/' }, route: { cluster: 'a', regex_rewrite: { pattern: { regex: '[' } } } },
       `${where}.route.regex_rewrite.pattern.regex`,
@@ -451,10 +461,20 @@ t.test('what cannot be compiled is refused with its place', async (t) => {
       { ...to('a'), response_headers_to_add: [{ header: { key: 'x', value: '%NO_SUCH%' } }] },
       `${where}.response_headers_to_add[0].header.value`,
     ],
+    [
+      { ...to('a'), response_headers_to_add: [{ header: { key: 'x', value: 'a', raw_value: 'Yg==' } }] },
+      `${where}.response_headers_to_add[0].header.raw_value`,
+    ],
   ];
   for (const [route, place] of cases)
     t.equal(
       refusalOf(() => oneHost(route)),
       place,
     );
+  for (const name of ['a b', '', 'Host', ':path']) {
+    t.equal(
+      refusalOf(() => table({ internal_only_headers: ['x-a', name] })),
+      'internal_only_headers[1]',
+    );
+  }
 });

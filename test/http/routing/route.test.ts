@@ -142,6 +142,7 @@ t.test('host rewrites', async (t) => {
     valuesOf(rewritten(action, { prefix: '/' }, '/eu/x?q', ...lines), 'host');
   t.same(hostAfter({ host_rewrite_literal: 'new' }, 'Host: old'), ['new']);
   t.same(hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old', 'x-host: other'), ['other']);
+  t.same(hostAfter({ host_rewrite_header: ':method' }, 'host: old'), ['GET']);
   t.same(
     hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old'),
     ['old'],
