@@ -57,10 +57,11 @@ export class HeaderRule {
   matches(headers: HeaderBlock): boolean {
     switch (this.#source) {
       case Source.Method:
-        return this.#matchesValue(headers, headers.methodStart, headers.methodEnd);
+        return this.#matchesPart(headers, headers.methodStart, headers.methodEnd);
       case Source.Path:
-        return this.#matchesValue(headers, headers.pathStart, headers.pathEnd);
+        return this.#matchesPart(headers, headers.pathStart, headers.pathEnd);
       case Source.Status: {
+        if (headers.status === 0) return this.#matchesMissing(headers);
         const at = headers.memory.scratch(3);
         for (let i = 0, power = 100; i < 3; i++, power /= 10) {
           headers.memory.bytes[at + i] = 48 + (Math.floor(headers.status / power) % 10);
@@ -72,13 +73,20 @@ export class HeaderRule {
     }
   }
 
+  /** A part of the request line, which responses have not. */
+  #matchesPart(headers: HeaderBlock, start: number, end: number): boolean {
+    return start === end ? this.#matchesMissing(headers) : this.#matchesValue(headers, start, end);
+  }
+
+  #matchesMissing(headers: HeaderBlock): boolean {
+    if (this.#missingIsEmpty) return this.#matchesValue(headers, 0, 0);
+    // An inverted rule does not hold for a header that is missing, except when it asks for presence itself.
+    return this.#test === Test.Present ? this.#isInverted : this.#test === Test.Absent && !this.#isInverted;
+  }
+
   #matchesField(headers: HeaderBlock): boolean {
     const first = headers.find(this.#key);
-    if (first < 0) {
-      if (this.#missingIsEmpty) return this.#matchesValue(headers, 0, 0);
-      // An inverted rule does not hold for a header that is missing, except when it asks for presence itself.
-      return this.#test === Test.Present ? this.#isInverted : this.#test === Test.Absent && !this.#isInverted;
-    }
+    if (first < 0) return this.#matchesMissing(headers);
     if (headers.find(this.#key, first + 1) < 0) {
       return this.#matchesValue(headers, headers.valueStart(first), headers.valueEnd(first));
     }

@@ -56,6 +56,11 @@ t.test('retriable-status-codes and retriable-headers', async (t) => {
   t.equal(retries(headers, 200, 'X-Again: 1'), true);
   t.equal(retries(headers, 200), false);
   t.equal(retries(headers, 404), true);
+  const ofRequests: Config = {
+    retry_on: 'retriable-headers',
+    retriable_headers: [{ name: ':path' }, { name: ':method' }],
+  };
+  t.equal(retries(ofRequests, 500), false, 'responses have no request line');
 });
 
 t.test('gRPC statuses', async (t) => {

@@ -253,6 +253,8 @@ t.test('headers: each kind of matcher', async (t) => {
     [{ name: ':method', string_match: { exact: 'GET' } }, [], true],
     [{ name: ':method', string_match: { exact: 'POST' } }, [], false],
     [{ name: ':path', string_match: { exact: '/p?q=1' } }, [], true],
+    [{ name: ':status' }, [], false],
+    [{ name: ':status', present_match: false }, [], true],
     [{ name: ':authority', string_match: { exact: 'me' } }, ['Host: me'], true],
     [{ name: ':scheme', string_match: { exact: 'https' } }, ['x-forwarded-proto: https'], true],
     [{ name: 'Content-Type', string_match: { exact: 'text/plain' } }, ['content-type: text/plain'], true],
