@@ -6,6 +6,7 @@ import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-f
 import type { Cargo } from '../listener/travel.js';
 import { FormerRequests } from './former-requests.js';
 import { H1ServerCodec } from './h1/server-codec.js';
+import { firstHeadTimeout, type HeadTimeout } from './head-timeouts.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
@@ -21,6 +22,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   readonly options: ConnectionManagerOptions;
   readonly stats: ConnectionManagerStats;
   readonly shortestTimeoutMs: number;
+  readonly headTimeout: HeadTimeout | undefined;
   /** There are about as many as requests that were ever busy at the same time. */
   readonly #pools: ServerPools;
 
@@ -32,6 +34,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     const all = [streamIdleMs, maxStreamMs, requestMs, requestHeadersMs, idleMs, maxConnectionMs];
     const timeouts = all.filter((ms) => ms > 0);
     this.shortestTimeoutMs = Math.min(...timeouts);
+    this.headTimeout = firstHeadTimeout(options);
     const { memory } = thread;
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),

@@ -9,6 +9,7 @@ import type { TimingWheel } from '../io/timing-wheel.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
 import type { HeadLimits } from './h1/head-parser.js';
+import type { HeadTimeout } from './head-timeouts.js';
 import type { ForwardingRules } from './headers/forwarding-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
@@ -104,4 +105,6 @@ export interface ManagerContext {
   readonly stats: ConnectionManagerStats;
   /** The shortest of the configured timeouts; Infinity without any. */
   readonly shortestTimeoutMs: number;
+  /** The first that ends a request whose head does not come. */
+  readonly headTimeout: HeadTimeout | undefined;
 }

@@ -392,19 +392,16 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   #checkBetweenRequests(now: number): number {
-    const { options, stats } = this.manager;
+    const { headTimeout, options, stats } = this.manager;
     // As may the beginning of its head.
     if (this.#requestStartMs === UNSET && this.#codec !== undefined && this.#codec.bufferedBytes > 0)
       this.#requestStartMs = this.#activeMs;
-    if (this.#requestStartMs !== UNSET) {
-      const limit = options.requestHeadersMs > 0 ? options.requestHeadersMs : options.requestMs;
-      if (limit > 0) {
-        const left = limit - (now - this.#requestStartMs);
-        if (left > 0) return left;
-        stats.http.increment(HttpStats.at.downstream_rq_header_timeout);
-        this.#refuse({ status: 408, detail: 'request_header_timeout', body: 'request header timeout' });
-        return 0;
-      }
+    if (this.#requestStartMs !== UNSET && headTimeout !== undefined) {
+      const left = headTimeout.ms - (now - this.#requestStartMs);
+      if (left > 0) return left;
+      stats.http.increment(headTimeout.counter);
+      this.#refuse(headTimeout.answer, headTimeout.flag);
+      return 0;
     }
     if (options.idleMs === 0) return Number.POSITIVE_INFINITY;
     const left = options.idleMs - (now - this.#activeMs);
@@ -425,9 +422,11 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   /** Answers and closes where no request could be read. It counts and is logged as one. */
-  #refuse(error: CodecError): void {
+  #refuse(error: CodecError, flag = ResponseFlag.None): void {
     const codec = this.#awakeCodec();
-    this.#takeStream(codec).refuse(error);
+    const stream = this.#takeStream(codec);
+    stream.info.responseFlags |= flag;
+    stream.refuse(error);
     codec.answerInvalid(error);
     this.onClose(false);
   }

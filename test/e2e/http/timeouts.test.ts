@@ -42,6 +42,8 @@ const slowly = await startUpstream(t, (_request, answer) => {
 });
 const logFile = join(tempDir(t), 'log');
 const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATION%\n')];
+const endsFile = join(tempDir(t), 'ends');
+const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')];
 const silent = await startDeafServer(t);
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
@@ -72,6 +74,16 @@ const proxy = await startProxy(t, {
     loggedHeads: managerOf([toRaw('/')], { request_headers_timeout: SOON, access_log }),
     logged: managerOf([toRaw('/')], { access_log }),
     heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
+    headsOfRequests: managerOf([toRaw('/')], {
+      request_headers_timeout: '60s',
+      request_timeout: SOON,
+      access_log: ends,
+    }),
+    headsOfStreams: managerOf([toRaw('/')], { stream_idle_timeout: SOON, access_log: ends }),
+    headsOfLongStreams: managerOf([toRaw('/')], {
+      common_http_protocol_options: { max_stream_duration: SOON },
+      access_log: ends,
+    }),
     idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
     oldConnections: managerOf([toRaw('/')], {
       common_http_protocol_options: { max_connection_duration: SOON },
@@ -192,6 +204,26 @@ t.test('a request head that is not complete in time is answered 408', async (t) 
   const { text, closed } = await rawExchange(proxy.ports['heads']!, 'GET /hang HTTP/1.1\r\nhost');
   t.match(parseMessage(text), { status: 408, headers: { connection: 'close' }, rest: 'request header timeout' });
   t.equal(closed, 'end');
+});
+
+t.test('other timeouts of requests and streams end the wait for a head too', async (t) => {
+  const cases: [string, string, string, string][] = [
+    ['headsOfRequests', 'request timeout', 'downstream_rq_timeout', 'request_overall_timeout -'],
+    ['headsOfStreams', 'stream timeout', 'downstream_rq_idle_timeout', 'stream_idle_timeout SI'],
+    [
+      'headsOfLongStreams',
+      'downstream duration timeout',
+      'downstream_rq_max_duration_reached',
+      'max_duration_timeout DT',
+    ],
+  ];
+  for (const [listener, rest, counter, line] of cases) {
+    const { text, closed } = await rawExchange(proxy.ports[listener]!, 'GET /hang HTTP/1.1\r\nhost');
+    t.match({ ...parseMessage(text), closed }, { status: 408, rest, closed: 'end' }, listener);
+    t.equal(await proxy.baton.stat(`http.${listener}.${counter}`), 1, counter);
+    t.equal(await proxy.baton.stat(`http.${listener}.downstream_rq_header_timeout`), 0);
+    await waitFor(() => existsSync(endsFile) && readFileSync(endsFile, 'latin1').includes(`${line}\n`), { what: line });
+  }
 });
 
 t.test('the time of a request begins with the first byte of its head', async (t) => {
