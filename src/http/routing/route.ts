@@ -79,7 +79,7 @@ export class Route<C> {
   readonly autoHostRewrite: boolean;
   readonly includesRequestAttemptCount: boolean;
   readonly includesAttemptCountInResponse: boolean;
-  /** Most bytes of a request that are kept for retries; undefined: as the connection says. */
+  /** Most bytes of a request that are kept for retries, within the limit of the connection; undefined: that limit. */
   readonly requestBufferLimit: number | undefined;
   readonly directStatus: number;
   readonly directBody: Uint8Array;

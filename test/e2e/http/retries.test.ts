@@ -233,6 +233,32 @@ t.test('a body beyond the buffer limit is not kept: the request gets its one try
   t.equal(bodies.splice(0).length, 3, 'a smaller one is tried again');
 });
 
+t.test('a body is kept up to the limit of its listener, and no route raises that', async (t) => {
+  const retry_policy = { retry_on: '5xx', num_retries: 2, ...QUICKLY };
+  const large = { per_request_buffer_limit_bytes: 10_000_000 };
+  const routes = [
+    routeTo({ prefix: '/large' }, 'reader', { retry_policy }, large),
+    routeTo({ prefix: '/' }, 'reader', { retry_policy }),
+  ];
+  const virtualHost = { name: 'all', domains: ['*'], include_request_attempt_count: true, routes };
+  const startWith = (limit: number) =>
+    startProxy(t, {
+      listeners: { main: { route_config: routeConfig([virtualHost]) } },
+      clusters: [staticCluster('reader', reader.port)],
+      listenerOptions: { per_connection_buffer_limit_bytes: limit },
+    });
+  const narrow = await startWith(32_768);
+  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(200_000, 'x') })).status, 503);
+  t.equal(bodies.splice(0).length, 1);
+  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(20_000, 'x') })).status, 200);
+  bodies.splice(0);
+  const wide = await startWith(4_000_000);
+  for (const path of ['/', '/large']) {
+    t.equal((await wide.get(path, { method: 'POST', body: Buffer.alloc(2_000_000, 'x') })).status, 200, path);
+    t.equal(bodies.splice(0).length, 3);
+  }
+});
+
 t.test('a response that has begun is not tried again', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: half,200\r\nx-test: begun\r\n\r\n');

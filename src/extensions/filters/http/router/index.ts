@@ -6,9 +6,6 @@ import { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import type { TerminalHttpFilterExtension } from '../../../factories.js';
 import { Router } from './router.js';
 
-/** Most bytes of a request body that are kept for another try when the route says nothing. */
-const DEFAULT_RETRY_BUFFER = 1024 * 1024;
-
 export const router: TerminalHttpFilterExtension<RouterConfig> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.router',
@@ -17,7 +14,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
   createOnWorker(config, thread, chain): TerminalFilterFactory {
     const options = {
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
-      retryBufferLimit: Math.min(chain.bufferLimit, DEFAULT_RETRY_BUFFER),
+      retryBufferLimit: chain.bufferLimit,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
       ownRetries: new RetryPolicy({}, '', thread.runtime),
     };

@@ -43,7 +43,7 @@ const logger = getLogger('router');
 export interface RouterOptions {
   /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
   readonly suppressEnvoyHeaders: boolean;
-  /** Most bytes of a request body that are kept so that it can be tried again. */
+  /** Most bytes of a request body that are kept so that it can be tried again; a route may say less. */
   readonly retryBufferLimit: number;
   /** upstream.use_retry of runtime: the share of retries that take place. */
   readonly useRetry: RuntimeFraction;
@@ -144,7 +144,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   }
 
   get #retryBufferLimit(): number {
-    return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
+    const { retryBufferLimit } = this.#options;
+    return Math.min(this.#route.requestBufferLimit ?? retryBufferLimit, retryBufferLimit);
   }
 
   /** The body has become too large to be kept: the request gets the one try that it has, or, between two, the one that follows. */
