@@ -5,6 +5,7 @@ import { headerKey } from '../common/header-names.js';
 import type { HttpConnectionManager } from '../config/generated/api.js';
 import { Runtime } from '../runtime/runtime.js';
 import type { LocalReply } from './filter.js';
+import { isGrpcRequest } from './grpc-reply.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import { pathEndOf } from './query.js';
 
@@ -59,6 +60,8 @@ export class PathNormalizer {
       if (path !== original) {
         if (this.#escapedSlashes === EscapedSlashes.Reject) return refusal();
         redirects = this.#escapedSlashes === EscapedSlashes.Redirect;
+        // gRPC clients follow none.
+        if (redirects && isGrpcRequest(headers)) return refusal();
       }
     }
     if (this.#normalizes) {

@@ -98,6 +98,9 @@ t.test('escaped slashes can be refused or answered by a redirect', async (t) => 
   const { status, headers } = await proxy.on('redirecting', '/a%2fb?c');
   t.match({ status, location: headers.location }, { status: 307, location: '/a/b?c' });
   t.equal((await proxy.on('redirecting', '/a/b?c%2f')).status, 200);
+  const grpc = await proxy.on('redirecting', '/a%2fb', { headers: { 'content-type': 'application/grpc' } });
+  t.match(grpc, { status: 200, headers: { 'grpc-status': '13', location: undefined } }, 'gRPC clients follow none');
+  t.equal(await proxy.baton.stat('http.redirecting.downstream_rq_failed_path_normalization'), 1);
 });
 
 async function echoed(listener: string, path: string, headers: Record<string, string> = {}): Promise<EchoedRequest> {
