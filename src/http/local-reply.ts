@@ -26,12 +26,13 @@ export function encodeReply(stream: AnsweredStream, { status, body, editHeaders 
   const headers = headerBlocks.take();
   try {
     headers.setStatus(status);
-    if (body.length > 0 && !isGrpc) {
-      headers.add(CONTENT_LENGTH, String(body.length));
-      headers.add(CONTENT_TYPE, 'text/plain');
-    }
     editHeaders?.(headers);
     if (isGrpc) becomeGrpcReply(headers, body, !isHead);
+    else if (body.length > 0) {
+      headers.add(CONTENT_LENGTH, String(body.length));
+      // The route may know better what it is.
+      if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
+    }
     stream.encodeHeaders(headers, !hasBody);
     if (hasBody) encodeBody(stream, body, memory);
   } finally {

@@ -84,6 +84,8 @@ t.test('a direct response is what the configuration says, from whatever source',
   t.match(await proxy.on('direct', '/bytes'), { status: 200, body: '\x00\xff!' });
   t.match(await proxy.on('direct', '/none'), { status: 503, body: '', headers: { 'content-length': '0' } });
   t.match(await proxy.on('direct', '/html'), { body: '<p>', headers: { 'content-type': 'text/html' } });
+  const json = await rawExchange(proxy.ports['direct']!, 'GET /json HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.same(json.text.match(/^content-type: .*/gim), ['content-type: application/json'], 'its type is told once');
   const noContent = await proxy.on('direct', '/204');
   t.equal(noContent.status, 204);
   t.equal(noContent.headers['content-length'], undefined, '204 has no content-length');
@@ -155,6 +157,14 @@ function directRoutes(): Config[] {
       { inline_string: '<p>' },
       {
         response_headers_to_add: [headerOption('content-type', 'text/html', { append_action: OVERWRITE })],
+      },
+    ),
+    direct(
+      '/json',
+      200,
+      { inline_string: '{}' },
+      {
+        response_headers_to_add: [headerOption('content-type', 'application/json')],
       },
     ),
     direct('/large', 200, { inline_string: LARGE }),
