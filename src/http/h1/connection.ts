@@ -202,7 +202,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Ends the sent message with trailer fields; without chunked coding there is no place for them. */
   trailers(trailers: HeaderBlock): void {
-    if (this.writing === Writing.Chunked) {
+    if (this.writing === Writing.Chunked && this.limits.dropsTrailers !== true) {
       sendTrailers(this.sink, this.shared, trailers);
       this.completeWriting();
     } else this.data(0, 0, true);

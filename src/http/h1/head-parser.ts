@@ -32,7 +32,7 @@ export interface HeadLimits {
   maxHeaders: number;
   /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
   acceptHttp10?: boolean;
-  /** Trailers are read and go no further. */
+  /** Trailers are read and go no further, and none are sent. */
   dropsTrailers?: boolean;
 }
 
