@@ -885,6 +885,15 @@ t.test('files that cannot be a configuration are refused in one line', async (t)
   t.match(problemsOf(new Uint8Array([0xff, 1, 2]), { file: 'a.pb' }), /^a\.pb: unable to read the file as a binary/);
   t.equal(problemsOf(new Uint8Array([0xff, 0xfe, 0])), 'baton.yaml: the file is not UTF-8 text');
   t.match(problemsOf('', { file: 'a.txt' }), /^a\.txt: unknown extension '\.txt': a configuration file ends in \.yaml/);
+  for (const nothing of ['', '\n', '# nothing yet\n', '---\n', 'null\n']) {
+    t.match(
+      problemsOf(nothing),
+      /^baton\.yaml:\d:\d: expected the fields of envoy\.config\.bootstrap\.v3\.Bootstrap, found nothing/,
+      `a file that holds ${JSON.stringify(nothing)}, as one that is being written does, stops no listeners`,
+    );
+  }
+  t.match(problemsOf('node: { id: x }', { yaml: '# nothing' }), /^--config-yaml:1:1: expected .* found nothing/);
+  t.equal(problemsOf('{}'), '', 'to want nothing can be said');
   t.match(loadConfiguration({ path: '/nowhere/a.yaml' }, testCatalog()), {
     errors: [{ source: '/nowhere/a.yaml', message: 'unable to read file: no such file or directory' }],
   });

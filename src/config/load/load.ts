@@ -113,7 +113,7 @@ function decodeAll(
   for (const source of sources) {
     problems.within([source]);
     const decoder = new Decoder(schema, problems, unknown, source.size + MAX_EXPANSION);
-    mergeMessage(schema, type, bootstrap, decoder.decode(BOOTSTRAP, source.value ?? {}));
+    mergeMessage(schema, type, bootstrap, decoder.decode(BOOTSTRAP, source.value));
     decoder.noteUnknown(source.unknownFields ?? []);
     unknownFields += decoder.unknownCount;
   }
