@@ -18,9 +18,10 @@ const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
 /** @param message full name of the message, for the forms of protobuf */
 export function readFileSource(path: string, message: string): FileSourceResult {
-  const format = extname(path);
+  const extension = extname(path);
+  const format = extension.toLowerCase();
   if (!FORMATS.includes(format)) {
-    return refuse(path, `unknown extension '${format}': a configuration file ends in ${FORMATS.join(', ')}`);
+    return refuse(path, `unknown extension '${extension}': a configuration file ends in ${FORMATS.join(', ')}`);
   }
   let bytes: Buffer;
   try {

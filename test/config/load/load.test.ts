@@ -39,6 +39,7 @@ t.test('JSON, lowerCamelCase names, binary and text protos give the same as YAML
   const json = JSON.stringify(expected, null, '\t');
   t.same(bootstrapOf(json, { file: 'a.json' }), expected);
   t.same(bootstrapOf(camelCased(json), { file: 'a.json' }), expected);
+  t.same(bootstrapOf(GOOD, { file: 'A.YAML' }), expected, 'extensions have no case');
   const { binary, text } = protoForms(expected);
   t.same(bootstrapOf(binary, { file: 'a.pb' }), expected);
   t.same(bootstrapOf(text, { file: 'a.pb_text' }), expected);
