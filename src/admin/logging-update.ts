@@ -37,7 +37,8 @@ function overridesOf(name: string, value: string, known: KnownLoggers): LevelOve
     return [{ component: componentOf(group), level }];
   }
   if (name !== 'paths') return [overrideOf(name, levelOf(value), known)];
-  return value.split(',').map((item) => {
+  const items = value.split(',').filter((item) => item.trim() !== '');
+  return items.map((item) => {
     const [logger, level] = pairOf(item, 'empty logger name or empty logger level');
     return overrideOf(logger, level, known);
   });
