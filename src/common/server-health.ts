@@ -3,7 +3,7 @@
 
 /** Why they fail: bits, for each comes and goes alone. */
 export const enum HealthFailure {
-  /** POST /healthcheck/fail, until /healthcheck/ok. */
+  /** POST /healthcheck/fail, or the file drain in flags_path at the start; until /healthcheck/ok. */
   OnPurpose = 1,
   /** The server drains before it ends. */
   Ending = 2,

@@ -2,9 +2,11 @@
 //
 //   clusters (names resolved) → listeners (sockets bound) → workers (snapshot built) → LIVE … shutdown
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { inTurns } from '../common/next-turn.js';
 import { inlineMore } from '../common/optimizer.js';
-import { type HealthFailure, ServerHealth } from '../common/server-health.js';
+import { HealthFailure, ServerHealth } from '../common/server-health.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
@@ -166,6 +168,7 @@ export class Server {
       },
       this.#ended.signal,
     );
+    if (bootstrap.flags_path) this.#obeyFlags(bootstrap.flags_path);
   }
 
   get epoch(): EpochFacts {
@@ -387,6 +390,14 @@ export class Server {
       startDrain: (options) => this.drains.start(options),
       openConnections: () => this.drains.openConnections(),
     });
+  }
+
+  /** Files whose presence says how the server is to begin (FACTS §2.12). */
+  #obeyFlags(directory: string): void {
+    logger.info(`server flags path: ${directory}`);
+    if (!existsSync(join(directory, 'drain'))) return;
+    logger.info('starting server in drain mode');
+    this.setHealth(HealthFailure.OnPurpose, true);
   }
 
   async #createSinks(): Promise<void> {

@@ -7,6 +7,7 @@ export const BOOTSTRAP: ImplementedTable = {
     node: true,
     static_resources: true,
     dynamic_resources: true,
+    flags_path: true,
     watchdogs: true,
     stats_config: true,
     stats_flush_interval: true,

@@ -56,6 +56,28 @@ t.test('--config-yaml is merged onto the file: lists grow', async (t) => {
   await baton.stop();
 });
 
+t.test('with a file drain in flags_path it begins with health checks failing, until /healthcheck/ok', async (t) => {
+  const flags = tempDir(t);
+  const listeners = [httpListener('web', 0, HELLO)];
+  const config = bootstrap({ listeners, clusters: [], extra: { flags_path: flags } });
+  const ready = await startBaton(t, { config });
+  t.equal(await ready.stat('server.live'), 1, 'no file, no drain');
+  await ready.stop();
+
+  writeFileSync(join(flags, 'drain'), '');
+  const baton = await startBaton(t, { config, wait: 'admin' });
+  t.equal(await baton.stat('server.live'), 0, 'from the beginning');
+  const port = await baton.loggedPort('web');
+  await waitFor(async () => (await baton.admin('/ready')).body === 'DRAINING\n', { what: 'the state DRAINING' });
+  t.equal((await baton.admin('/ready')).status, 503);
+  t.equal((await httpRequest(port, '/')).body, 'hello', 'requests are served');
+  t.match(baton.stderr, 'starting server in drain mode');
+  await baton.admin('/healthcheck/ok', { method: 'POST' });
+  t.match(await baton.admin('/ready'), { status: 200, body: 'LIVE\n' });
+  t.equal(await baton.stat('server.live'), 1);
+  await baton.stop();
+});
+
 t.test('it can serve without an admin interface', async (t) => {
   const config = { static_resources: { listeners: [httpListener('web', 0, HELLO)] } };
   const baton = await startBaton(t, { config, wait: 'spawned' });
