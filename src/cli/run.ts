@@ -108,7 +108,9 @@ async function loadAndServe(
   for (const warning of loaded.warnings) logger.warning(formatProblem(warning));
   if (!loaded.ok) {
     const what = options.mode === 'serve' ? 'config' : 'configuration';
-    tellWhy(options, `error initializing ${what} '${nameOf(options)}':\n${formatProblems(loaded.errors)}`);
+    const why = formatProblems(loaded.errors);
+    // As Envoy says it, in one line, unless lines of the configuration are shown.
+    tellWhy(options, `error initializing ${what} '${nameOf(options)}':${why.includes('\n') ? '\n' : ' '}${why}`);
     return 1;
   }
   if (options.mode === 'validate') {
