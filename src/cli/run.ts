@@ -5,6 +5,7 @@ import { constants } from 'node:os';
 import { messageOf } from '../common/errors.js';
 import { fileIdentity } from '../common/file-watch.js';
 import { programFile } from '../common/package-root.js';
+import { print } from '../common/print.js';
 import type { SignalName, Signals } from '../common/signals.js';
 import { fullVersionString, versionString } from '../common/version.js';
 import type { LoadResult } from '../config/load/load.js';
@@ -37,34 +38,32 @@ const logger = getLogger('main');
 /** Runs the program; resolves with its exit status. */
 export async function run(argv: readonly string[], signals: Signals): Promise<number> {
   if (argv.includes('--help') || argv.includes('-h')) {
-    process.stdout.write(helpText());
+    print(process.stdout, helpText());
     return 0;
   }
   const parsed = parseArguments(argv);
   if (!parsed.ok) {
-    process.stderr.write(`error: ${parsed.error}\n${USAGE_HINT}\n`);
+    print(process.stderr, `error: ${parsed.error}\n${USAGE_HINT}\n`);
     return 1;
   }
   const { options } = parsed;
   if (options.version) {
-    process.stdout.write(versionText('baton'));
+    print(process.stdout, versionText('baton'));
     return 0;
   }
   if (options.schema) {
-    // Whoever has read enough of it may close the pipe.
-    process.stdout.once('error', () => {});
-    process.stdout.write(readFileSync(jsonSchemaPath()));
+    print(process.stdout, readFileSync(jsonSchemaPath()));
     return 0;
   }
   if (options.hotRestartVersion) {
-    process.stderr.write(hotRestartVersion(options.disableHotRestart));
+    print(process.stderr, hotRestartVersion(options.disableHotRestart));
     return 0;
   }
   const logging = loggingOptions(options);
   try {
     initLogging(logging);
   } catch (error) {
-    process.stderr.write(`error: ${messageOf(error)}\n`);
+    print(process.stderr, `error: ${messageOf(error)}\n`);
     return 1;
   }
   for (const warning of parsed.warnings) logger.warning(warning);
@@ -114,7 +113,7 @@ async function loadAndServe(
     return 1;
   }
   if (options.mode === 'validate') {
-    process.stdout.write(`configuration '${nameOf(options)}' OK\n`);
+    print(process.stdout, `configuration '${nameOf(options)}' OK\n`);
     return 0;
   }
   if (server === undefined) return 0;

@@ -3,6 +3,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { messageOf } from '../common/errors.js';
+import { print } from '../common/print.js';
 import type { Signals } from '../common/signals.js';
 import { watchdogIntervalMs } from '../io/notify-address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
@@ -18,7 +19,7 @@ export function run(argv: readonly string[], signals: Signals): void {
   const command = readCommandLine(argv);
   if (command.kind === 'run') return supervise(command.options, signals);
   const isMistake = command.kind === 'mistake';
-  (isMistake ? process.stderr : process.stdout).write(command.text);
+  print(isMistake ? process.stderr : process.stdout, command.text);
   process.exitCode = isMistake ? 1 : 0;
 }
 

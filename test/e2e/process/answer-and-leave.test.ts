@@ -28,6 +28,25 @@ for (const option of ['--help', '-h']) {
   });
 }
 
+t.test('whoever has stopped to listen changes no exit status, and sees no stack', async (t) => {
+  const fine = ['--mode', 'validate', '--config-yaml', '{}'];
+  const mistake = ['--mode', 'validate', '-c', '/no/such/file.yaml', '-l', 'off'];
+  for (const [redirection, args, status] of [
+    ['>/dev/full', ['--version'], 0],
+    ['>/dev/full', ['--help'], 0],
+    ['>/dev/full', ['--schema'], 0],
+    ['>/dev/full', fine, 0],
+    ['2>/dev/full', ['--hot-restart-version'], 0],
+    ['2>/dev/full', ['--nonsense'], 1],
+    ['2>/dev/full', mistake, 1],
+  ] as const) {
+    const wrapper = ['sh', '-c', `exec "$@" ${redirection}`, 'sh'];
+    const { code, stderr } = await runBaton(t, { args, wrapper });
+    t.equal(code, status, args.join(' '));
+    t.equal(stderr, '');
+  }
+});
+
 for (const mode of ['serve', 'validate']) {
   t.test(`--mode ${mode}: no configuration at all`, async (t) => {
     const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode] });
