@@ -20,7 +20,7 @@ import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone } f
 import { type ListenTarget, listen } from './listen.js';
 import { Protocols, type Refusal } from './protocols.js';
 import { readBody } from './request-body.js';
-import { allowedHosts, lacksHost } from './request-guards.js';
+import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
 import { parseTarget } from './request-target.js';
 import { sendResponse } from './send-response.js';
@@ -188,12 +188,13 @@ export class AdminServer {
       return;
     }
     exchange.received(body);
+    const fault = hostFault(request);
     let answered: AdminResponse;
     if (body === undefined) {
       answered = { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` };
-    } else if (lacksHost(request)) {
-      exchange.details = 'missing_host_header';
-      answered = { status: 400, headers: { connection: 'close' }, body: 'A request of HTTP/1.1 names its host.\n' };
+    } else if (fault !== undefined) {
+      exchange.details = fault.details;
+      answered = { status: 400, headers: { connection: 'close' }, body: fault.text };
     } else {
       answered = await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
     }

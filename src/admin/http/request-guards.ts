@@ -5,7 +5,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 interface RequestHead {
   readonly httpVersionMajor: number;
   readonly httpVersionMinor: number;
-  readonly headers: IncomingHttpHeaders;
+  /** Names and values by turns. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** A fault of the Host header. */
+export interface HostFault {
+  /** For the access log. */
+  readonly details: string;
+  /** For the client. */
+  readonly text: string;
 }
 
 /** Whether a host may be asked for; undefined when nobody has asked for one. */
@@ -24,9 +33,12 @@ export function allowedHosts(hosts: readonly string[]): HostRule {
   };
 }
 
-/** Whether a request of HTTP/1.1 has no Host header (RFC 9112 §3.2). */
-export function lacksHost({ httpVersionMajor, httpVersionMinor, headers }: RequestHead): boolean {
-  return httpVersionMajor === 1 && httpVersionMinor === 1 && headers.host === undefined;
+/** What is wrong with the Host header (RFC 9112 §3.2): HTTP/1.1 has one, and nobody knows which of several counts. */
+export function hostFault({ httpVersionMajor, httpVersionMinor, rawHeaders }: RequestHead): HostFault | undefined {
+  const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (count > 1) return { details: 'several_host_headers', text: 'A request names one host.\n' };
+  if (count === 1 || httpVersionMajor !== 1 || httpVersionMinor !== 1) return undefined;
+  return { details: 'missing_host_header', text: 'A request of HTTP/1.1 names its host.\n' };
 }
 
 /**

@@ -50,6 +50,13 @@ for (const { what, bytes, status, line, isProtocolError } of [
     isProtocolError: false,
   },
   {
+    what: 'two of them, of which a rule for hosts would see one',
+    bytes: 'GET /ready HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n',
+    status: 400,
+    line: 'GET /ready 400 several_host_headers -',
+    isProtocolError: false,
+  },
+  {
     what: 'a tunnel',
     bytes: 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n',
     status: 403,
