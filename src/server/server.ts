@@ -261,12 +261,13 @@ export class Server {
     this.flushes.stop();
     clearTimeout(this.#settling);
     this.#watchdog.close();
-    this.configuration.freeze();
-    await this.flushes.sinks.close();
     this.drains.manager.close();
-    await this.configuration.close();
-    this.#resolver.close();
+    await this.configuration.freeze();
     await this.#workers.end();
+    // With what the workers have counted to their end.
+    await this.flushes.finish();
+    this.configuration.close();
+    this.#resolver.close();
     // A worker that is still starting makes its copies of these descriptors.
     this.configuration.listeners.close();
     this.threads.close();

@@ -210,15 +210,15 @@ export class RunningConfiguration {
   }
 
   /** No source, file or filter changes anything any more. */
-  freeze(): void {
+  async freeze(): Promise<void> {
     this.#rtds.close();
     this.runtime.close();
     this.#parts.close();
+    await this.#sources.close();
   }
 
   /** Ends what it has open, but for the sockets of listeners: a worker that is still starting makes its copies of those. */
-  async close(): Promise<void> {
-    await this.#sources.close();
+  close(): void {
     this.calls.close();
     this.clusters.stop();
   }

@@ -1,6 +1,7 @@
 // When stats are flushed, and who gets them: at each interval, or only when the admin interface is asked for them.
 
 import { durationMs } from '../../common/duration.js';
+import { atMostMs } from '../../common/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -25,6 +26,8 @@ export interface FlushHost {
 }
 
 const DEFAULT_FLUSH_MS = 5000;
+/** How long the last flush may take. */
+const LAST_FLUSH_MS = 3000;
 
 export class FlushSchedule {
   readonly #host: FlushHost;
@@ -78,6 +81,13 @@ export class FlushSchedule {
     clearInterval(this.#timer);
   }
 
+  /** Behind stop(): sinks are given what was counted since the last flush of an interval, and end. */
+  async finish(): Promise<void> {
+    const isDue = this.#timer !== undefined && !this.isOnAdmin && !this.#sinks.isEmpty && this.#host.feedsSinks();
+    if (isDue) await atMostMs(this.#runOrReport(), LAST_FLUSH_MS);
+    await this.#sinks.close();
+  }
+
   get #intervalMs(): number {
     const { stats_flush_interval: interval } = this.#config;
     return interval === undefined ? DEFAULT_FLUSH_MS : durationMs(interval);
@@ -90,7 +100,11 @@ export class FlushSchedule {
     } else if (this.#flush.isRunning) {
       this.#host.dropped();
     } else {
-      this.run().catch((error) => this.#host.failed('a flush of the stats failed', error));
+      void this.#runOrReport();
     }
+  }
+
+  #runOrReport(): Promise<void> {
+    return this.run().catch((error) => this.#host.failed('a flush of the stats failed', error));
   }
 }

@@ -49,9 +49,13 @@ export class StatsSinks {
     return new StatsSinks(await Promise.all(sinks));
   }
 
+  get isEmpty(): boolean {
+    return this.#sinks.length === 0;
+  }
+
   /** Gives the sinks what was counted since the last call; the histograms of the interval have been merged. */
   async flush(store: StatsStore): Promise<void> {
-    if (this.#sinks.length === 0) return;
+    if (this.isEmpty) return;
     const reader = store.reader();
     const { sections } = reader;
     await inSlices(this.#latches.latch(reader, sections, this.#credits.splice(0)));
@@ -67,12 +71,12 @@ export class StatsSinks {
    * nobody waits for any of it.
    */
   given(section: Section, index: number): number | undefined {
-    return this.#sinks.length === 0 ? undefined : this.#latches.value(section, index);
+    return this.isEmpty ? undefined : this.#latches.value(section, index);
   }
 
   /** So much of the counter of that full name was given to the sinks of a parent process: the next flush leaves it out. */
   credit(name: string, amount: number): void {
-    if (this.#sinks.length > 0) this.#credits.push({ name, amount });
+    if (!this.isEmpty) this.#credits.push({ name, amount });
   }
 
   async close(): Promise<void> {

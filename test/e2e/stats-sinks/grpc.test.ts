@@ -252,3 +252,28 @@ t.test('services that never read and never answer hold up nothing', async (t) =>
   t.ok(collector.messages.length <= 32, 'a bounded number of exports waits');
   await baton.stop();
 });
+
+t.test('what was counted since the last flush is sent when the server ends', async (t) => {
+  const service = await startMetricsService(t);
+  const collector = await startCollector(t);
+  const { baton, request } = await startSinkProxy(
+    t,
+    [
+      {
+        '@type': METRICS_SERVICE,
+        transport_api_version: 'V3',
+        report_counters_as_deltas: true,
+        grpc_service: grpcTo('metrics'),
+      },
+      { '@type': OPEN_TELEMETRY, report_counters_as_deltas: true, grpc_service: grpcTo('collector') },
+    ],
+    {
+      clusters: [staticCluster('metrics', service.port, HTTP2), staticCluster('collector', collector.port, HTTP2)],
+      extra: { stats_flush_interval: '60s' },
+    },
+  );
+  await request(3);
+  await baton.stop();
+  t.equal(counted(service, REQUESTS), 3);
+  t.equal(metrics(collector, 'cluster.upstream_rq_total').length, 1);
+});

@@ -171,3 +171,14 @@ t.test('the circuit breakers of the cluster hold for exports', async (t) => {
 function count(text: string, part: string): number {
   return text.split(part).length - 1;
 }
+
+t.test('what was counted since the last flush is exported when the server ends', async (t) => {
+  const collector = await startHttpCollector(t);
+  const { baton, request } = await startExporter(t, collector.port, {
+    sink: { max_data_points_per_request: 20 },
+    extra: { stats_flush_interval: '60s' },
+  });
+  await request(4);
+  await baton.stop();
+  t.equal(clientRequests(collector), 4);
+});

@@ -191,3 +191,34 @@ t.test('a server that accepts and never reads holds up nothing', async (t) => {
   t.equal((await baton.admin('/ready')).status, 200);
   await baton.stop();
 });
+
+t.test('what was counted since the last flush is sent when the server ends', async (t) => {
+  const path = join(tempDir(t), 'agent');
+  const agent = startUnixPeer(t, path);
+  const udp = await startUdpPeer(t);
+  const tcp = await startTcpPeer(t);
+  const { baton, request } = await startSinkProxy(
+    t,
+    [
+      { '@type': STATSD, address: loopback(udp.port) },
+      { '@type': STATSD, address: { pipe: { path } } },
+      { '@type': STATSD, tcp_cluster_name: 'metrics' },
+    ],
+    // So many that they do not go out in one turn.
+    {
+      clusters: [
+        staticCluster('metrics', tcp.port),
+        ...Array.from({ length: 300 }, (_, i) => staticCluster(`c${i}`, 1)),
+      ],
+      extra: { stats_flush_interval: '60s' },
+    },
+  );
+  await request(5);
+  await baton.stop();
+  for (const { lines } of [udp, agent, tcp]) {
+    await waitFor(() => lines.sum(`envoy.${REQUESTS}`) === 5, { what: '5 requests' });
+  }
+  await waitFor(() => tcp.lines.values('envoy.cluster.c299.membership_total', '|g').length === 1, {
+    what: 'the last line',
+  });
+});

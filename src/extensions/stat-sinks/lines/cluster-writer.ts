@@ -1,5 +1,6 @@
 // Lines to a host of a cluster by TCP: one connection, kept between flushes, made anew by the flush after it broke.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { Cluster } from '../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../upstream/cluster-manager.js';
@@ -13,6 +14,9 @@ const PIECE = 16 * 1024;
 const PIECES_PER_TURN = 8;
 /** Bytes that may wait for the host. When more come it is taken for dead. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** How long the host may take for the rest when the server ends, and how often that is looked at. */
+const LAST_MS = 900;
+const LOOK_MS = 5;
 
 export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
   readonly #calls: PrimaryCalls;
@@ -51,9 +55,16 @@ export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
     if (!this.#isLost) this.#put();
   }
 
-  close(): void {
+  /** What is on its way to the host gets a moment. */
+  async close(): Promise<void> {
+    const deadline = performance.now() + LAST_MS;
+    while (this.#isSending && performance.now() < deadline) await sleep(LOOK_MS);
     this.#socket?.close();
     this.#socket = undefined;
+  }
+
+  get #isSending(): boolean {
+    return this.#socket !== undefined && (this.#waitingBytes > 0 || this.#socket.pendingBytes > 0);
   }
 
   // ── UpstreamSocketEvents ─────────────────────────────────────────────────────────────────────────────────────────

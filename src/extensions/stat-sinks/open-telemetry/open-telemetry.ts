@@ -2,6 +2,7 @@
 
 import type protobuf from 'protobufjs/minimal.js';
 import { messageOf } from '../../../common/errors.js';
+import { atMostMs } from '../../../common/within-ms.js';
 import type { Node, SinkConfig } from '../../../config/generated/api.js';
 import { loadMessages } from '../../../config/schema/messages.js';
 import type { FlushedStats } from '../../../stats/flush/flushed-stats.js';
@@ -21,6 +22,8 @@ const MOST_AT_ONCE = 4;
 /** Flushes that are not wholly answered, and bytes of their exports; a flush that finds more is lost. */
 const MOST_UNANSWERED = 32;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** How long the last exports may take when the server ends. */
+const LAST_MS = 900;
 
 /** One call. */
 interface Export {
@@ -47,6 +50,8 @@ export class OpenTelemetrySink implements StatsSink {
   #flushes = 0;
   #waitingBytes = 0;
   #isClosed = false;
+  /** Called when no flush has exports without an answer. */
+  #allAnswered: (() => void) | undefined;
 
   constructor(config: SinkConfig, node: Node, exporter: Exporter) {
     const types = loadMessages(METRIC, RESOURCE, RESPONSE);
@@ -75,7 +80,8 @@ export class OpenTelemetrySink implements StatsSink {
     }
   }
 
-  close(): void {
+  async close(): Promise<void> {
+    if (this.#flushes > 0) await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), LAST_MS);
     this.#isClosed = true;
     this.#waiting.length = 0;
     this.#exporter.close();
@@ -127,7 +133,9 @@ export class OpenTelemetrySink implements StatsSink {
   }
 
   #answeredOne(flush: Flush): void {
-    if (--flush.unanswered === 0) this.#flushes--;
+    if (--flush.unanswered > 0) return;
+    this.#flushes--;
+    if (this.#flushes === 0) this.#allAnswered?.();
   }
 
   #answered(response: { readonly [field: string]: unknown }): void {
