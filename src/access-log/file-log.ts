@@ -42,11 +42,10 @@ export class AccessLogFiles {
   readonly #closing = new Set<AccessLogFile>();
 
   constructor(options: FileLogOptions = {}) {
-    this.#options = {
-      flushMinBytes: options.flushMinBytes ?? DEFAULT_FLUSH_MIN_BYTES,
-      flushIntervalMs: options.flushIntervalMs ?? DEFAULT_FLUSH_INTERVAL_MS,
-      maxPendingBytes: options.maxPendingBytes ?? DEFAULT_MAX_PENDING_BYTES,
-    };
+    const { flushMinBytes = DEFAULT_FLUSH_MIN_BYTES, flushIntervalMs = DEFAULT_FLUSH_INTERVAL_MS } = options;
+    // One full buffer may be written while the next one comes, however large they are.
+    const { maxPendingBytes = Math.max(DEFAULT_MAX_PENDING_BYTES, 3 * flushMinBytes) } = options;
+    this.#options = { flushMinBytes, flushIntervalMs, maxPendingBytes };
   }
 
   /** The file of that path; each open() wants one release(). Throws a BatonError when it cannot be opened. */

@@ -194,6 +194,16 @@ t.test('a full disk costs bounded memory, dropped lines are counted, and it is t
   logger.close();
 });
 
+t.test('a buffer may be as large as is asked for', async (t) => {
+  const { files, logger, log, text } = setUp({ flushMinBytes: 9 * 1024 * 1024, flushIntervalMs: 3_600_000 });
+  const line = 'x'.repeat(65_535);
+  for (let i = 0; i < 200; i++) log(line);
+  await files.flush();
+  t.equal(text().length, 200 * 65_536);
+  t.equal(files.counters.dropped, 0);
+  logger.close();
+});
+
 t.test('a process with a full disk ends at once', async (t) => {
   const child = run(
     `
