@@ -72,4 +72,9 @@ export class ClusterManager {
     reference.current!.drain();
     reference.current = undefined;
   }
+
+  /** The thread ends: idle connections are closed, and counted as such. */
+  end(): void {
+    for (const { current } of this.#references.values()) current?.drain();
+  }
 }

@@ -284,6 +284,7 @@ class Worker {
     this.#endHandOver();
     this.#beginTurn();
     this.#listeners.end();
+    this.#clusters.end();
     this.#transport.destroy();
     this.#timers.close();
     clearInterval(this.#heartbeat);

@@ -217,6 +217,12 @@ t.test('what was counted since the last flush is sent when the server ends', asy
   await baton.stop();
   for (const { lines } of [udp, agent, tcp]) {
     await waitFor(() => lines.sum(`envoy.${REQUESTS}`) === 5, { what: '5 requests' });
+    t.ok(lines.sum('envoy.cluster.host.upstream_cx_total') > 0);
+    t.equal(
+      lines.sum('envoy.cluster.host.upstream_cx_destroy'),
+      lines.sum('envoy.cluster.host.upstream_cx_total'),
+      'what ends with the workers is counted too',
+    );
   }
   await waitFor(() => tcp.lines.values('envoy.cluster.c299.membership_total', '|g').length === 1, {
     what: 'the last line',
