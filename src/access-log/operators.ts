@@ -77,7 +77,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ...address('UPSTREAM_LOCAL', (info) => info.upstreamLocalAddress),
   ...address('UPSTREAM_REMOTE', (info) => info.upstreamHost),
   ['UPSTREAM_REQUEST_ATTEMPT_COUNT', number((info) => info.attemptCount)],
-  ['UPSTREAM_TRANSPORT_FAILURE_REASON', text((info) => info.upstreamTransportFailureReason)],
+  ['UPSTREAM_TRANSPORT_FAILURE_REASON', text((info) => oneWord(info.upstreamTransportFailureReason))],
   ...address('DOWNSTREAM_REMOTE', (info) => info.downstreamRemoteAddress),
   ...address('DOWNSTREAM_DIRECT_REMOTE', (info) => info.downstreamDirectRemoteAddress),
   ...address('DOWNSTREAM_LOCAL', (info) => info.downstreamLocalAddress),
@@ -158,15 +158,16 @@ function responseCodeDetails(): Entry {
     length: false,
     create({ name, parameter }) {
       if (parameter === undefined || parameter === '')
-        return new TextOperator((info) =>
-          info.responseCodeDetails.includes(' ')
-            ? info.responseCodeDetails.replaceAll(' ', '_')
-            : info.responseCodeDetails,
-        );
+        return new TextOperator((info) => oneWord(info.responseCodeDetails));
       if (parameter === 'ALLOW_WHITESPACES') return new TextOperator((info) => info.responseCodeDetails);
       throw operatorError(`operator %${name}% takes ALLOW_WHITESPACES, not '${parameter}'`);
     },
   };
+}
+
+/** So that who splits a line at its spaces finds each value in its place. */
+function oneWord(text: string): string {
+  return text.includes(' ') ? text.replaceAll(' ', '_') : text;
 }
 
 /** Points in time for %COMMON_DURATION(FROM:TO:ms)%. */

@@ -78,7 +78,7 @@ t.test('every operator prints its value, and what stands for a missing one', asy
     ['%UPSTREAM_LOCAL_PORT%', '40000', '-'],
     ['%UPSTREAM_REMOTE_PORT%', '80', '-'],
     ['%UPSTREAM_REQUEST_ATTEMPT_COUNT%', '2', '0'],
-    ['%UPSTREAM_TRANSPORT_FAILURE_REASON%', 'TLS error', '-'],
+    ['%UPSTREAM_TRANSPORT_FAILURE_REASON%', 'TLS_error', '-'],
     ['%DOWNSTREAM_REMOTE_ADDRESS%', '10.0.35.28:0', '-'],
     ['%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%', '10.0.35.28', '-'],
     ['%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%', '[2001:db8::1]:51234', '-'],
