@@ -107,6 +107,19 @@ t.test('Unix datagrams: a receiver that reads as fast as it can gets the whole o
   await baton.stop();
 });
 
+t.test('UDP: datagrams that may be larger than there are any', async (t) => {
+  const peer = await startUdpPeer(t);
+  // Some 40 lines a flush each.
+  const clusters = Array.from({ length: 150 }, (_, i) => staticCluster(`c${i}`, 1));
+  const sink = { '@type': DOG, address: loopback(peer.port), max_bytes_per_datagram: '1000000' };
+  const { baton, request } = await startSinkProxy(t, [sink], { clusters, extra: { stats_flush_interval: '0.5s' } });
+  await request(3);
+  const name = 'envoy.cluster.upstream_rq_total';
+  await waitFor(() => peer.lines.sum(name, '|c|#envoy.cluster_name:host') === 3, { what: '3 requests' });
+  await baton.stop();
+  t.notMatch(baton.stderr, 'takes no stats');
+});
+
 t.test('a receiver that stands still costs its own sink some lines, and nobody else any', async (t) => {
   const path = join(tempDir(t), 'agent');
   const agent = await startUnixAgent(t, path);

@@ -2,6 +2,9 @@
 
 import type { LineWriter } from './line-sink.js';
 
+/** UDP has no larger ones; what would be larger is not sent at all. */
+const LARGEST = 65_507;
+
 /** Sends datagrams to one peer; what it cannot send is lost. */
 export interface DatagramSocket {
   /** A flush begins: a socket that has failed may be made anew. */
@@ -21,7 +24,7 @@ export class DatagramWriter implements LineWriter {
   /** @param maxBytes of a datagram; one line may be longer. 0: every line is a datagram. */
   constructor(socket: DatagramSocket, maxBytes: number) {
     this.#socket = socket;
-    this.#maxBytes = maxBytes;
+    this.#maxBytes = Math.min(maxBytes, LARGEST);
   }
 
   begin(): void {
