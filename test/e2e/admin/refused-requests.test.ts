@@ -107,4 +107,16 @@ t.test('clients that leave, at whatever point, are no protocol errors', async (t
     what: 'the end of the connections',
   });
   t.equal(await stat('downstream_cx_protocol_error'), errors);
+  t.ok((await stat('downstream_rq_rx_reset')) > 0);
+  const { body } = await baton.admin('/stats?filter=^http.admin.downstream_rq_(completed|.xx)$');
+  const [completed, ...classes] = body
+    .trim()
+    .split('\n')
+    .map((line) => Number(line.split(' ')[1]))
+    .reverse();
+  t.equal(
+    completed,
+    classes.reduce((sum, count) => sum + count, 0),
+    'those that had an answer',
+  );
 });
