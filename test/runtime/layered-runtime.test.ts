@@ -1,4 +1,13 @@
-import { mkdirSync, renameSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../../src/config/generated/api.js';
@@ -178,6 +187,20 @@ t.test('a swapped link, and what is moved into the root, are noticed; overrides 
   await waitFor(() => text('key') === '4', { what: 'the tree that was moved in' });
   t.equal(text('mine'), 'kept');
   t.ok(loads()! >= 5);
+});
+
+t.test('a file that is made in the root is read to its end, however slowly it is written', async (t) => {
+  const root = t.testdir();
+  write(root, { key: '1' });
+  const { runtime, text } = start(t, { layers: [disk(root, { subdirectory: '' })] });
+  runtime.watch();
+  const file = openSync(join(root, 'made'), 'w');
+  t.teardown(() => closeSync(file));
+  await waitFor(() => text('made') === '', { what: 'the empty file' });
+  writeSync(file, '4');
+  await waitFor(() => text('made') === '4', { what: 'its beginning' });
+  writeSync(file, '2');
+  await waitFor(() => text('made') === '42', { what: 'the rest' });
 });
 
 t.test('what changes before watching begins is noticed as well', async (t) => {
