@@ -403,13 +403,14 @@ export class Server {
 
   async #createSinks(): Promise<void> {
     const { calls, clusters, hosts } = this.configuration;
-    await this.flushes.createSinks(this.#extensions, {
+    const context = {
       calls,
       hosts,
       node: { ...this.#options.bootstrap.node, user_agent_name: 'baton' },
       clusters: () => clusterFacts(clusters.byName.values()),
       serveEvents: this.#options.serveEvents,
-    });
+    };
+    await this.flushes.createSinks(this.#extensions, context, monotonicMs() - this.epoch.countedSinceMs);
     if (!this.#isEnding) return;
     // It was ended while their code was loaded.
     await this.flushes.sinks.close();

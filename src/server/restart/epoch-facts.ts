@@ -11,5 +11,6 @@ export interface EpochFacts extends ProcessEpoch {
 
 /** The facts of a process without a parent that begins now. */
 export function firstEpoch(number: number): EpochFacts {
-  return { number, generation: 1, firstStartedMs: monotonicMs(), parentSockets: undefined };
+  const now = monotonicMs();
+  return { number, generation: 1, firstStartedMs: now, countedSinceMs: now, parentSockets: undefined };
 }

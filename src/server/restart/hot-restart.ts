@@ -127,7 +127,7 @@ export class HotRestart {
     } finally {
       closeTheirs();
     }
-    if (this.#joined !== undefined) this.#facts = factsOf(this.#joined, epoch, this.#shim);
+    if (this.#joined !== undefined) this.#facts = this.#factsOf(this.#joined);
     return this.#facts;
   }
 
@@ -198,6 +198,17 @@ export class HotRestart {
     this.#meeting.close();
   }
 
+  #factsOf({ firstStartedMs, generation, sockets }: Joined): EpochFacts {
+    const { epoch, takesParentStats } = this.#options;
+    return {
+      number: epoch,
+      generation: generation + 1,
+      firstStartedMs,
+      countedSinceMs: takesParentStats ? firstStartedMs : this.#facts.countedSinceMs,
+      parentSockets: new InheritedSockets(this.#shim, sockets),
+    };
+  }
+
   #parentHost(server: RestartedServer): ParentHost {
     const stage = () => this.#stage;
     return {
@@ -249,15 +260,6 @@ export class HotRestart {
   #drop(fds: readonly number[]): void {
     for (const fd of fds) this.#shim.closeDescriptor(fd);
   }
-}
-
-function factsOf(joined: Joined, epoch: number, shim: NativeShim): EpochFacts {
-  return {
-    number: epoch,
-    generation: joined.generation + 1,
-    firstStartedMs: joined.firstStartedMs,
-    parentSockets: new InheritedSockets(shim, joined.sockets),
-  };
 }
 
 function childCodec({ encodeToParent, decodeToChild }: typeof Messages) {

@@ -33,7 +33,7 @@ export class FlushSchedule {
   readonly #host: FlushHost;
   readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
   readonly #flush: StatsFlush;
-  #sinks = new StatsSinks([]);
+  #sinks = new StatsSinks([], 0);
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -62,10 +62,15 @@ export class FlushSchedule {
     return this.#sinks;
   }
 
-  /** Rejects when a sink cannot be created. */
-  async createSinks(extensions: ExtensionFinder, context: Omit<PrimaryContext, 'flushIntervalMs'>): Promise<void> {
+  /** `countedForMs`: how long counters have counted already. Rejects when a sink cannot be created. */
+  async createSinks(
+    extensions: ExtensionFinder,
+    context: Omit<PrimaryContext, 'flushIntervalMs'>,
+    countedForMs: number,
+  ): Promise<void> {
     const { stats_sinks: configs = [] } = this.#config;
-    this.#sinks = await StatsSinks.create(configs, extensions, { ...context, flushIntervalMs: this.#intervalMs });
+    const whole = { ...context, flushIntervalMs: this.#intervalMs };
+    this.#sinks = await StatsSinks.create(configs, extensions, whole, countedForMs);
   }
 
   start(): void {

@@ -9,6 +9,8 @@ export interface ProcessEpoch {
   readonly generation: number;
   /** When the first of them began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly firstStartedMs: number;
+  /** The same of what counters have counted: of this process, unless they go on where those of its parent stood. */
+  readonly countedSinceMs: number;
 }
 
 /** Whole seconds since the first process began. */

@@ -30,10 +30,13 @@ export class StatsSinks {
   readonly #latches = new CounterLatches();
   readonly #credits: CounterCredit[] = [];
   readonly #startMs = Date.now();
+  readonly #countedSinceMs: number;
   #previousMs = this.#startMs;
 
-  constructor(sinks: readonly { readonly name: string; readonly sink: StatsSink }[]) {
+  /** `countedForMs`: how long counters have counted already. */
+  constructor(sinks: readonly { readonly name: string; readonly sink: StatsSink }[], countedForMs: number) {
     this.#sinks = sinks.map((sink) => ({ ...sink, failure: '' }));
+    this.#countedSinceMs = this.#startMs - Math.round(countedForMs);
   }
 
   /** Rejects when a sink cannot be created. */
@@ -41,12 +44,13 @@ export class StatsSinks {
     configs: readonly StatsSinkConfig[],
     extensions: ExtensionFinder,
     context: PrimaryContext,
+    countedForMs: number,
   ): Promise<StatsSinks> {
     const sinks = configs.map(async ({ name = '', typed_config: config }) => {
       const extension = extensions.statsSink(config!);
       return { name: name || extension.name, sink: await extension.createOnPrimary(config, context) };
     });
-    return new StatsSinks(await Promise.all(sinks));
+    return new StatsSinks(await Promise.all(sinks), countedForMs);
   }
 
   get isEmpty(): boolean {
@@ -60,7 +64,12 @@ export class StatsSinks {
     const { sections } = reader;
     await inSlices(this.#latches.latch(reader, sections, this.#credits.splice(0)));
     const nowMs = Date.now();
-    const times = { startMs: this.#startMs, previousMs: this.#previousMs, nowMs };
+    const times = {
+      countedSinceMs: this.#countedSinceMs,
+      startMs: this.#startMs,
+      previousMs: this.#previousMs,
+      nowMs,
+    };
     this.#previousMs = nowMs;
     const stats = new FlushedStats(reader, sections, this.#latches, times);
     for (const sink of this.#sinks) await this.#flushOne(sink, stats);

@@ -10,7 +10,9 @@ import type { TaggedName } from '../tags.js';
 import type { CounterLatches } from './counter-latches.js';
 
 export interface FlushTimes {
-  /** Milliseconds since 1970: when the process began, when the flush before this one was, and this one. */
+  /** Milliseconds since 1970: since when counters have counted, which may be longer than the process has run. */
+  readonly countedSinceMs: number;
+  /** When the process began, when the flush before this one was, and this one. */
   readonly startMs: number;
   readonly previousMs: number;
   readonly nowMs: number;

@@ -19,6 +19,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { type GrpcPeer, startCollector } from '../stats-sinks/grpc-peers.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 const LONG = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
@@ -143,6 +144,31 @@ t.test('stats sinks of parent and child together are given each count once', asy
   t.equal(sum(), 15);
 });
 
+t.test('totals that a child tells are counted since the time since which its parent has counted', async (t) => {
+  const collector = await startCollector(t);
+  const sink = {
+    name: 'collector',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig',
+      grpc_service: { google_grpc: { target_uri: `127.0.0.1:${collector.port}`, stat_prefix: 'otlp' } },
+      use_tag_extracted_name: false,
+    },
+  };
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s', stats_sinks: [sink] });
+  const total = (count: number) =>
+    waitFor(() => totalsOf(collector, 'http.web.downstream_rq_total').find(({ as_int }) => as_int === count), {
+      what: `${count} requests`,
+    });
+  await requests(port, 3);
+  const before = await total(3);
+  const child = await line.start(1, { config, args: LONG });
+  await end(parent);
+  await requests(port, 2);
+  const after = await total(5);
+  t.ok(after.start_time_unix_nano < before.time_unix_nano);
+  await child.stop();
+});
+
 t.test(
   'a cluster that a child discovers later goes on from what its parent has counted, once in all places',
   async (t) => {
@@ -233,6 +259,23 @@ async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Conf
       prefix: 'p',
     },
   };
+}
+
+interface Total {
+  readonly as_int: number;
+  readonly start_time_unix_nano: number;
+  readonly time_unix_nano: number;
+}
+
+/** What a collector was told of a counter. */
+function totalsOf({ messages }: GrpcPeer, name: string): readonly Total[] {
+  type Metric = { readonly name: string; readonly sum?: { readonly data_points: readonly Total[] } };
+  type Scopes = { readonly scope_metrics: readonly { readonly metrics?: readonly Metric[] }[] };
+  return messages
+    .flatMap((message) => message['resource_metrics'] as Scopes[])
+    .flatMap((each) => each.scope_metrics)
+    .flatMap((scope) => scope.metrics ?? [])
+    .flatMap((metric) => (metric.name === name ? (metric.sum?.data_points ?? []) : []));
 }
 
 /** With its admin interface where that of the parent is. */

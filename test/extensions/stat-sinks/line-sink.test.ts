@@ -42,5 +42,5 @@ function flushOf(listeners: number): FlushedStats {
   const reader = store.reader();
   const latches = new CounterLatches();
   for (const _ of latches.latch(reader, reader.sections, []));
-  return new FlushedStats(reader, reader.sections, latches, { startMs: 0, previousMs: 0, nowMs: 0 });
+  return new FlushedStats(reader, reader.sections, latches, { countedSinceMs: 0, startMs: 0, previousMs: 0, nowMs: 0 });
 }

@@ -8,7 +8,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 import { ThreadStats } from '../../../src/stats/thread-stats.js';
 
 const LAYOUT = defineLayout({ requests: 'counter', active: 'gauge', time: 'histogram', unused: 'counter' });
-const TIMES = { startMs: 0, previousMs: 0, nowMs: 0 };
+const TIMES = { countedSinceMs: 0, startMs: 0, previousMs: 0, nowMs: 0 };
 
 class Flushes {
   readonly store = new StatsStore({ workers: 1 });

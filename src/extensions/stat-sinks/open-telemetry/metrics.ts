@@ -28,6 +28,7 @@ export class Metrics {
   readonly #histogramsAsDeltas: boolean;
   readonly #withAttributes: boolean;
   readonly #withTaggedName: boolean;
+  readonly #countedSince: Nanoseconds;
   readonly #start: Nanoseconds;
   readonly #previous: Nanoseconds;
   readonly #now: Nanoseconds;
@@ -38,6 +39,7 @@ export class Metrics {
     this.#histogramsAsDeltas = config.report_histograms_as_deltas ?? false;
     this.#withAttributes = config.emit_tags_as_attributes ?? true;
     this.#withTaggedName = config.use_tag_extracted_name ?? true;
+    this.#countedSince = nanoseconds(times.countedSinceMs);
     this.#start = nanoseconds(times.startMs);
     this.#previous = nanoseconds(times.previousMs);
     this.#now = nanoseconds(times.nowMs);
@@ -53,7 +55,7 @@ export class Metrics {
     const value = this.#asDeltas ? stat.delta : stat.total;
     if (this.#asDeltas && value === 0) return undefined;
     const { name, attributes } = this.#names(stat);
-    const point = { attributes, ...this.#span(this.#asDeltas), as_int: value };
+    const point = { attributes, ...this.#span(this.#asDeltas, this.#countedSince), as_int: value };
     const aggregation_temporality = this.#asDeltas ? Temporality.Delta : Temporality.Cumulative;
     return { name, sum: { data_points: [point], aggregation_temporality, is_monotonic: true } };
   }
@@ -71,7 +73,7 @@ export class Metrics {
     const inside = below.map((all, i) => all - (i === 0 ? 0 : below[i - 1]!));
     const point = {
       attributes,
-      ...this.#span(asDeltas),
+      ...this.#span(asDeltas, this.#start),
       count,
       sum: distribution.sum() / scale,
       bucket_counts: [...inside, count - (below.at(-1) ?? 0)],
@@ -81,8 +83,8 @@ export class Metrics {
     return { name, histogram: { data_points: [point], aggregation_temporality } };
   }
 
-  #span(isDelta: boolean): { readonly start_time_unix_nano: Nanoseconds; readonly time_unix_nano: Nanoseconds } {
-    return { start_time_unix_nano: isDelta ? this.#previous : this.#start, time_unix_nano: this.#now };
+  #span(isDelta: boolean, since: Nanoseconds): { readonly [time: string]: Nanoseconds } {
+    return { start_time_unix_nano: isDelta ? this.#previous : since, time_unix_nano: this.#now };
   }
 
   #names(stat: FlushedStat): Names {
