@@ -140,8 +140,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   // ── H1ClientEvents ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  onStreamComplete(reusable: boolean): void {
+  onStreamComplete(reusable: boolean, isGivenUp: boolean): void {
     if (this.#state === State.Closed) return;
+    // It ends amid its request, and counts so.
+    if (isGivenUp && !reusable) return this.close();
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
     const limit = cluster.spec.maxRequestsPerConnection;

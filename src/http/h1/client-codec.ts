@@ -13,10 +13,10 @@ import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './se
 /** What the owner of the connection is told. */
 export interface H1ClientEvents {
   /**
-   * The stream is over: request and response are complete, or the stream was given up. Without `reusable` the connection
-   * has to be closed; with it, newStream() may be called at once.
+   * The stream is over: request and response are complete, or the stream was given up before the response was. Without
+   * `reusable` the connection has to be closed; with it, newStream() may be called at once.
    */
-  onStreamComplete(reusable: boolean): void;
+  onStreamComplete(reusable: boolean, isGivenUp: boolean): void;
   /** A response says that the server closes the connection behind it. */
   onCloseNotice?(): void;
   /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
@@ -113,7 +113,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   reset(_reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
-    this.#finish(isUntouched && !this.ended);
+    this.#finish(isUntouched && !this.ended, this.reading !== Reading.Complete);
   }
 
   protected override onHead(): void {
@@ -231,13 +231,13 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     else if (!this.#canReuse) this.#finish(false);
   }
 
-  #finish(reusable: boolean): void {
+  #finish(reusable: boolean, isGivenUp = false): void {
     this.reading = reusable ? Reading.Complete : Reading.Closed;
     this.writing = Writing.Complete;
     this.forgetStream();
     if (!reusable) this.dropInput();
     this.dropHead();
-    if (!this.isDestroyed) this.events.onStreamComplete(reusable);
+    if (!this.isDestroyed) this.events.onStreamComplete(reusable, isGivenUp);
   }
 }
 
