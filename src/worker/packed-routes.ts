@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
 import type { RouteConfiguration, VirtualHost } from '../config/generated/api.js';
+import { withEmbeddedFiles } from './embedded-files.js';
 
 /** Routes that are unpacked, or built, without a turn for others: a millisecond's work, or two. */
 export const BATCH = 50;
@@ -58,7 +59,7 @@ function pack({ virtual_hosts: hosts = [], ...config }: RouteConfiguration, befo
   for (const host of hosts) {
     const count = Math.max(1, host.routes?.length ?? 0);
     if (size + count > BATCH) endPiece();
-    piece.push(host);
+    piece.push(withEmbeddedFiles(host));
     size += count;
     routes += count;
     if (isLandmark(host.name ?? '')) endPiece();

@@ -1,6 +1,6 @@
 // A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -186,6 +186,23 @@ t.test('workers that die again and again leave no descriptor behind, and are rep
   // The next one is being started again when the end comes.
   await killWorker('throw');
   await baton.stop();
+});
+
+t.test('a worker that begins later answers with the files of its routes as the others have them', async (t) => {
+  const page = join(tempDir(t), 'page');
+  writeFileSync(page, 'a page');
+  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename: page } } };
+  const web = httpListener('web', 0, {
+    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] },
+  });
+  const { baton, killWorker } = await startBreakableBaton(t, { config: bootstrap({ listeners: [web], clusters: [] }) });
+  const port = await baton.listenerPort('web');
+  t.equal((await httpRequest(port, '/')).body, 'a page');
+  rmSync(page);
+  await killWorker('throw');
+  t.equal((await httpRequest(port, '/')).body, 'a page');
+  const { body } = await baton.admin('/config_dump');
+  t.ok(body.includes(JSON.stringify(page)), 'the configuration is shown as it was given');
 });
 
 /** All counters; histograms and gauges are left out. */
