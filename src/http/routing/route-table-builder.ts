@@ -89,7 +89,6 @@ class VirtualHostBuilder<C> {
   readonly #options: RouteTableOptions<C>;
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
-  #readsFiles = false;
 
   constructor(
     config: RouteConfiguration,
@@ -128,8 +127,7 @@ class VirtualHostBuilder<C> {
         responseMutations: undefined,
       }),
     };
-    // A file may be another one the next time.
-    if (!this.#readsFiles) this.#options.built?.set(this.#host, built);
+    this.#options.built?.set(this.#host, built);
     return built;
   }
 
@@ -163,13 +161,12 @@ class VirtualHostBuilder<C> {
     }
     if (route.direct_response !== undefined) {
       const limit = this.#config.max_direct_response_body_size_bytes ?? DEFAULT_DIRECT_BODY_LIMIT;
-      const { body } = route.direct_response;
-      this.#readsFiles ||= body?.filename !== undefined;
+      const bodyWhere = `${where}.direct_response.body`;
       return new Route({
         ...settings,
         kind: RouteKind.DirectResponse,
         directStatus: route.direct_response.status ?? 200,
-        directBody: directBody(body, limit, this.#options.readFile, `${where}.direct_response.body`),
+        directBody: directBody(route.direct_response.body, limit, this.#options.readFile, bodyWhere),
       });
     }
     throw new BatonError('CONFIG_INVALID', 'a route needs route, redirect or direct_response', { where });
