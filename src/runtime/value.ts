@@ -45,7 +45,7 @@ export function valueOfJson(json: unknown): RuntimeValue | undefined {
   }
 }
 
-const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const MAX_UINT64 = 2 ** 64;
 const MAX_UINT32 = 2 ** 32 - 1;
 

@@ -69,6 +69,28 @@ t.test('aliases that expand without end are refused', async (t) => {
   t.match(problemsOf(`node:\n  metadata:\n${lines.join('\n')}\n`), /aliases expand to too many values/);
 });
 
+// None of these would end within a test if the time grew faster than the text.
+t.test('the time that a text takes grows with its length', async (t) => {
+  const hashes = `${' #'.repeat(100)}\n`;
+  const comment = problemsOf(`node { id: 1\n${hashes}\u0001 }`, { file: 'a.pb_text' });
+  t.match(comment, /^a\.pb_text:3:1: .*a character that has no meaning here/m);
+  const digits = '9'.repeat(2_000_000);
+  t.match(
+    problemsOf(`stats_flush_interval: ${digits}s\n`),
+    /^baton\.yaml:1:23: stats_flush_interval: expected a duration/,
+  );
+  const keys = 20_000;
+  const texts = {
+    'a.yaml': 'node: {}\n'.repeat(keys),
+    'a.json': `{${Array(keys).fill('"node": {}\n').join(',')}}`,
+    'a.pb_text': 'node {}\n'.repeat(keys),
+  };
+  for (const [file, text] of Object.entries(texts)) {
+    const told = problemsOf(text, { file }).match(/'node' is set twice/g);
+    t.equal(told?.length, 100, `${file}: what is wrong again and again is not told without end`);
+  }
+});
+
 t.test('keys that mean something to JavaScript are ordinary keys', async (t) => {
   const text = '{"node": {"metadata": {"__proto__": {"x": 1}, "constructor": 2, "toString": 3}}}';
   for (const file of ['a.json', 'a.yaml']) {

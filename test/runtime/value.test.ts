@@ -24,6 +24,11 @@ t.test('a text is a number, a share or just a text', async (t) => {
   for (const [text, readings] of cases) t.match(valueOfText(text), { text, ...readings }, text);
 });
 
+t.test('a text that is nearly a number takes no longer than others of its length', async (t) => {
+  const text = `${'9'.repeat(2_000_000)}x`;
+  t.match(valueOfText(text), { text, double: undefined, fraction: undefined });
+});
+
 t.test('values of a static layer are what they are in JSON, and show as text', async (t) => {
   t.match(valueOfJson(0.5), { text: '0.5', double: 0.5, integer: 0 });
   t.match(valueOfJson(true), { text: 'true', double: undefined });

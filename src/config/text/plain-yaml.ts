@@ -42,7 +42,7 @@ const MAX_KEY = 1000;
 
 /** Words and numbers that the core schema reads as more than text. */
 const WORD = /^(?:null|true|false|~)$/i;
-const NUMBER = /^[-+]?(?:(?:\.\d+|\d+\.?\d*)(?:e[-+]?\d+)?|0[xo][0-9a-f]+|\.(?:inf|nan))$/i;
+const NUMBER = /^[-+]?(?:(?:\.\d+|\d+(?:\.\d*)?)(?:e[-+]?\d+)?|0[xo][0-9a-f]+|\.(?:inf|nan))$/i;
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
 /** Octal, as in the mode of a file. */
 const OCTAL = /^0[0-7]{1,14}$/;

@@ -43,10 +43,13 @@ export interface TextMistake {
   readonly path?: Path;
 }
 
+/** As many as are told of a text: to find the line of each takes a look at the text. */
+const MAX_MISTAKES = 100;
+
 /** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
 export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
   const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];
-  return mistakes.map(({ offset, message, path = [] }) => ({
+  return mistakes.slice(0, MAX_MISTAKES).map(({ offset, message, path = [] }) => ({
     source: name,
     path: formatPath(path),
     message,

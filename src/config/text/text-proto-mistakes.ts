@@ -21,8 +21,9 @@ interface Token {
   readonly offset: number;
 }
 
+// A comment ends at the end of its line and nowhere else: one of many '#' would be looked at in all the ways to divide it.
 const TOKEN =
-  /(?:\s|#.*)*(?:(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$))/y;
+  /(?:\s|#[^\n]*(?:\n|$))*(?:(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$))/y;
 
 /** The syntax is wrong: what follows cannot be told. */
 class SyntaxMistake extends Error {}
@@ -222,7 +223,7 @@ class Search {
     const groups = TOKEN.exec(this.#text)?.groups;
     const found = Object.entries(groups ?? {}).find(([, text]) => text !== undefined);
     if (found === undefined) {
-      const blank = /(?:\s|#.*)*/y;
+      const blank = /(?:\s|#[^\n]*(?:\n|$))*/y;
       blank.lastIndex = this.#at;
       const offset = this.#at + blank.exec(this.#text)![0].length;
       this.#stop(
