@@ -17,7 +17,7 @@ import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js
 import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
 import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot, WorkerConnections } from './messages.js';
-import { BATCH, isLong, type PackedRoutes, unpackRoutes } from './packed-routes.js';
+import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from './packed-routes.js';
 
 const logger = getLogger('config');
 
@@ -225,10 +225,18 @@ export class WorkerListeners {
 
 /** Unpacks and builds routes; what it returns gives them to the filter. */
 function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
-  const { config } = yield* unpackRoutes(routes);
-  const steps = terminal.prepareRoutes?.(config);
-  return steps === undefined ? () => {} : yield* inBatches(steps, BATCH);
+  const unpacked = yield* unpackRoutes(routes, ownRoutes.get(terminal));
+  const steps = terminal.prepareRoutes?.(unpacked.config);
+  const change = steps && (yield* inBatches(steps, BATCH));
+  return () => {
+    change?.();
+    if (isLong(routes)) ownRoutes.set(terminal, unpacked);
+    else ownRoutes.delete(terminal);
+  };
 }
+
+/** Long ones that filters have, for those that follow. */
+const ownRoutes = new WeakMap<FilterChain['terminal'], UnpackedRoutes>();
 
 /** `chains` are those of the snapshots, in their order. */
 function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {

@@ -5,7 +5,7 @@ import { ownRoutes } from '../../config/own-routes.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
-import { packRoutes } from '../../worker/packed-routes.js';
+import { type PackedRoutes, packRoutes } from '../../worker/packed-routes.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
@@ -22,6 +22,8 @@ export class PrimaryChain {
   readonly isDefault: boolean;
   readonly scopes: HeldScopes;
   #config: FilterChain;
+  /** Its own routes, as workers were told of them last. */
+  #packed: PackedRoutes | undefined;
   readonly #part: PrimaryPart;
 
   /** `init` waits for what its filters need. Throws, with nothing left, when a filter cannot be used as it is configured. */
@@ -51,7 +53,7 @@ export class PrimaryChain {
   get snapshot(): ChainSnapshot {
     const { id, isDefault } = this;
     const routes = routesOf(this.#config);
-    return { id, isDefault, config: withoutRoutes(this.#config), routes: routes && packRoutes(routes) };
+    return { id, isDefault, config: withoutRoutes(this.#config), routes: routes && this.#pack(routes) };
   }
 
   get config(): FilterChain {
@@ -64,8 +66,13 @@ export class PrimaryChain {
     return () => {
       change?.();
       this.#config = config;
-      return { chain: this.id, routes: packRoutes(routesOf(config) ?? {}) };
+      return { chain: this.id, routes: this.#pack(routesOf(config) ?? {}) };
     };
+  }
+
+  #pack(routes: RouteConfiguration): PackedRoutes {
+    this.#packed = packRoutes(routes, this.#packed);
+    return this.#packed;
   }
 
   /** No worker has it, or none has had it. */

@@ -38,6 +38,18 @@ t.test('others are built a route at a time, and seen when all are there', async 
   t.equal(clusterOf(routes), 'two');
 });
 
+t.test('what is the same virtual host as before is not built again', async (t) => {
+  const routes = inlineRoutes();
+  const { virtual_hosts: hosts = [] } = routesTo('two', 1000);
+  atOnce(routes.prepare({ name: 'routes', virtual_hosts: hosts }))();
+  const routeOf = (host: string) => routes.current.match(requestHead('GET /', `Host: ${host}`), 0);
+  const kept = routeOf('998.com');
+  const other = routesTo('three', 1000).virtual_hosts![999]!;
+  atOnce(routes.prepare({ name: 'routes', virtual_hosts: hosts.with(999, other) }))();
+  t.equal(routeOf('998.com'), kept);
+  t.equal(clusterOf(routes), 'three');
+});
+
 t.test('those that cannot be built change nothing', async (t) => {
   const routes = inlineRoutes();
   const body = { filename: '/nonexistent/file' };

@@ -2,15 +2,22 @@
 
 import { atOnce } from '../../../../common/next-turn.js';
 import { readRegularFile } from '../../../../common/regular-file.js';
-import type { RouteConfiguration } from '../../../../config/generated/api.js';
+import type { RouteConfiguration, VirtualHost } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
-import { buildRouteTableInSteps, type RouteTable } from '../../../../http/routing/route-table.js';
+import {
+  type BuiltVirtualHost,
+  buildRouteTableInSteps,
+  type RouteTable,
+} from '../../../../http/routing/route-table.js';
+import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { RouteFilters, WorkerContext } from '../../../factories.js';
 
 export class InlineRoutes implements RouteSource {
   current: RouteTable<unknown>;
   readonly #filters: RouteFilters;
   readonly #context: WorkerContext;
+  /** By the virtual host as configured. */
+  readonly #built = new WeakMap<VirtualHost, BuiltVirtualHost<ClusterReference>>();
 
   /** Without routes: prepare() brings them, which travel apart from the configuration. */
   constructor(filters: RouteFilters, context: WorkerContext) {
@@ -27,13 +34,14 @@ export class InlineRoutes implements RouteSource {
     };
   }
 
-  #steps(config: RouteConfiguration): Generator<void, RouteTable<unknown>> {
+  #steps(config: RouteConfiguration): Generator<void, RouteTable<ClusterReference>> {
     const { clusters, runtime } = this.#context;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
       readFile: readRegularFile,
       filters: this.#filters.list,
       runtime,
+      built: this.#built,
     });
   }
 }
