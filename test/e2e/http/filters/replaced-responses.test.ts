@@ -41,8 +41,9 @@ for (const [when, script] of Object.entries(IN_RESPONSE)) {
 t.test('an answer that a filter holds is the only one', async (t) => {
   const before = await proxy.counters();
   const held: Script = { encodeHeaders: 'stop' };
-  const request = await proxy.send({ a: held, b: { decodeHeaders: 'soon:reply:403' }, c: WATCH });
+  const request = await proxy.send({ a: held, b: {}, c: WATCH });
   const host = await proxy.host(request);
+  await request.tell('b', 'soon:reply:403');
   await request.sees('b timer reply:403');
   t.not((await host.readToEnd()).closed, 'open', 'the host need not answer any more');
   await request.tell('a', 'continueEncoding');
