@@ -683,6 +683,29 @@ static_resources:
     |                         ^`,
   ],
   [
+    'what only says how an address is listened at',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment:
+      cluster_name: a
+      endpoints:
+      - lb_endpoints:
+        - { endpoint: { address: { pipe: { path: /a, mode: 384 } } } }
+  - name: b
+    upstream_bind_config: { source_address: { address: '::', port_value: 0, ipv4_compat: true } }
+    load_assignment:
+      cluster_name: a
+      endpoints:
+      - lb_endpoints:
+        - { endpoint: { address: { socket_address: { address: '::1', port_value: 1, ipv4_compat: true } } } }
+        - { endpoint: { address: { socket_address: { address: '::2', port_value: 1, ipv4_compat: false } } } }
+`,
+    `baton.yaml:8:54: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.pipe.mode: it has an effect only on an address that Baton listens at: leave it out`,
+    'clusters[1].upstream_bind_config.source_address.ipv4_compat: it has an effect only on',
+    'clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.ipv4_compat: it has an effect only on',
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

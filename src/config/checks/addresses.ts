@@ -11,6 +11,15 @@ export function checkStream(socket: SocketAddress | undefined, path: Path, probl
   problems.error([...path, 'protocol'], "'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here");
 }
 
+/** checkStream() of what is connected to, or from, where nothing listens. */
+export function checkConnected(socket: SocketAddress | undefined, path: Path, problems: Problems): void {
+  checkStream(socket, path, problems);
+  if (socket?.ipv4_compat) problems.error([...path, 'ipv4_compat'], LISTENING_ONLY, 'key');
+}
+
+/** Of a field that says how an address is listened at. */
+export const LISTENING_ONLY = 'it has an effect only on an address that Baton listens at: leave it out';
+
 /** Reports an address that cannot be bound: a name, an IP address with a scope, a path that the kernel does not take. */
 export function checkBindable(address: Address | undefined, path: Path, problems: Problems): void {
   const host = address?.socket_address?.address;

@@ -6,7 +6,7 @@ import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
-import { checkPipe, checkStream, isPlainIp } from './addresses.js';
+import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from './addresses.js';
 import { checkEds } from './eds.js';
 import { checkGrpcCluster, speaksHttp2 } from './grpc-clusters.js';
 import { checkUnique } from './names.js';
@@ -29,7 +29,7 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
 /** A cluster by itself. */
 export function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
-  checkStream(source, [...path, 'upstream_bind_config', 'source_address'], problems);
+  checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
   checkOptions(cluster, path, problems);
   checkEds(cluster, path, problems);
   if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
@@ -205,8 +205,10 @@ function checkEndpoint(
     }
     return;
   }
-  checkStream(address.socket_address, [...path, 'address', 'socket_address'], problems);
+  checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
+  const modeAt = [...path, 'address', 'pipe', 'mode'];
+  if ((address.pipe?.mode ?? 0) !== 0 && !problems.has(modeAt)) problems.error(modeAt, LISTENING_ONLY, 'key');
   if (type === 'STATIC' || type === 'EDS') {
     const host = address.socket_address?.address;
     if (host === undefined || isPlainIp(host) || isTypeWrong) return;
