@@ -31,6 +31,7 @@ const clusters = [
   staticCluster('closed', closed),
   staticCluster('hole-and-upstream', [hole, upstream.port], { connect_timeout: '0.2s' }),
   staticCluster('from-5', upstream.port, { upstream_bind_config: source('127.0.0.5') }),
+  staticCluster('from-ipv6', upstream.port, { type: 'STRICT_DNS', upstream_bind_config: source('::1') }),
   staticCluster('from-nowhere', upstream.port, { upstream_bind_config: source('203.0.113.9') }),
 ];
 const baton = await startBaton(t, {
@@ -104,6 +105,11 @@ t.test('a source_address that the machine does not have fails the connect, not t
   t.ok((await baton.stat('cluster.from-nowhere.bind_errors'))! >= 2, 'over HTTP and over TCP');
   t.equal(await baton.stat('cluster.from-5.bind_errors'), 0);
   t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).status, 200);
+});
+
+t.test('a source_address of another family than the host is told by bind_errors', async (t) => {
+  t.equal((await httpRequest(await baton.listenerPort('from-ipv6'), '/')).status, 503);
+  t.equal(await baton.stat('cluster.from-ipv6.bind_errors'), 1);
 });
 
 t.test('a client that leaves while Baton connects leaves nothing behind', async (t) => {
