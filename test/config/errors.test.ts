@@ -706,6 +706,13 @@ static_resources:
     'clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.ipv4_compat: it has an effect only on',
   ],
   [
+    'a watchdog that gives no time',
+    'watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }\n',
+    `baton.yaml:1:47: watchdogs.worker_watchdog.miss_timeout: it must be above 0s: without any time each look would count as a miss, and 0 turns nothing off
+  1 | watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }
+    |                                               ^`,
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

@@ -11,6 +11,7 @@ import { speaksHttp2 } from './grpc-clusters.js';
 import { checkListeners } from './listeners.js';
 import { checkRuntime } from './runtime.js';
 import { checkStatsSinks } from './stats-sinks.js';
+import { checkWatchdogs } from './watchdogs.js';
 
 /** Checks a bootstrap whose messages are right each by itself. */
 export function checkBootstrap(
@@ -21,6 +22,7 @@ export function checkBootstrap(
 ): void {
   const clusters = bootstrap.static_resources?.clusters ?? [];
   checkRuntime(bootstrap.layered_runtime, problems);
+  checkWatchdogs(bootstrap.watchdogs, problems);
   checkClusters(clusters, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
