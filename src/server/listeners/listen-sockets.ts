@@ -16,6 +16,8 @@ export interface ListenSockets {
   readonly isShared: boolean;
   /** Further sockets can be bound to the address. */
   readonly isReusePort: boolean;
+  /** Permissions that the file of a Unix socket has got here; 0: those that it was made with. */
+  readonly mode: number;
   /** They listen, and workers accept on them: from startListening() on. */
   readonly isListening: boolean;
   /** The same object for versions of a listener that have the same sockets. */
@@ -24,6 +26,7 @@ export interface ListenSockets {
 
 /** Sockets that are bound already, where a version of the listener before has them, or a parent process. */
 export interface FormerSockets extends InheritedSocket {
+  readonly mode: number;
   readonly lineage: object;
 }
 
@@ -56,7 +59,8 @@ export function openListenSockets(
       fds.push(fd);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
-    return { address, fds, isShared, isReusePort, isListening: false, lineage: former?.lineage ?? {} };
+    const { lineage = {}, mode = 0 } = former ?? {};
+    return { address, fds, isShared, isReusePort, mode, isListening: false, lineage };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
     throw listenError(wanted, error);
@@ -66,11 +70,12 @@ export function openListenSockets(
 /** No sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
   const address = listenAddress(listener.address);
-  return { address, fds: [], isShared: false, isReusePort: false, isListening: true, lineage: {} };
+  return { address, fds: [], isShared: false, isReusePort: false, mode: 0, isListening: true, lineage: {} };
 }
 
 /** What goes on listening is given another version, which has copies of the descriptors. */
-export function copySockets(shim: NativeShim, { address, fds, isReusePort, lineage }: ListenSockets): FormerSockets {
+export function copySockets(shim: NativeShim, sockets: ListenSockets): FormerSockets {
+  const { address, fds, isReusePort, lineage, mode } = sockets;
   const copies: number[] = [];
   try {
     for (const fd of fds) copies.push(shim.duplicate(fd));
@@ -78,16 +83,17 @@ export function copySockets(shim: NativeShim, { address, fds, isReusePort, linea
     for (const fd of copies) shim.closeDescriptor(fd);
     throw listenError(address, error);
   }
-  return { address, fds: copies, isReusePort, lineage };
+  return { address, fds: copies, isReusePort, lineage, mode };
 }
 
 /** All sockets listen from now on, those that do already with the listener's backlog. Throws ListenError. */
 export function startListening(shim: NativeShim, listener: Listener, sockets: ListenSockets): ListenSockets {
   try {
+    // Before anybody can connect. Without a mode a version after one that had it gets what a new file would have.
+    const mode = listener.address?.pipe?.mode ?? 0;
+    if (mode !== sockets.mode) chmodSync(sockets.address.path, mode || 0o777 & ~process.umask());
     for (const fd of sockets.fds) shim.listen(fd, listener.tcp_backlog_size ?? largestBacklog());
-    const mode = listener.address?.pipe?.mode;
-    if (mode !== undefined && mode > 0) chmodSync(sockets.address.path, mode);
-    return { ...sockets, isListening: true };
+    return { ...sockets, mode, isListening: true };
   } catch (error) {
     throw listenError(sockets.address, error);
   }

@@ -33,7 +33,7 @@ export function socketSource(
     if (owner.hasSockets && isAt(owner, name, wanted)) return sourceOf(owner, config);
   }
   const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
-  return { former: inherited && { ...inherited, lineage: {} }, address: undefined };
+  return { former: inherited && { ...inherited, mode: 0, lineage: {} }, address: undefined };
 }
 
 /** What two listeners cannot both be bound to; undefined where the kernel chooses the port, or nothing is bound. */

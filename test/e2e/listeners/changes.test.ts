@@ -1,7 +1,7 @@
 // Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
 
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -123,6 +123,22 @@ interface DumpedListener {
   error_state?: { details: string; failed_configuration: Config; version_info: string };
   client_status?: string;
 }
+
+t.test('the file of a Unix socket has the permissions of the version that serves', async (t) => {
+  const path = join(tempDir(t), 'door.sock');
+  const door = (text: string, mode?: number) => ({
+    ...httpListener('door', 0, saying(text)),
+    address: { pipe: { path, ...(mode !== undefined && { mode }) } },
+  });
+  const changing = await Changing.start(t, [door('first')]);
+  const modeOf = () => statSync(path).mode & 0o777;
+  const asMade = modeOf();
+  for (const [text, mode] of [['second', 0o600], ['third', 0o666], ['fourth']] as const) {
+    await changing.set([door(text, mode)]);
+    t.equal((await httpRequest(0, '/', { socketPath: path })).body, text);
+    t.equal(modeOf(), mode ?? asMade, text);
+  }
+});
 
 t.test('an address goes from one version to the next without a refused connection', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('first'))]);
