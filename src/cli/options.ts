@@ -168,7 +168,9 @@ export const OPTIONS = {
     value: 'path',
     default: '',
     help: 'Log file instead of standard error. Reopened at SIGUSR1.',
-    details: 'The file is created when it is missing, and appended to. Baton does not start when it cannot be opened.',
+    details:
+      'The file is created when it is missing, and appended to. Baton does not start when it cannot be opened, nor when it is ' +
+      'a named pipe without a reader; what a reader does not take is dropped in the end.',
     completes: 'path',
     info: 'log_path',
   },

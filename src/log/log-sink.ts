@@ -1,6 +1,6 @@
 // Where process log lines go: standard error or the file of --log-path, each line written before log() returns.
 
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import sonicBoom from 'sonic-boom';
 import { BatonError, messageOf } from '../common/errors.js';
 
@@ -28,24 +28,28 @@ export interface LogSink {
  */
 export function openLogSink(path: string | undefined): LogSink {
   const stderr = path === undefined || path === '/dev/stderr';
-  if (!stderr) checkOpens(path);
-  const boom = new sonicBoom.SonicBoom({
-    dest: stderr ? 2 : path,
-    sync: true,
-    append: true,
-    // With 0, flush() would do nothing, and what a failed write left over could not be retried.
-    minLength: 1,
-    maxLength: MAX_KEPT_BYTES,
-    // A descriptor that is not ready is tried again by the timer below: the default blocks the thread until it is.
-    retryEAGAIN: () => false,
-  });
+  let target = stderr ? 2 : openTarget(path);
   let dropped = 0;
   /** A write failed, and what it left over is tried again later. */
   let retrying = false;
   /** It failed because the reader is behind. */
   let isBusy = false;
-  boom.on('drop', () => dropped++);
-  boom.on('error', (error: NodeJS.ErrnoException) => {
+  const begin = (dest: string | number) => {
+    const boom = new sonicBoom.SonicBoom({
+      dest,
+      sync: true,
+      append: true,
+      // With 0, flush() would do nothing, and what a failed write left over could not be retried.
+      minLength: 1,
+      maxLength: MAX_KEPT_BYTES,
+      // A descriptor that is not ready is tried again by the timer below: the default blocks the thread until it is.
+      retryEAGAIN: () => false,
+    });
+    boom.on('drop', () => dropped++);
+    boom.on('error', failed);
+    return boom;
+  };
+  const failed = (error: NodeJS.ErrnoException) => {
     isBusy = error.code === 'EAGAIN';
     if (retrying) return;
     retrying = true;
@@ -57,7 +61,8 @@ export function openLogSink(path: string | undefined): LogSink {
       },
       isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS,
     ).unref();
-  });
+  };
+  let boom = begin(target);
   return {
     write(lines) {
       boom.write(lines);
@@ -65,8 +70,16 @@ export function openLogSink(path: string | undefined): LogSink {
     reopen() {
       if (stderr) return;
       // First a trial: after a failed reopen() a later one would close the old descriptor twice, maybe somebody else's by then.
-      checkOpens(path);
-      boom.reopen();
+      const next = openTarget(path);
+      if (typeof next === 'string' && typeof target === 'string') {
+        boom.reopen();
+      } else if (typeof next === 'number' && typeof target === 'number' && isSamePipe(next, target)) {
+        closeSync(next);
+      } else {
+        boom.destroy();
+        target = next;
+        boom = begin(next);
+      }
     },
     drain() {
       const deadline = performance.now() + DRAIN_MS;
@@ -85,13 +98,25 @@ export function openLogSink(path: string | undefined): LogSink {
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-function checkOpens(path: string): void {
+/**
+ * The path or, for a pipe, a descriptor that does not block: opening a pipe waits for a reader otherwise, and writing for one
+ * that is behind.
+ */
+function openTarget(path: string): string | number {
   try {
-    closeSync(openSync(path, 'a'));
+    const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK);
+    if (fstatSync(fd).isFIFO()) return fd;
+    closeSync(fd);
+    return path;
   } catch (error) {
     throw new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
       where: '--log-path',
       cause: error,
     });
   }
+}
+
+function isSamePipe(one: number, other: number): boolean {
+  const [a, b] = [fstatSync(one), fstatSync(other)];
+  return a.dev === b.dev && a.ino === b.ino;
 }

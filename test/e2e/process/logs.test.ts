@@ -1,6 +1,7 @@
 // The process log: where it goes, from which level on, and in which form.
 
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, closeSync, constants, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
@@ -304,6 +305,39 @@ t.test('--log-path appends to a file, and leaves stderr empty', async (t) => {
   t.equal(baton.stderr, '');
 });
 
+t.test('a reader of the process log that stands still, or leaves, holds up nothing', async (t) => {
+  const pipe = namedPipe(t);
+  let reader = openPipe(pipe);
+  // A few lines are more than the pipe holds.
+  const baton = await serve(t, ['--log-path', pipe, '--log-format', `%v ${'x'.repeat(8000)}`]);
+  const change = async () => t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
+  for (let index = 0; index < 20; index++) await change();
+  closeSync(reader);
+  await change();
+  t.equal((await baton.admin('/reopen_logs', { method: 'POST' })).status, 200);
+  await change();
+
+  reader = openPipe(pipe);
+  const bytes = Buffer.alloc(65536);
+  const read = () => {
+    try {
+      return bytes.toString('latin1', 0, readSync(reader, bytes));
+    } catch {
+      return '';
+    }
+  };
+  await waitFor(() => read().includes('sent POST /reset_counters: 200'), { what: 'lines for the next reader' });
+  closeSync(reader);
+  await baton.stop();
+});
+
+t.test('a named pipe without a reader is no log: the start does not wait for one', async (t) => {
+  const args = ['--config-yaml', '{}', '--log-path', namedPipe(t)];
+  const { code, stderr } = await runBaton(t, { args });
+  t.equal(code, 1);
+  t.match(stderr, /^error: Failed to open log-file '.*': ENXIO/);
+});
+
 t.test('access logs can go to stdout and stderr when these are pipes', async (t) => {
   const baton = await serve(t, ['--concurrency', '2', '-l', 'off', '--file-flush-interval-msec', '20']);
   const port = await baton.listenerPort('web');
@@ -335,6 +369,17 @@ t.test('a reader of the access log that stands still holds up neither requests n
   t.equal(await withDeadline(exited, 'the end'), 0);
   baton.child.stdout!.resume();
 });
+
+function namedPipe(t: Teardown): string {
+  const path = join(tempDir(t), 'pipe');
+  execFileSync('mkfifo', [path]);
+  return path;
+}
+
+/** A reader that waits for nothing. */
+function openPipe(path: string): number {
+  return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+}
 
 /** What the source says there. */
 function sourceLine(file: string, line: string): string {
