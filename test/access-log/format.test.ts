@@ -54,6 +54,9 @@ t.test('every operator prints its value, and what stands for a missing one', asy
     ['%RESP(SERVER)%', 'baton', '-'],
     ['%RESP(:PATH)%', '-', '-'],
     ['%TRAILER(GRPC-STATUS)%', '0', '-'],
+    ['%REQUEST_HEADER(x-none?user-agent):3%', 'nsq', '-'],
+    ['%RESPONSE_HEADER(SERVER)%', 'baton', '-'],
+    ['%RESPONSE_TRAILER(GRPC-STATUS)%', '0', '-'],
     ['%PROTOCOL%', 'HTTP/1.1', '-'],
     ['%UPSTREAM_PROTOCOL%', 'HTTP/2', '-'],
     ['%RESPONSE_CODE%', '204', '0'],
@@ -244,7 +247,7 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
 
 t.test('no operator fails on an empty stream', async (t) => {
   for (const name of operatorNames()) {
-    const parameter = ['REQ', 'REQ_WITHOUT_QUERY', 'RESP', 'TRAILER', 'ENVIRONMENT'].includes(name) ? '(X)' : '';
+    const parameter = /^(REQ|REQ_WITHOUT_QUERY|RESP|ENVIRONMENT)$|(HEADER|TRAILER)$/.test(name) ? '(X)' : '';
     const format = name === 'COMMON_DURATION' ? '%COMMON_DURATION(DS_RX_BEG:DS_TX_END:ns)%' : `%${name}${parameter}%`;
     t.type(print(format, tcpStream()), 'string', name);
     t.type(print(format, stream({ responseHeaders: response(200) })), 'string', name);
