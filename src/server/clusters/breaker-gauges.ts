@@ -1,6 +1,7 @@
 // The gauges of one priority's circuit breakers: workers only count in shared words, and the primary reads them.
 
 import type { Priority } from '../../common/priority.js';
+import type { GaugeSlot } from '../../stats/layout.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
@@ -12,14 +13,14 @@ export class BreakerGauges {
   readonly #store: StatsStore;
   readonly #priority: Priority;
   readonly #scopes: ScopeRef[] = [];
-  readonly #open: Scope;
-  readonly #remaining: Scope | undefined;
+  readonly #open: Share;
+  readonly #remaining: Share | undefined;
 
   constructor(store: StatsStore, prefix: string, spec: ClusterSpec, priority: Priority) {
     this.#store = store;
     this.#priority = priority;
-    this.#open = this.#add(prefix, CircuitBreakerStats);
-    this.#remaining = spec.trackRemaining[priority] ? this.#add(prefix, CircuitBreakerRemainingStats) : undefined;
+    this.#open = new Share(this.#add(prefix, CircuitBreakerStats));
+    if (spec.trackRemaining[priority]) this.#remaining = new Share(this.#add(prefix, CircuitBreakerRemainingStats));
   }
 
   update(words: SharedWordsOwner, block: number, thresholds: readonly [Thresholds, Thresholds]): void {
@@ -31,10 +32,10 @@ export class BreakerGauges {
     const requests = left(LimitKind.Requests);
     const retries = left(LimitKind.Retries);
     const open = CircuitBreakerStats.at;
-    setIfChanged(this.#open, open.cx_open, connections === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_pending_open, pending === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_open, requests === 0 ? 1 : 0);
-    setIfChanged(this.#open, open.rq_retry_open, retries === 0 ? 1 : 0);
+    this.#open.set(open.cx_open, connections === 0 ? 1 : 0);
+    this.#open.set(open.rq_pending_open, pending === 0 ? 1 : 0);
+    this.#open.set(open.rq_open, requests === 0 ? 1 : 0);
+    this.#open.set(open.rq_retry_open, retries === 0 ? 1 : 0);
     if (this.#remaining === undefined) return;
     const remaining = CircuitBreakerRemainingStats.at;
     this.#remaining.set(remaining.remaining_cx, connections);
@@ -45,6 +46,8 @@ export class BreakerGauges {
 
   /** The primary alone writes them: nobody is waited for. */
   remove(): void {
+    this.#open.withdraw();
+    this.#remaining?.withdraw();
     for (const ref of this.#scopes) this.#store.removeScope(ref);
   }
 
@@ -55,7 +58,25 @@ export class BreakerGauges {
   }
 }
 
-/** A gauge that was never changed stays unused. */
-function setIfChanged(scope: Scope, at: number, value: number): void {
-  if (scope.page[scope.base + at] !== value) scope.set(at, value);
+/** What is this cluster's of a scope's gauges: a parent process, and another version of the cluster, have theirs beside it. */
+class Share {
+  readonly #scope: Scope;
+  readonly #values = new Map<GaugeSlot, number>();
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /** A gauge that was never changed stays unused. */
+  set(at: GaugeSlot, value: number): void {
+    const change = value - (this.#values.get(at) ?? 0);
+    if (change === 0) return;
+    this.#values.set(at, value);
+    if (change > 0) this.#scope.add(at, change);
+    else this.#scope.subtract(at, -change);
+  }
+
+  withdraw(): void {
+    for (const at of this.#values.keys()) this.set(at, 0);
+  }
 }

@@ -60,6 +60,6 @@ export const ScopedRoutesStats = defineLayout({
 export const ControlPlaneStats = defineLayout({
   rate_limit_enforced: 'counter',
   connected_state: 'own_gauge',
-  pending_requests: 'gauge',
+  pending_requests: 'own_gauge',
   identifier: 'text',
 });

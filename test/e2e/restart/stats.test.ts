@@ -9,6 +9,7 @@ import {
   type BatonProcess,
   bootstrap,
   type Config,
+  connectRaw,
   EpochLine,
   httpListener,
   httpRequest,
@@ -120,6 +121,42 @@ t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => 
   await end(parent);
   t.ok((await child.stat('http.web.downstream_rq_total'))! < 4);
   t.equal(await child.stat('server.hot_restart_generation'), 2);
+  await child.stop();
+});
+
+t.test('circuit breakers show what parent and child have, each its part', async (t) => {
+  const upstream = await startUpstream(t, () => {});
+  const limited = staticCluster('limited', upstream.port, {
+    circuit_breakers: { thresholds: [{ max_requests: 1, max_connections: 5, track_remaining: true }] },
+  });
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config: routeAllTo('limited') })],
+    clusters: [limited],
+    extra: { stats_flush_interval: '0.1s' },
+  });
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config, args: LONG });
+  const port = await parent.listenerPort('web');
+  const breaker = 'cluster.limited.circuit_breakers.default';
+  const request = async () => {
+    const client = await connectRaw(t, port);
+    client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    return client;
+  };
+  const first = await request();
+  await parent.waitForStat(`${breaker}.rq_open`, 1);
+  const child = await line.start(1, { config, args: LONG });
+  const both = async () => [await child.stat(`${breaker}.rq_open`), await child.stat(`${breaker}.remaining_cx`)];
+  await waitFor(async () => (await both()).join() === '1,9', { what: 'the part of the parent' });
+  t.same(await both(), [1, 9], 'it stays');
+  const second = await request();
+  await waitFor(async () => (await both()).join() === '2,8', { what: 'the part of the child' });
+  first.destroy();
+  await waitFor(async () => (await both()).join() === '1,9', { what: 'the end of the request in the parent' });
+  await end(parent);
+  await waitFor(async () => (await both()).join() === '1,4', { what: 'the end of the parent' });
+  second.destroy();
+  await waitFor(async () => (await both()).join() === '0,5', { what: 'the end of all' });
   await child.stop();
 });
 
