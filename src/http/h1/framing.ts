@@ -45,13 +45,21 @@ export function contentLengthOf(headers: HeaderBlock): number {
   return parseContentLength(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index));
 }
 
-/** Whether the one Transfer-Encoding field is exactly "chunked". */
+/**
+ * Whether the one Transfer-Encoding field is exactly ": chunked", as everybody reads it. In capitals, or with other spaces around it,
+ * it means the same; but a peer that does not know would find another message in the body.
+ */
 export function saysChunked(headers: HeaderBlock): boolean {
   const index = headers.findId(ConnectionHeader.TransferEncoding);
   if (index < 0 || headers.findId(ConnectionHeader.TransferEncoding, index + 1) >= 0) return false;
-  return equalsFolded(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index), CHUNKED);
+  const { bytes } = headers.memory;
+  let at = headers.nameEnd(index);
+  if (headers.lineEnd(index) - at !== CHUNKED_LINE.length) return false;
+  for (let i = 0; i < CHUNKED_LINE.length; i++) if (bytes[at++] !== CHUNKED_LINE[i]) return false;
+  return true;
 }
 
 /** More are more than 2^53 - 1, or begin with zeros that nobody writes. */
 const MAX_LENGTH_DIGITS = 16;
 const CHUNKED = new TextEncoder().encode('chunked');
+const CHUNKED_LINE = new TextEncoder().encode(': chunked\r\n');

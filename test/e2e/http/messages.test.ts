@@ -48,6 +48,22 @@ t.test('pipelined requests are answered in their order', async (t) => {
   t.same(await readBodies(cut, paths.length), expected, 'in pieces');
 });
 
+t.test('the coding of a body is told as everybody reads it, however it was told', async (t) => {
+  for (const line of ['TRANSFER-ENCODING: chunked', 'transfer-encoding:\tchunked', 'Transfer-Encoding:CHUNKED \t']) {
+    const head = `POST /coded HTTP/1.1\r\nhost: a\r\n${line}\r\nconnection: close\r\n\r\n`;
+    const { text } = await rawExchange(proxy.port, `${head}3\r\nabc\r\n0\r\n\r\n`);
+    t.equal(parseMessage(text).rest, '/coded', line);
+    const coding = upstream.requests
+      .at(-1)!
+      .head.split('\r\n')
+      .filter((each) => /^transfer-encoding/i.test(each));
+    t.match(coding, [/^transfer-encoding: chunked$/i], line);
+    t.notMatch(coding[0], /CHUNKED/);
+  }
+  const { text } = await rawExchange(proxy.port, 'GET /oddly-coded HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(text, /\r\ntransfer-encoding: chunked\r\n/, 'a response');
+});
+
 t.test('a slow first answer keeps the later ones back', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('POST /held/1 HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nab');
@@ -305,6 +321,7 @@ function answers(): Record<string, string> {
     '/204': 'HTTP/1.1 204 No Content\r\n\r\n',
     '/304': 'HTTP/1.1 304 Not Modified\r\ncontent-length: 10\r\netag: "a"\r\n\r\n',
     '/chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n7\r\ndefghij\r\n0\r\n\r\n',
+    '/oddly-coded': 'HTTP/1.1 200 OK\r\ntransfer-encoding:  Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
     '/trailers':
       'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n5\r\nabcde\r\n0\r\nx-sum: 15\r\nx-more: yes\r\n\r\n',
     '/hop': 'HTTP/1.1 200 OK\r\nconnection: keep-alive\r\nkeep-alive: timeout=9\r\ncontent-length: 0\r\n\r\n',
