@@ -91,6 +91,17 @@ t.test('the time that a text takes grows with its length', async (t) => {
   }
 });
 
+t.test('what a message quotes may be of any length, the message is not', async (t) => {
+  const address = '1.'.repeat(10_000);
+  const host = `{ endpoint: { address: { socket_address: { address: "${address}", port_value: 1 } } } }`;
+  const assignment = `{ cluster_name: c, endpoints: [{ lb_endpoints: [${host}] }] }`;
+  const told = problemsOf(
+    `static_resources: { clusters: [{ name: c, type: STATIC, load_assignment: ${assignment} }] }\n`,
+  );
+  t.match(told, /^baton\.yaml:1:\d+: static_resources\.clusters\[0\]\..*1\.1\.1/);
+  t.ok(told.length < 5000, `${told.length} characters`);
+});
+
 t.test('keys that mean something to JavaScript are ordinary keys', async (t) => {
   const text = '{"node": {"metadata": {"__proto__": {"x": 1}, "constructor": 2, "toString": 3}}}';
   for (const file of ['a.json', 'a.yaml']) {

@@ -28,9 +28,13 @@ export function formatProblem(problem: Problem): string {
   return `${head}\n  ${number} | ${problem.excerpt}\n  ${margin} | ${' '.repeat(problem.caret - 1)}^`;
 }
 
-/** What a user wrote may be in a message: it ends no line, and tells a terminal nothing. */
+/** More tells nobody more, and the log takes no line of any length. */
+const MAX_LENGTH = 2000;
+
+/** What a user wrote may be in a message: it is of any length, but it ends no line, and tells a terminal nothing. */
 function escaped(text: string): string {
-  return text.replace(UNPRINTABLE, (character) =>
+  const shown = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+  return shown.replace(UNPRINTABLE, (character) =>
     character === '\n' ? '\\n' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
