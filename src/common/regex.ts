@@ -35,21 +35,52 @@ export function compileFullMatch(pattern: string): Regex {
 }
 
 /**
- * Envoy's substitution (`\1` for a capture group, `\0` for the match) as String.replace wants it.
- * @param pattern what is replaced: an expression that compiles
- * @throws BatonError REGEX_INVALID for a group that `pattern` does not have
+ * Replaces matches as RE2's GlobalReplace, and with it Envoy: an empty match right behind another match is none, so that `.*`
+ * matches a text once.
  */
-export function replacementOf(substitution: string, pattern: string): string {
-  return substitution.replace(/\\(\d)|\\\\|\$/g, (all, group: string | undefined) => {
-    if (group === undefined) return all === '$' ? '$$' : '\\';
-    if (group === '0') return '$&';
-    if (Number(group) > groupCount(pattern)) {
-      const message = `the substitution names \\${group}, a group that the expression does not have`;
-      const remedy = 'put what it stands for in parentheses, or write \\\\ for a backslash';
-      throw new BatonError('REGEX_INVALID', message, { remedy });
-    }
-    // Two digits, for a digit may follow.
-    return `$0${group}`;
+export class Replacement {
+  readonly #regex: Regex;
+  readonly #groups: number;
+  /** Texts, and between them the numbers of groups. */
+  readonly #parts: readonly (string | number)[];
+
+  /**
+   * @param pattern what is replaced: an expression that compiles
+   * @param substitution `\1` stands for a group, `\0` for the match, `\\` for a backslash
+   * @throws BatonError REGEX_INVALID for a substitution that `pattern` has no group for, or that cannot be read
+   */
+  constructor(pattern: string, substitution: string) {
+    this.#regex = compileRegex(pattern, 'g');
+    this.#groups = groupCount(pattern);
+    this.#parts = partsOf(substitution, this.#groups);
+  }
+
+  apply(text: string): string {
+    let lastEnd = -1;
+    return text.replace(this.#regex, (...found: (string | number | undefined)[]) => {
+      const match = found[0] as string;
+      const offset = found[1 + this.#groups] as number;
+      if (match === '' && offset === lastEnd) return '';
+      lastEnd = offset + match.length;
+      let replaced = '';
+      for (const part of this.#parts) replaced += typeof part === 'string' ? part : (found[part] ?? '');
+      return replaced;
+    });
+  }
+}
+
+function partsOf(substitution: string, groups: number): (string | number)[] {
+  return substitution.split(/(\\.)/s).map((part) => {
+    if (part === '\\\\') return '\\';
+    if (!part.includes('\\')) return part;
+    const group = /^\\[0-9]$/.test(part) ? Number(part[1]) : undefined;
+    if (group !== undefined && group <= groups) return group;
+    const remedy = 'put what it stands for in parentheses, or write \\\\ for a backslash';
+    const message =
+      group === undefined
+        ? `the substitution holds '${part}': behind a backslash there must be a digit or another one`
+        : `the substitution names ${part}, a group that the expression does not have`;
+    throw new BatonError('REGEX_INVALID', message, { remedy });
   });
 }
 

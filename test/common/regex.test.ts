@@ -1,7 +1,7 @@
 // Users' regular expressions: RE2's, whole or part, with Envoy's way to write a substitution.
 
 import t from 'tap';
-import { compileFullMatch, compileRegex, replacementOf } from '../../src/common/regex.js';
+import { compileFullMatch, compileRegex, Replacement } from '../../src/common/regex.js';
 
 t.test('an expression may match anywhere, or must match all', async (t) => {
   t.ok(compileRegex('b+').test('abbc'));
@@ -26,7 +26,7 @@ t.test('an expression that RE2 does not know is refused, with its text', async (
 
 t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar", async (t) => {
   const replace = (pattern: string, substitution: string, text: string): string =>
-    text.replace(compileRegex(pattern), replacementOf(substitution, pattern));
+    new Replacement(pattern, substitution).apply(text);
   const pattern = '^/service/([^/]+)(/.*)$';
   t.equal(replace(pattern, '\\2/instance/\\1', '/service/foo/v1/api'), '/v1/api/instance/foo');
   t.equal(replace(pattern, '$1 \\0 \\\\', '/service/foo/x'), '$1 /service/foo/x \\');
@@ -34,11 +34,31 @@ t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar
 });
 
 t.test('a substitution that names a group which the expression lacks is refused', async (t) => {
-  t.throws(() => replacementOf('\\9x', 'a(b)'), {
+  t.throws(() => new Replacement('a(b)', '\\9x'), {
     code: 'REGEX_INVALID',
     message: 'the substitution names \\9, a group that the expression does not have',
   });
-  t.throws(() => replacementOf('\\1', '(?:a)[(]\\(\\Q(b)'), { code: 'REGEX_INVALID' });
-  t.equal(replacementOf('\\\\9', 'a'), '\\9', 'an escaped backslash names none');
-  t.equal(replacementOf('\\2', '(?P<name>a)|(b)'), '$02');
+  t.throws(() => new Replacement('(?:a)[(]\\(\\Q(b)', '\\1'), { code: 'REGEX_INVALID' });
+  t.equal(new Replacement('a', '\\\\9').apply('a'), '\\9', 'an escaped backslash names none');
+  t.equal(new Replacement('(?P<name>a)|(b)', '<\\2>').apply('ab'), '<><b>', 'a group without a match is empty');
+});
+
+t.test('a substitution that cannot be read is refused', async (t) => {
+  for (const substitution of ['\\x', 'a\\']) {
+    t.throws(() => new Replacement('a', substitution), { code: 'REGEX_INVALID', message: /behind a backslash/ });
+  }
+});
+
+t.test('an empty match right behind another one is none, as in RE2', async (t) => {
+  const cases: [string, string, string, string][] = [
+    ['.*', '/x', '/abc', '/x'],
+    ['(.*)', '/p\\1', '/abc', '/p/abc'],
+    ['(.*)', '<\\1>', '', '<>'],
+    ['b*', '-', '/abbc', '-/-a-c-'],
+    ['x*', '-', 'aé', '-a-é-'],
+    ['[^/]*$', 'end', '/a/b', '/a/end'],
+  ];
+  for (const [pattern, substitution, text, expected] of cases) {
+    t.equal(new Replacement(pattern, substitution).apply(text), expected, `${pattern} in '${text}'`);
+  }
 });

@@ -1,7 +1,7 @@
 // What becomes of the Host of a request on its way to a cluster.
 
 import { headerKey } from '../../common/header-names.js';
-import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
+import type { Replacement } from '../../common/regex.js';
 import type { RouteAction } from '../../config/generated/api.js';
 import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -9,7 +9,7 @@ import { beginLine, copyBytes, endLine, HeaderLine } from '../headers/header-lin
 import { pathEndOf } from '../query.js';
 import { type HeaderReader, headerReader } from './header-reader.js';
 import { regexText } from './regex-text.js';
-import { located } from './string-rule.js';
+import { replacementOf } from './string-rule.js';
 
 const HOST = headerKey('host');
 const ORIGINAL_HOST = headerKey('x-envoy-original-host');
@@ -19,24 +19,17 @@ const FORWARDED_HOST = headerKey('x-forwarded-host');
 export class HostRewrite {
   readonly #literal: HeaderLine | undefined;
   readonly #header: HeaderReader | undefined;
-  readonly #regex: Regex | undefined;
-  readonly #substitution: string;
+  readonly #replacement: Replacement | undefined;
   readonly #appendsForwardedHost: boolean;
 
   /** @throws BatonError CONFIG_INVALID or REGEX_INVALID; `where` is the action's path in the configuration. */
   constructor(action: RouteAction, where: string) {
-    const pattern = action.host_rewrite_path_regex?.pattern?.regex;
+    const regex = action.host_rewrite_path_regex;
     this.#literal = action.host_rewrite_literal ? new HeaderLine(HOST, action.host_rewrite_literal) : undefined;
     if (action.host_rewrite_header) {
       this.#header = headerReader(action.host_rewrite_header, `${where}.host_rewrite_header`);
     }
-    if (pattern !== undefined) {
-      this.#regex = located(`${where}.host_rewrite_path_regex.pattern.regex`, () => compileRegex(pattern, 'g'));
-    }
-    const substitution = action.host_rewrite_path_regex?.substitution ?? '';
-    this.#substitution = located(`${where}.host_rewrite_path_regex.substitution`, () =>
-      replacementOf(substitution, pattern ?? ''),
-    );
+    if (regex !== undefined) this.#replacement = replacementOf(regex, `${where}.host_rewrite_path_regex`);
     this.#appendsForwardedHost = action.append_x_forwarded_host ?? false;
   }
 
@@ -61,7 +54,7 @@ export class HostRewrite {
     if (this.#header !== undefined) return this.#header(headers) ?? '';
     const { memory, pathStart } = headers;
     const path = regexText(memory, pathStart, pathEndOf(memory.bytes, pathStart, headers.pathEnd));
-    return byteText(path.replace(this.#regex!, this.#substitution));
+    return byteText(this.#replacement!.apply(path));
   }
 }
 

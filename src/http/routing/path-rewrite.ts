@@ -1,7 +1,7 @@
 // prefix_rewrite and regex_rewrite: a new path in front of the old query.
 
 import { headerKey } from '../../common/header-names.js';
-import { compileRegex, type Regex, replacementOf } from '../../common/regex.js';
+import type { Replacement } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute } from '../../config/generated/api.js';
 import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -9,15 +9,14 @@ import { beginLine, copyBytes, endLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
 import type { PathRule } from './path-rule.js';
 import { regexText } from './regex-text.js';
-import { located } from './string-rule.js';
+import { replacementOf } from './string-rule.js';
 
 const ORIGINAL_PATH = headerKey('x-envoy-original-path');
 
 export class PathRewrite {
   readonly #rule: PathRule;
   readonly #prefix: Uint8Array;
-  readonly #regex: Regex | undefined;
-  readonly #substitution: string;
+  readonly #replacement: Replacement | undefined;
 
   /**
    * @param rule the condition that the path fulfilled: it tells how much of it `prefix` replaces
@@ -26,21 +25,18 @@ export class PathRewrite {
   constructor(rule: PathRule, prefix: string | undefined, regex: RegexMatchAndSubstitute | undefined, where: string) {
     this.#rule = rule;
     this.#prefix = new TextEncoder().encode(prefix ?? '');
-    const pattern = regex?.pattern?.regex ?? '';
-    if (regex !== undefined) this.#regex = located(`${where}.pattern.regex`, () => compileRegex(pattern, 'g'));
-    const substitution = regex?.substitution ?? '';
-    this.#substitution = located(`${where}.substitution`, () => replacementOf(substitution, pattern));
+    if (regex !== undefined) this.#replacement = replacementOf(regex, where);
   }
 
   /** The new path and query as bytes in text. */
   text(headers: HeaderBlock): string {
     const { memory, pathStart, pathEnd } = headers;
-    if (this.#regex === undefined) {
+    if (this.#replacement === undefined) {
       const kept = memory.text(pathStart + this.#rule.matchedLength(headers), pathEnd);
       return Buffer.from(this.#prefix).toString('latin1') + kept;
     }
     const queryStart = pathEndOf(memory.bytes, pathStart, pathEnd);
-    const path = regexText(memory, pathStart, queryStart).replace(this.#regex, this.#substitution);
+    const path = this.#replacement.apply(regexText(memory, pathStart, queryStart));
     // A request target cannot be empty.
     return (path === '' ? '/' : byteText(path)) + memory.text(queryStart, pathEnd);
   }
@@ -48,7 +44,7 @@ export class PathRewrite {
   /** Rewrites the request's path; the former one goes to x-envoy-original-path if `keepsOriginal`. */
   apply(headers: HeaderBlock, keepsOriginal: boolean): void {
     if (keepsOriginal) noteFormerPath(headers);
-    if (this.#regex !== undefined) headers.setPath(this.text(headers));
+    if (this.#replacement !== undefined) headers.setPath(this.text(headers));
     else this.#replacePrefix(headers);
   }
 

@@ -2,8 +2,8 @@
 
 import { BatonError } from '../../common/errors.js';
 import { FOLD } from '../../common/header-names.js';
-import { compileFullMatch, type Regex } from '../../common/regex.js';
-import type { StringMatcher } from '../../config/generated/api.js';
+import { compileFullMatch, compileRegex, type Regex, Replacement } from '../../common/regex.js';
+import type { RegexMatchAndSubstitute, StringMatcher } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
 import { regexText } from './regex-text.js';
 
@@ -84,6 +84,13 @@ export function compileStringMatcher(config: StringMatcher, where: string): Stri
 /** A rule for a whole-value expression; what is wrong with it is said with its place. */
 export function regexRule(pattern: string, where: string): StringRule {
   return located(where, () => new StringRule(StringKind.Regex, pattern));
+}
+
+/** Compiles an expression and what takes the place of its matches; the same is said of both. */
+export function replacementOf({ pattern, substitution = '' }: RegexMatchAndSubstitute, where: string): Replacement {
+  const regex = pattern?.regex ?? '';
+  located(`${where}.pattern.regex`, () => compileRegex(regex));
+  return located(`${where}.substitution`, () => new Replacement(regex, substitution));
 }
 
 /** Runs `compile`, and tells errors of expressions with their place in the configuration. */
