@@ -55,7 +55,8 @@ export class Replacement {
     this.#parts = partsOf(substitution, this.#groups);
   }
 
-  apply(text: string): string {
+  /** `encode`: how the substitution's own text becomes a part of `text`. */
+  apply(text: string, encode: (own: string) => string = asItIs): string {
     let lastEnd = -1;
     return text.replace(this.#regex, (...found: (string | number | undefined)[]) => {
       const match = found[0] as string;
@@ -63,10 +64,14 @@ export class Replacement {
       if (match === '' && offset === lastEnd) return '';
       lastEnd = offset + match.length;
       let replaced = '';
-      for (const part of this.#parts) replaced += typeof part === 'string' ? part : (found[part] ?? '');
+      for (const part of this.#parts) replaced += typeof part === 'string' ? encode(part) : (found[part] ?? '');
       return replaced;
     });
   }
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 function partsOf(substitution: string, groups: number): (string | number)[] {

@@ -3,12 +3,11 @@
 import { headerKey } from '../../common/header-names.js';
 import type { Replacement } from '../../common/regex.js';
 import type { RouteAction } from '../../config/generated/api.js';
-import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { beginLine, copyBytes, endLine, HeaderLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
 import { type HeaderReader, headerReader } from './header-reader.js';
-import { regexText } from './regex-text.js';
+import { replacedText } from './regex-text.js';
 import { replacementOf } from './string-rule.js';
 
 const HOST = headerKey('host');
@@ -53,8 +52,8 @@ export class HostRewrite {
   #newHost(headers: HeaderBlock): string {
     if (this.#header !== undefined) return this.#header(headers) ?? '';
     const { memory, pathStart } = headers;
-    const path = regexText(memory, pathStart, pathEndOf(memory.bytes, pathStart, headers.pathEnd));
-    return byteText(this.#replacement!.apply(path));
+    const pathEnd = pathEndOf(memory.bytes, pathStart, headers.pathEnd);
+    return replacedText(memory, pathStart, pathEnd, this.#replacement!);
   }
 }
 

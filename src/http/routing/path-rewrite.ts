@@ -3,12 +3,11 @@
 import { headerKey } from '../../common/header-names.js';
 import type { Replacement } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute } from '../../config/generated/api.js';
-import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { beginLine, copyBytes, endLine } from '../headers/header-line.js';
 import { pathEndOf } from '../query.js';
 import type { PathRule } from './path-rule.js';
-import { regexText } from './regex-text.js';
+import { replacedText } from './regex-text.js';
 import { replacementOf } from './string-rule.js';
 
 const ORIGINAL_PATH = headerKey('x-envoy-original-path');
@@ -36,9 +35,9 @@ export class PathRewrite {
       return Buffer.from(this.#prefix).toString('latin1') + kept;
     }
     const queryStart = pathEndOf(memory.bytes, pathStart, pathEnd);
-    const path = this.#replacement.apply(regexText(memory, pathStart, queryStart));
+    const path = replacedText(memory, pathStart, queryStart, this.#replacement);
     // A request target cannot be empty.
-    return (path === '' ? '/' : byteText(path)) + memory.text(queryStart, pathEnd);
+    return (path === '' ? '/' : path) + memory.text(queryStart, pathEnd);
   }
 
   /** Rewrites the request's path; the former one goes to x-envoy-original-path if `keepsOriginal`. */

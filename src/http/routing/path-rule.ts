@@ -8,7 +8,7 @@ import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { endsPath, pathEndOf } from '../query.js';
 import { regexText } from './regex-text.js';
-import { located } from './string-rule.js';
+import { located, lowerAscii } from './string-rule.js';
 
 const enum Kind {
   Prefix = 0,
@@ -49,7 +49,7 @@ export class PathRule {
       throw new BatonError('CONFIG_INVALID', message, { where });
     }
     this.#kind = /[?#]/.test(text) ? Kind.Never : kind;
-    this.#bytes = new TextEncoder().encode(this.#ignoresCase ? text.toLowerCase() : text);
+    this.#bytes = new TextEncoder().encode(this.#ignoresCase ? lowerAscii(text) : text);
     this.#length = this.#bytes.length;
   }
 

@@ -107,6 +107,7 @@ export function located<T>(where: string, compile: () => T): T {
 
 const encoder = new TextEncoder();
 
-function lowerAscii(text: string): string {
+/** Case is ignored of ASCII letters only, as FOLD does. */
+export function lowerAscii(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

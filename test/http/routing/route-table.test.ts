@@ -162,6 +162,7 @@ t.test('paths: prefix, path, path_separated_prefix and safe_regex', async (t) =>
     [{ path: '/foo' }, '/foo/', false],
     [{ path: '/foo' }, '/FOO', false],
     [{ path: '/Foo', case_sensitive: false }, '/foO?x', true],
+    [{ path: '/É', case_sensitive: false }, '/\xc3\x89', true],
     [{ path: '/foo?a' }, '/foo?a', false],
     [{ path_separated_prefix: '/api/v1' }, '/api/v1', true],
     [{ path_separated_prefix: '/api/v1' }, '/api/v1?x', true],

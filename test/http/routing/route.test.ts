@@ -109,6 +109,8 @@ t.test('regex_rewrite replaces every match in the path, never in the query', asy
   t.equal(rewrite('(?i)/xxx/', '/yyy/', '/aaa/XxX/bbb'), '/aaa/yyy/bbb');
   t.equal(rewrite('b', '[\\0]$1\\\\', '/abc'), '/a[b]$1\\c');
   t.equal(rewrite('none', 'x', '/abc'), '/abc');
+  t.equal(rewrite('^/a', '/é', '/a/\xff'), '/\xc3\xa9/\xff', 'bytes that are no UTF-8 stay');
+  t.equal(rewrite('é', 'e', '/\xc3\xa9'), '/e');
   t.equal(rewrite('(.*)', '/v1\\1', '/abc?x'), '/v1/abc?x', 'once, though it matches the empty end too');
   t.equal(rewrite('.*', '', '/abc'), '/', 'no request has an empty path');
   t.equal(rewrite('^/abc$', '', '/abc?x'), '/?x');
