@@ -713,6 +713,24 @@ static_resources:
     |                                               ^`,
   ],
   [
+    'names that nobody could resolve',
+    `static_resources:
+  clusters:
+  - name: a
+    type: STRICT_DNS
+    load_assignment:
+      cluster_name: a
+      endpoints:
+      - lb_endpoints:
+        - { endpoint: { address: { socket_address: { address: 'example.com:80', port_value: 80 } } } }
+        - { endpoint: { address: { socket_address: { address: 'http://example.com', port_value: 80 } } } }
+        - { endpoint: { address: { socket_address: { address: '_sip.example.com.', port_value: 80 } } } }
+        - { endpoint: { address: { socket_address: { address: '::1', port_value: 80 } } } }
+`,
+    `baton.yaml:9:63: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'example.com:80' is neither an IP address nor a name that can be resolved; a port stands in port_value`,
+    "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

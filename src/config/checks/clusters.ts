@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import { durationMs } from '../../common/duration.js';
+import { ipAddress } from '../../io/address.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
@@ -188,6 +189,9 @@ function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problem
   }
 }
 
+/** What no name has that is asked for in DNS: of URLs, of names with a port, of what stands beside a name by mistake. */
+const NO_NAME = /[\s:/]/;
+
 /** `lbPath` is that of the LbEndpoint that holds it. */
 function checkEndpoint(
   type: string,
@@ -218,5 +222,12 @@ function checkEndpoint(
     );
   } else if (address.pipe) {
     problems.error([...path, 'address', 'pipe'], `a ${type} cluster resolves names; a pipe needs type STATIC`, 'key');
+  } else {
+    const name = address.socket_address?.address ?? '';
+    if (ipAddress(name, 0) !== undefined || !NO_NAME.test(name)) return;
+    problems.error(
+      [...path, 'address', 'socket_address', 'address'],
+      `'${name}' is neither an IP address nor a name that can be resolved; a port stands in port_value`,
+    );
   }
 }
