@@ -209,6 +209,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   onDrained(): void {
     this.#activeMs = this.manager.thread.clock.monotonicMs;
+    if (this.#stream === undefined) this.#requestStartMs = UNSET;
     this.#codec?.drained();
     this.#restCodec();
   }
@@ -393,10 +394,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   #checkBetweenRequests(now: number): number {
     const { headTimeout, options, stats } = this.manager;
+    const codec = this.#codec;
+    const isStopped = codec?.awaitsClient === true;
     // As may the beginning of its head.
-    if (this.#requestStartMs === UNSET && this.#codec !== undefined && this.#codec.bufferedBytes > 0)
+    if (this.#requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
       this.#requestStartMs = this.#activeMs;
-    if (this.#requestStartMs !== UNSET && headTimeout !== undefined) {
+    if (this.#requestStartMs !== UNSET && !isStopped && headTimeout !== undefined) {
       const left = headTimeout.ms - (now - this.#requestStartMs);
       if (left > 0) return left;
       stats.http.increment(headTimeout.counter);

@@ -83,6 +83,11 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
   }
 
+  /** No request begins before the client takes more of the answers that it has. */
+  get awaitsClient(): boolean {
+    return this.isBlocked;
+  }
+
   /** Nothing of what it has served is left: it can serve another connection, from the next event on because callers may still be inside. */
   get isAtRest(): boolean {
     return this.isPristine && !this.#holdsRequests;

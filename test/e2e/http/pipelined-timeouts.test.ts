@@ -2,9 +2,12 @@
 
 import t from 'tap';
 import { connectRaw, startEchoUpstream, staticCluster, waitFor } from '../harness/index.js';
-import { managerOf, routeTo, startProxy } from './proxy.js';
+import { answering, managerOf, routeConfig, routeTo, startProxy } from './proxy.js';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** More than the buffers of both sockets take. */
+const LARGE = 'x'.repeat(20_000_000);
 
 const echo = await startEchoUpstream(t);
 const routes = [routeTo({ prefix: '/' }, 'echo')];
@@ -12,6 +15,12 @@ const proxy = await startProxy(t, {
   listeners: {
     whole: managerOf(routes, { request_timeout: '3s' }),
     head: managerOf(routes, { request_headers_timeout: '0.3s' }),
+    large: {
+      route_config: routeConfig([{ name: 'all', domains: ['*'], routes: [answering({ prefix: '/' }, LARGE)] }], {
+        max_direct_response_body_size_bytes: LARGE.length,
+      }),
+      stream_idle_timeout: '0.3s',
+    },
   },
   clusters: [staticCluster('echo', echo.port)],
 });
@@ -29,6 +38,18 @@ t.test('the beginning of a pipelined head does not wait for ever', async (t) => 
   const client = await connectRaw(t, proxy.ports['head']!);
   client.write(`${GET}GET / HTTP/1.1\r\nHo`);
   t.match((await client.readToEnd()).text, /HTTP\/1\.1 408 Request Timeout/);
+});
+
+t.test('a request that waits because the client does not read has its time when it begins', async (t) => {
+  const client = await connectRaw(t, proxy.ports['large']!);
+  client.socket.pause();
+  client.write(GET);
+  await proxy.baton.waitForStat('http.large.downstream_rq_completed', 1);
+  client.write(GET);
+  await untilAfter(1500);
+  client.socket.resume();
+  await waitFor(() => client.received.length > 2 * LARGE.length || client.closed !== 'open');
+  t.match(client.received.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200', 'HTTP/1.1 200']);
 });
 
 async function untilAfter(ms: number): Promise<void> {
