@@ -60,6 +60,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 const STALL_TIMEOUT_MS = 60_000;
 const CLOSE_GRACE_MS = 1000;
+/** Requests of a connection that wait for their answers: more than a browser has, by HTTP/2 too. */
+const MOST_WAITING = 200;
 
 export class AdminServer {
   /** The endpoints that it answers for; those that only some configurations have come and go. */
@@ -165,6 +167,8 @@ export class AdminServer {
   }
 
   async #serve(request: AdminIncoming, response: AdminOutgoing, socket: Socket): Promise<void> {
+    // node:http reads on, and makes an object of each: a client that takes no answers would fill the memory with a few bytes.
+    if (this.#connections.waiting(socket) >= MOST_WAITING) return void socket.destroy();
     const exchange = new Exchange(request, response, socket);
     this.#connections.wait(socket, response);
     this.#traffic?.requestBegan(socket);
@@ -227,7 +231,7 @@ export class AdminServer {
   /** A request has been answered without this server, which counts and logs it all the same. */
   #refused(socket: Socket, { status, details, request }: Refusal): void {
     // It is the end of a request that is logged when it is over.
-    if (!this.#connections.isIdle(socket)) return;
+    if (this.#connections.waiting(socket) > 0) return;
     this.#traffic?.requestBegan(socket);
     this.#traffic?.requestEnded(socket, status, 0);
     const nowMs = performance.now();

@@ -21,9 +21,9 @@ export class Connections {
     });
   }
 
-  /** Whether it waits for no answer. */
-  isIdle(socket: Socket): boolean {
-    return (this.#pending.get(socket)?.size ?? 0) === 0;
+  /** For how many answers it waits. */
+  waiting(socket: Socket): number {
+    return this.#pending.get(socket)?.size ?? 0;
   }
 
   /** The connection waits for an answer. */

@@ -186,6 +186,15 @@ t.test('pipelined requests are answered in their order, long answers too', async
   t.equal(text.match(/^HTTP\/1.1 /gm)?.length, 4);
 });
 
+t.test('a client that asks on and on without waiting for answers loses its connection', async (t) => {
+  const { port } = await startAdmin(t);
+  const asked = 5000;
+  const { text, closed } = await rawExchange(port, 'GET /echo HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(asked));
+  t.not(closed, 'open');
+  t.ok((text.match(/^HTTP\/1.1 /gm)?.length ?? 0) < asked, 'not everything is answered');
+  t.match(await httpRequest(port, '/ready'), { status: 200 }, 'others are');
+});
+
 t.test('clients of HTTP/1.0 and clients behind a proxy are understood', async (t) => {
   const { port } = await startAdmin(t);
   const old = await rawExchange(port, 'GET /ready HTTP/1.0\r\n\r\n');
