@@ -61,7 +61,8 @@ export class BreakerGauges {
 /** What is this cluster's of a scope's gauges: a parent process, and another version of the cluster, have theirs beside it. */
 class Share {
   readonly #scope: Scope;
-  readonly #values = new Map<GaugeSlot, number>();
+  /** Undefined while all are 0: there may be very many clusters. */
+  #values: Map<GaugeSlot, number> | undefined;
 
   constructor(scope: Scope) {
     this.#scope = scope;
@@ -69,14 +70,15 @@ class Share {
 
   /** A gauge that was never changed stays unused. */
   set(at: GaugeSlot, value: number): void {
-    const change = value - (this.#values.get(at) ?? 0);
+    const change = value - (this.#values?.get(at) ?? 0);
     if (change === 0) return;
+    this.#values ??= new Map();
     this.#values.set(at, value);
     if (change > 0) this.#scope.add(at, change);
     else this.#scope.subtract(at, -change);
   }
 
   withdraw(): void {
-    for (const at of this.#values.keys()) this.set(at, 0);
+    for (const at of this.#values?.keys() ?? []) this.set(at, 0);
   }
 }
