@@ -114,7 +114,7 @@ export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
     this.#isBlocked = false;
     this.#isConnected = false;
     this.#socket = UpstreamSocket.connect(this, cluster, host);
-    if (this.#socket === undefined) this.#lose("the cluster's circuit breaker for connections is open");
+    if (this.#socket === undefined) this.#lose('a circuit breaker of the cluster is open');
   }
 
   #put(): void {
