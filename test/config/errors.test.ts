@@ -731,6 +731,16 @@ static_resources:
     "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
   ],
   [
+    'options of IP addresses for a Unix socket',
+    `static_resources:
+  listeners:
+  - { address: { pipe: { path: /a } }, filter_chains: [ {} ], freebind: true, transparent: false }
+  - { address: { pipe: { path: /b } }, filter_chains: [ {} ], transparent: true }
+`,
+    `baton.yaml:3:63: ${LISTENER}.freebind: it has an effect on IP addresses only, and the listener has a Unix socket`,
+    'static_resources.listeners[1].transparent: it has an effect on IP addresses only',
+  ],
+  [
     'an endpoint that is none',
     `static_resources:
   clusters:

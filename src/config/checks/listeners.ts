@@ -53,6 +53,14 @@ export function checkListener(listener: Listener, path: Path, around: Surroundin
     problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
   }
   checkStream(listener.address?.socket_address, [...path, 'address', 'socket_address'], problems);
+  for (const field of ['freebind', 'transparent'] as const) {
+    if (!listener.address?.pipe || !listener[field]) continue;
+    problems.error(
+      [...path, field],
+      'it has an effect on IP addresses only, and the listener has a Unix socket',
+      'key',
+    );
+  }
   if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
   if (!listener.filter_chains && !listener.default_filter_chain && !hasProblemAt(CHAINS, path, problems)) {
     problems.error(path, `no filter chains specified`);
