@@ -10,3 +10,17 @@ export function removeSocketFile(path: string, inode: number): void {
     // Somebody has removed it already.
   }
 }
+
+/**
+ * Removes a socket file that a former process has left behind: it would keep the path. Throws an Error for any other file, which
+ * is not ours to remove.
+ */
+export function removeStaleSocket(path: string): void {
+  if (path.startsWith('@')) return;
+  try {
+    if (!lstatSync(path).isSocket()) throw new Error('a file that is no socket has this path');
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}

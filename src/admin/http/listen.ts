@@ -1,10 +1,11 @@
 // Makes a node server listen where the configuration says, or on a socket that was bound before this process.
 
-import { chmodSync, unlinkSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 import { BatonError, messageOf } from '../../common/errors.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import { loadShim } from '../../io/shim.js';
+import { removeStaleSocket } from '../../io/socket-file.js';
 
 export type ListenTarget =
   /**
@@ -59,8 +60,7 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     await started(server, { path });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(path))) throw error;
-    // A process that was killed has left its file behind.
-    unlinkSync(path);
+    removeStaleSocket(path);
     await started(server, { path });
   }
   if (mode > 0) chmodSync(path, mode);

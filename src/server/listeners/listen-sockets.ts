@@ -1,9 +1,10 @@
 // Listen sockets, which the primary makes and owns: workers accept on copies, so that a worker that dies takes none along.
 
-import { chmodSync, lstatSync, readFileSync, unlinkSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import type { Address as AddressConfig, Listener } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, decodeSockaddr, encodeAddress, ipAddress } from '../../io/address.js';
 import type { ListenSocketOptions, NativeShim } from '../../io/shim.js';
+import { removeStaleSocket } from '../../io/socket-file.js';
 import type { InheritedSocket } from './inherited-sockets.js';
 
 /** The sockets of one listener. */
@@ -144,17 +145,6 @@ function boundAddress(shim: NativeShim, fd: number, wanted: Address): Address {
   if (wanted.kind === AddressKind.Unix) return wanted;
   const raw = shim.boundAddress(fd);
   return { ...wanted, port: decodeSockaddr(raw, 0, raw.length).port };
-}
-
-/** A socket file that a former process has left behind would keep the path. Any other file is not ours to remove. */
-function removeStaleSocket(path: string): void {
-  if (path.startsWith('@')) return;
-  try {
-    if (!lstatSync(path).isSocket()) throw new Error('a file that is no socket has this path');
-    unlinkSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
 }
 
 /** What the kernel allows. */

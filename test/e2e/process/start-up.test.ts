@@ -146,11 +146,17 @@ t.test('a filter chain without filters closes its connections', async (t) => {
 t.test('a file in the place of a Unix socket is not removed', async (t) => {
   const path = join(tempDir(t), 'precious');
   writeFileSync(path, 'data');
-  const listener = { ...httpListener('pipe', 0, HELLO), address: { pipe: { path } } };
-  const { code, stderr } = await runBaton(t, { config: bootstrap({ listeners: [listener], clusters: [] }) });
-  t.equal(code, 1);
-  t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
-  t.equal(readFileSync(path, 'utf8'), 'data');
+  const address = { pipe: { path } };
+  const listener = { ...httpListener('pipe', 0, HELLO), address };
+  for (const config of [
+    bootstrap({ listeners: [listener], clusters: [] }),
+    bootstrap({ listeners: [], clusters: [], extra: { admin: { address } } }),
+  ]) {
+    const { code, stderr } = await runBaton(t, { config });
+    t.equal(code, 1);
+    t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
+    t.equal(readFileSync(path, 'utf8'), 'data');
+  }
 });
 
 t.test('--admin-address-path gets the address without a line end', async (t) => {
