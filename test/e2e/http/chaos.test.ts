@@ -2,7 +2,7 @@
 
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
-import { type Config, freePort, startTcpUpstream, staticCluster } from '../harness/index.js';
+import { type Config, freePort, startTcpUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 
 const CONVERSATIONS = 1500;
@@ -87,11 +87,22 @@ t.test('nothing is left of broken conversations', async (t) => {
       (name) => `cluster.chaos.circuit_breakers.default.${name}`,
     ),
   ];
-  for (const socket of upstream.sockets) socket.destroy();
-  for (const name of [...gauges, 'cluster.chaos.upstream_cx_active']) {
+  const endUpstream = () => {
+    for (const socket of upstream.sockets) socket.destroy();
+  };
+  endUpstream();
+  for (const name of gauges) {
     await proxy.baton.waitForStat(name, 0).catch(() => {});
     t.equal(await proxy.baton.stat(name), 0, name);
   }
+  // Also those that were made for requests which had gone when they came.
+  await waitFor(
+    async () => {
+      endUpstream();
+      return (await proxy.baton.stat('cluster.chaos.upstream_cx_active')) === 0;
+    },
+    { what: 'the end of the last connection to the host' },
+  );
   const answers = await Promise.all(Array.from({ length: 20 }, () => proxy.on('sane', '/')));
   t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'));
   t.equal(proxy.baton.stderr, '', 'nothing went wrong inside');
