@@ -71,6 +71,7 @@ export function openLogSink(path: string | undefined): LogSink {
       if (stderr) return;
       // First a trial: after a failed reopen() a later one would close the old descriptor twice, maybe somebody else's by then.
       const next = openTarget(path);
+      if (next === STDOUT) return;
       if (typeof next === 'string' && typeof target === 'string') {
         boom.reopen();
       } else if (typeof next === 'number' && typeof target === 'number' && isSamePipe(next, target)) {
@@ -98,9 +99,11 @@ export function openLogSink(path: string | undefined): LogSink {
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
+const STDOUT = 1;
+
 /**
  * The path or, for a pipe, a descriptor that does not block: opening a pipe waits for a reader otherwise, and writing for one
- * that is behind.
+ * that is behind. STDOUT for a standard output that has no name which could be opened: a socket, as systemd gives one.
  */
 function openTarget(path: string): string | number {
   try {
@@ -109,6 +112,7 @@ function openTarget(path: string): string | number {
     closeSync(fd);
     return path;
   } catch (error) {
+    if (path === '/dev/stdout' && (error as NodeJS.ErrnoException).code === 'ENXIO') return STDOUT;
     throw new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
       where: '--log-path',
       cause: error,

@@ -305,6 +305,16 @@ t.test('--log-path appends to a file, and leaves stderr empty', async (t) => {
   t.equal(baton.stderr, '');
 });
 
+t.test('--log-path /dev/stdout is the standard output, also where that is a socket', async (t) => {
+  const baton = await serve(t, ['--log-path', '/dev/stdout']);
+  t.equal((await baton.admin('/reopen_logs', { method: 'POST' })).status, 200);
+  await baton.stop();
+  const lines = baton.stdout.trimEnd().split('\n');
+  for (const line of lines) t.match(line, LINE);
+  t.match(lines.at(-1), /exiting$/);
+  t.equal(baton.stderr, '');
+});
+
 t.test('a reader of the process log that stands still, or leaves, holds up nothing', async (t) => {
   const pipe = namedPipe(t);
   let reader = openPipe(pipe);
