@@ -130,7 +130,8 @@ export class Server {
     const settings = statsSettings(bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error));
-    this.#processStats = new ProcessStats(this.store, concurrency, options.revision, options.epoch);
+    const version = bootstrap.stats_server_version_override ?? `0x${options.revision.slice(0, 6)}`;
+    this.#processStats = new ProcessStats(this.store, concurrency, Number(version) || 0, options.epoch);
     this.#processStats.countConfiguration(options.counts);
     this.#scopes = new WorkerScopes(this.store);
     this.#listenerManagerStats = this.#scopes.add('listener_manager.', ListenerManagerStats);

@@ -13,6 +13,7 @@ export const BOOTSTRAP: ImplementedTable = {
     stats_flush_interval: true,
     stats_flush_on_admin: true,
     stats_sinks: true,
+    stats_server_version_override: true,
     admin: true,
     application_log_config: true,
     layered_runtime: true,

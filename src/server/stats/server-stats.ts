@@ -35,7 +35,8 @@ export class ProcessStats {
     pending_resolutions: 0,
   };
 
-  constructor(store: StatsStore, concurrency: number, revision: string, epoch: ProcessEpoch) {
+  /** `version`: the value of server.version. */
+  constructor(store: StatsStore, concurrency: number, version: number, epoch: ProcessEpoch) {
     this.#store = store;
     this.#epoch = epoch;
     this.#serverRef = store.addScope('server.', ServerStats);
@@ -44,7 +45,7 @@ export class ProcessStats {
     this.#runtime = store.scope(store.addScope('runtime.', RuntimeStats));
     const { at } = ServerStats;
     this.#server.set(at.concurrency, concurrency);
-    this.#server.set(at.version, Number.parseInt(revision.slice(0, 6), 16) || 0);
+    this.#server.set(at.version, version);
     this.#server.set(at.live, 1);
     this.#server.set(at.hot_restart_epoch, epoch.number);
     this.#server.set(at.hot_restart_generation, epoch.generation);

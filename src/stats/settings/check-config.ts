@@ -11,6 +11,9 @@ export function checkStatsConfig(bootstrap: Bootstrap, report: Report): void {
   if (interval !== undefined && onAdmin !== undefined) {
     report('stats_flush_on_admin', 'Only one of stats_flush_interval or stats_flush_on_admin should be set!');
   }
+  if (Number(bootstrap.stats_server_version_override ?? 0) > Number.MAX_SAFE_INTEGER) {
+    report('stats_server_version_override', `a gauge is exact up to ${Number.MAX_SAFE_INTEGER}`);
+  }
   const fixed = new Set<string>();
   config?.stats_tags?.forEach((tag, index) => {
     const path = `stats_config.stats_tags[${index}]`;

@@ -11,6 +11,7 @@ t.test('tags, bucket bounds and rejected stats are as configured', async (t) => 
       clusters: [staticCluster('shop_v2', 9), staticCluster('other', 9)],
       extra: {
         stats_flush_on_admin: true,
+        stats_server_version_override: '20261123',
         stats_config: {
           stats_tags: [
             { tag_name: 'version', regex: '^cluster\\.\\w+?(_v(\\d+))\\.' },
@@ -24,6 +25,7 @@ t.test('tags, bucket bounds and rejected stats are as configured', async (t) => 
   });
   const { body: text } = await baton.admin('/stats');
   t.match(text, /^cluster\.shop_v2\.membership_total: 1$/m, 'plain names are whole');
+  t.match(text, /^server\.version: 20261123$/m);
   t.notMatch(text, 'cluster.other.');
   t.notMatch(text, 'server.uptime');
   t.notMatch(text, 'berlin');
