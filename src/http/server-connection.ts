@@ -184,7 +184,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
     this.#activeMs = now;
-    if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
+    if (this.#requestStartMs === UNSET || this.#codec?.holdsEmptyLine) this.#requestStartMs = now;
     this.manager.stats.http.add(HttpStats.at.downstream_cx_rx_bytes_total, length);
     this.#receive(offset, length);
   }
@@ -397,7 +397,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     const codec = this.#codec;
     const isStopped = codec?.awaitsClient === true;
     // As may the beginning of its head.
-    if (this.#requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
+    if (codec?.holdsEmptyLine) this.#requestStartMs = UNSET;
+    else if (this.#requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
       this.#requestStartMs = this.#activeMs;
     if (this.#requestStartMs !== UNSET && !isStopped && headTimeout !== undefined) {
       const left = headTimeout.ms - (now - this.#requestStartMs);

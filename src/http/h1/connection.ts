@@ -213,6 +213,11 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0);
   }
 
+  /** All that waits is an empty line behind the last message, with which nothing begins. */
+  get holdsEmptyLine(): boolean {
+    return this.held === undefined && this.#reader?.keepsEmptyLine === true;
+  }
+
   /** A copy of them, in order. */
   copyBuffered(): Uint8Array {
     const copy = new Uint8Array(this.bufferedBytes);

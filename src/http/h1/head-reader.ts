@@ -3,6 +3,7 @@
 
 import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
 import type { HeaderBlock } from '../headers/header-block.js';
+import { Char } from './characters.js';
 import { H1Error } from './errors.js';
 import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
 
@@ -25,6 +26,11 @@ export class HeadReader {
   /** Where they stand. */
   get keptAt(): number {
     return this.#block;
+  }
+
+  /** They are no more than the empty line, or half of it, that may come before a request. */
+  get keepsEmptyLine(): boolean {
+    return this.#used > 0 && this.#used <= 2 && this.#memory.bytes[this.#block] === Char.Cr;
   }
 
   /**

@@ -226,6 +226,18 @@ t.test('other timeouts of requests and streams end the wait for a head too', asy
   }
 });
 
+t.test('an empty line behind a request is not the beginning of another one', async (t) => {
+  const client = await connectRaw(t, proxy.ports['headsOfStreams']!);
+  client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r\n');
+  await client.readUntil('yes');
+  await timePasses();
+  client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r');
+  await client.readUntil('yes');
+  await timePasses();
+  client.write('\nGET /hang');
+  t.match(parseMessage((await client.readToEnd()).text), { status: 408 }, 'this is');
+});
+
 t.test('the time of a request begins with the first byte of its head', async (t) => {
   await rawExchange(proxy.ports['loggedHeads']!, 'GET /hang HTTP/1.1\r\nhost');
   const slow = await connectRaw(t, proxy.ports['logged']!);
