@@ -242,7 +242,6 @@ async function start(
   const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
   // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
   if (!isAnswered) await admin?.start();
-  logger.info('starting main dispatch loop');
   await server.start();
   if (isEnding()) return;
   if (isAnswered) {

@@ -200,8 +200,8 @@ export class Server {
     try {
       this.configuration.runtime.watch();
       await this.#createSinks();
-      const { secrets = [] } = this.#options.bootstrap.static_resources ?? {};
-      if (!this.#isEnding) logger.info(`loading ${secrets.length} static secret(s)`);
+      if (this.#isEnding) return;
+      this.#tellStart();
       await this.#startUp.run();
     } catch (error) {
       await this.shutDown();
@@ -218,6 +218,15 @@ export class Server {
     this.#watchdog.start();
     this.#processStats.recordInitialization(monotonicMs() - this.startedMs);
     this.flushes.start();
+  }
+
+  /** The milestones by which wrappers and harnesses know a start (FACTS §7.7). */
+  #tellStart(): void {
+    const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
+    logger.info(`loading ${secrets.length} static secret(s)`);
+    logger.info(`loading ${clusters.length} cluster(s)`);
+    logger.info(`loading ${listeners.length} listener(s)`);
+    logger.info('starting main dispatch loop');
   }
 
   /** What it waits for before it is live; undefined when that is nothing. */

@@ -15,7 +15,6 @@ import { ResourcePool } from './cluster-resources.js';
 import { EndpointSubscription } from './endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
 
-const logger = getLogger('main');
 const upstream = getLogger('upstream');
 
 export interface ClusterSetHost
@@ -132,7 +131,6 @@ export class ClusterSet {
 
   /** The clusters of the bootstrap that find their hosts by themselves; `init` waits until each has, or cannot now. */
   loadPrimary(configs: readonly Cluster[], init: InitManager): void {
-    logger.info(`loading ${configs.length} cluster(s)`);
     this.#load(
       configs.filter((config) => !isSecondary(config)),
       init,

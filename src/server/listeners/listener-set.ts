@@ -141,7 +141,6 @@ export class ListenerSet {
    */
   open(configs: readonly Listener[], init: InitManager): void {
     this.#serverInit = init;
-    logger.info(`loading ${configs.length} listener(s)`);
     configs.forEach((config, number) => {
       const name = config.name || randomUUID();
       const state = accepted({ version: '' });

@@ -57,13 +57,14 @@ t.test('lines go to stderr from level info on, and tell the milestones of a star
     const [, , , file, number] = LINE.exec(line)!;
     t.match(sourceLine(file!, number!), /logger\.(info|warning)\(/, `${file}:${number} writes a line`);
   }
+  let last = -1;
   for (const text of [
     'initializing epoch 0 (base id=0, hot restart version=',
     'statically linked extensions:',
     '  envoy.filters.http: ',
     '  envoy.filters.network: envoy.filters.network.http_connection_manager',
-    'loading 0 static secret(s)',
     'admin address: 127.0.0.1:',
+    'loading 0 static secret(s)',
     'loading 0 cluster(s)',
     'loading 1 listener(s)',
     'starting main dispatch loop',
@@ -75,10 +76,9 @@ t.test('lines go to stderr from level info on, and tell the milestones of a star
     'main dispatch loop exited',
     'exiting',
   ]) {
-    t.ok(
-      lines.some((line) => line.includes(text)),
-      text,
-    );
+    const at = lines.findIndex((line) => line.includes(text));
+    t.ok(at > last, `${text}: line ${at}, behind ${last}`);
+    last = at;
   }
   t.same(new Set(lines.map((line) => LINE.exec(line)?.[1])), new Set(['info', 'warning']));
   t.equal(baton.stdout, '');
