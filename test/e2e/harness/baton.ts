@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from './bootstrap.js';
-import { type Teardown, tempDir } from './environment.js';
+import { endWithThisProcess, type Teardown, tempDir } from './environment.js';
 import { type HttpAnswer, type HttpRequestOptions, httpRequest } from './http-client.js';
 import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 
@@ -163,12 +163,9 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const killNow = (): void => void child.kill('SIGKILL');
-  process.once('exit', killNow);
-  child.once('exit', () => process.removeListener('exit', killNow));
+  endWithThisProcess(child);
   const baton = new BatonProcess(child, directory, configPath);
   t.teardown(async () => {
-    process.removeListener('exit', killNow);
     if (baton.exit === undefined && child.pid !== undefined) await baton.kill();
   });
   if (wait !== 'spawned') await waitUntilReady(baton, wait, deadlineMs);

@@ -1,5 +1,6 @@
-// What a test borrows from the machine and gives back: directories and port numbers.
+// What a test borrows from the machine and gives back: directories, port numbers and processes.
 
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,17 @@ export function tempDir(t: Teardown): string {
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
+
+/** Has a process killed, should this one end before it. */
+export function endWithThisProcess(child: ChildProcess): void {
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+}
+
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
 
 /**
  * A TCP port of the loopback interface that nobody listens on now. Another process may take it before the test does:
