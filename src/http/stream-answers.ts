@@ -8,6 +8,14 @@ import type { HeaderBlock } from './headers/header-block.js';
 
 const GRPC_STATUS = headerKey('grpc-status');
 
+/** The head of a request has not come as a whole within HttpConnectionManager.request_headers_timeout. */
+export const LATE_HEAD: Readonly<LocalReply> = {
+  status: 408,
+  body: 'request header timeout',
+  details: 'request_header_timeout',
+  flags: 0,
+};
+
 /** The request has not come as a whole within HttpConnectionManager.request_timeout. */
 export const LATE_REQUEST: Readonly<LocalReply> = {
   status: 408,
