@@ -12,6 +12,7 @@ import {
   bootstrap,
   type Config,
   fileAccessLog,
+  freePort,
   httpListener,
   httpRequest,
   routeAllTo,
@@ -70,15 +71,6 @@ const layer = (values: Config): Config => ({
     ],
   },
 });
-
-/** A port that nobody has now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 t.test('what differs is shown, and applied under traffic without losing a request or a connection', async (t) => {
   const [one, two] = [await named(t, 'one'), await named(t, 'two')];

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -30,16 +30,23 @@ process.once('exit', () => {
 });
 
 /**
- * A TCP port of the loopback interface that nobody listens on now. Another process may take it before the test does:
- * prefer port 0 and ask for the number afterwards, and use this for a port that must stay closed.
+ * A TCP port of the loopback interface that nobody listens on now: prefer port 0 and ask for the number afterwards, and use this
+ * where it must be known before, or stay closed. It is below those that the kernel gives to connections, any of which could take
+ * it meanwhile.
  */
 export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
   const server = createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
+  const isBound = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => resolve(true));
   });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  if (isBound) await new Promise((resolve) => server.close(resolve));
+  return isBound;
 }

@@ -136,7 +136,9 @@ async function serve(t: Parameters<typeof startWrapper>[0]): Promise<Wrapped> {
     env: manager.env,
     command: ['sh', '-c', script, 'sh', process.execPath, MAIN, '-c', configPath],
   });
-  await manager.hears('READY=1', 'STATUS=epoch 0 live');
+  await manager.hears('READY=1', 'STATUS=epoch 0 live').catch((error: unknown) => {
+    throw new Error(`it did not become live:\n${wrapper.stdout}${wrapper.stderr}`, { cause: error });
+  });
   return { wrapper, manager, port, configPath };
 }
 
