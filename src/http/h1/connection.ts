@@ -215,7 +215,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** All that waits is an empty line behind the last message, with which nothing begins. */
   get holdsEmptyLine(): boolean {
-    return this.held === undefined && this.#reader?.keepsEmptyLine === true;
+    return this.reading === Reading.Head && this.held === undefined && this.#reader?.keepsEmptyLine === true;
   }
 
   /** A copy of them, in order. */

@@ -688,3 +688,17 @@ t.test('a codec rests while nothing of its connection is left in it', async (t) 
   staysAfter('while no request may begin', () => peer.turn(() => peer.codec.holdRequests()));
   staysAfter('when the client has ended its side', () => peer.codec.end());
 });
+
+t.test('half of the line that ends trailers is no empty line between requests', async (t) => {
+  const peer = new ServerPeer();
+  peer.receive('POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r');
+  t.notOk(peer.codec.holdsEmptyLine);
+  peer.receive('\n');
+  peer.turn(() => peer.answer({ start: '204', fields: [] }, undefined));
+  for (const bytes of ['\r', '\n']) {
+    peer.receive(bytes);
+    t.ok(peer.codec.holdsEmptyLine, JSON.stringify(bytes));
+  }
+  peer.receive('G');
+  t.notOk(peer.codec.holdsEmptyLine, 'a head has begun');
+});
