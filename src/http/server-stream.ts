@@ -22,6 +22,7 @@ import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import { encodeReply } from './local-reply.js';
 import type { ManagerContext } from './manager-context.js';
 import { NO_ROOM } from './no-room.js';
+import { RequestFlow } from './request-flow.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 import type { Route } from './routing/route.js';
 import type { RouteTable } from './routing/route-table.js';
@@ -36,8 +37,6 @@ const EXPECT = knownHeader('expect');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_TYPE = headerKey('content-type');
-/** Of pauseRequest(), beside the bits of the terminal filter and of the filters. */
-const PAUSED_BY_RELEASE = 1 << 9;
 
 /** The connection that a request came on, as its stream sees it. */
 export interface StreamConnection extends EdgeConnection {
@@ -74,6 +73,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   readonly #terminal: TerminalFilter;
   /** Undefined: its chain has no filters but the terminal one. */
   readonly #filters: StreamFilters | undefined;
+  readonly #flow: RequestFlow;
   #encoder!: ResponseEncoder;
   #isOpen = false;
   #isRequestComplete = false;
@@ -83,15 +83,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isGrpc = false;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
-  /** Why the request body is not read now: bits of those that pause it. */
-  #paused = 0;
-  /** Filters pass on what they have held; more than one of them, one inside the other. */
-  #releases = 0;
 
   constructor(manager: ManagerContext) {
     this.manager = manager;
+    this.#flow = new RequestFlow(manager.stats.http);
     this.#terminal = manager.options.terminal.create(this);
-    if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal);
+    if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal, this.#flow);
   }
 
   /** Begins a request on `connection`, answered through `encoder`. */
@@ -103,8 +100,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
-    this.#paused = 0;
-    this.#releases = 0;
+    this.#flow.begin(encoder);
     this.route = undefined;
     this.isUpgrade = false;
     this.isInternal = false;
@@ -163,7 +159,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.connection.describe(info);
     this.connection.countClient(headers);
     if (logger.isDebug) this.#logRequest(headers, endStream);
-    if (endStream) info.lastDownstreamRxMs = thread.clock.monotonicMs;
+    if (endStream) {
+      this.#flow.end();
+      info.lastDownstreamRxMs = thread.clock.monotonicMs;
+    }
     // RFC 9110 section 10.1.1: such a client waits for nothing.
     if (headers.minorVersion === 0) headers.removeId(EXPECT);
     if (headers.expectContinue && !options.proxies100Continue) {
@@ -256,6 +255,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   #requestCompleted(): void {
     this.#isRequestComplete = true;
+    this.#flow.end();
     this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
   }
 
@@ -370,34 +370,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.connection.report(error);
   }
 
-  /**
-   * `who` (a bit of its own) cannot take more of the request body; all must agree before it flows again. Behind a request that is
-   * complete the connection is read on: it may tell that the client has left.
-   */
   pauseRequest(who: number): void {
-    if (this.#paused === 0 && this.#isOpen && !this.#isRequestComplete) {
-      this.#encoder.pauseReading();
-      this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
-    }
-    this.#paused |= this.#releases > 0 ? who | PAUSED_BY_RELEASE : who;
+    this.#flow.pause(who);
   }
 
   resumeRequest(who: number): void {
-    if ((this.#paused & who) === 0) return;
-    this.#paused &= ~who;
-    if (this.#paused !== 0 || !this.#isOpen || this.#isRequestComplete) return;
-    this.manager.stats.http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
-    this.#encoder.resumeReading();
-  }
-
-  /** Whoever lets the request flow meanwhile, what comes then stays behind what a filter has held. */
-  beginRelease(): void {
-    if (this.#paused !== 0) this.#paused |= PAUSED_BY_RELEASE;
-    this.#releases++;
-  }
-
-  endRelease(): void {
-    if (--this.#releases === 0) this.resumeRequest(PAUSED_BY_RELEASE);
+    this.#flow.resume(who);
   }
 
   // ── Answers of its own ───────────────────────────────────────────────────────────────────────────────────────────
@@ -553,6 +531,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     const now = thread.clock.monotonicMs;
     this.#isOpen = false;
+    this.#flow.end();
     info.lastDownstreamTxMs = now;
     info.durationMs = now - info.startMonotonicMs;
     this.#terminal.onDestroy();

@@ -16,6 +16,7 @@ import { FilterPass } from './filter-pass.js';
 import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import { NO_ROOM } from './no-room.js';
+import type { RequestFlow } from './request-flow.js';
 import type { MissingHost } from './routing/on-demand-hosts.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
@@ -27,16 +28,13 @@ export interface FilteredStream extends ResponseStream {
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
-  /** Around the time in which filters pass on what they have held of the request. */
-  beginRelease(): void;
-  endRelease(): void;
   /** Something threw on behalf of the request. */
   threw(error: unknown): void;
   /** Logs an exception that has done no harm. */
   report(error: unknown): void;
 }
 
-/** Of ResponseStream.pauseRequest(). */
+/** Of RequestFlow.pause(). */
 const PAUSED_BY_FILTERS = 1 << 8;
 
 export class StreamFilters implements FilterHost {
@@ -46,15 +44,17 @@ export class StreamFilters implements FilterHost {
   encode: EncodePass | undefined;
   readonly #stream: FilteredStream;
   readonly #terminal: TerminalFilter;
+  readonly #flow: RequestFlow;
   readonly #filters: HttpFilter[] = [];
   /** Of those, in the same order. */
   readonly #controls: FilterControl[] = [];
   /** How many of them pause the request. */
   #pausing = 0;
 
-  constructor(stream: FilteredStream, terminal: TerminalFilter) {
+  constructor(stream: FilteredStream, terminal: TerminalFilter, flow: RequestFlow) {
     this.#stream = stream;
     this.#terminal = terminal;
+    this.#flow = flow;
   }
 
   /** Makes those that the stream's route asks for. */
@@ -89,14 +89,13 @@ export class StreamFilters implements FilterHost {
   }
 
   continueDecoding(filter: HttpFilter): void {
-    const stream = this.#stream;
-    stream.beginRelease();
+    this.#flow.beginRelease();
     try {
       this.decode?.continue(filter);
     } catch (error) {
-      stream.threw(error);
+      this.#stream.threw(error);
     } finally {
-      stream.endRelease();
+      this.#flow.endRelease();
     }
   }
 
@@ -121,11 +120,11 @@ export class StreamFilters implements FilterHost {
   }
 
   pauseForFilter(): void {
-    if (this.#pausing++ === 0) this.#stream.pauseRequest(PAUSED_BY_FILTERS);
+    if (this.#pausing++ === 0) this.#flow.pause(PAUSED_BY_FILTERS);
   }
 
   resumeForFilter(): void {
-    if (--this.#pausing === 0) this.#stream.resumeRequest(PAUSED_BY_FILTERS);
+    if (--this.#pausing === 0) this.#flow.resume(PAUSED_BY_FILTERS);
   }
 
   missingHost(): MissingHost | undefined {
