@@ -119,28 +119,28 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (!this.#isActive) return;
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
     if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
-    const { encoder, isSending } = this.#try;
-    if (!isSending || (mayRetry && this.#retries.isEnabled)) {
+    const { encoder, isRunning } = this.#try;
+    if (!isRunning || (mayRetry && this.#retries.isEnabled)) {
       if (!this.#body.append(offset, length)) {
         // A request that is on its way can do without another try.
-        if (!isSending) return this.#stream.sendLocalReply(NO_ROOM);
+        if (!isRunning) return this.#stream.sendLocalReply(NO_ROOM);
         this.#giveUpRetries();
       }
     }
     if (endStream) this.#requestCompleted();
-    if (isSending) encoder!.data(offset, length, endStream);
+    if (isRunning) encoder!.data(offset, length, endStream);
     else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection);
   }
 
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
-    const { encoder, isSending } = this.#try;
-    if (!isSending || this.#retries.isEnabled) {
+    const { encoder, isRunning } = this.#try;
+    if (!isRunning || this.#retries.isEnabled) {
       if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
       this.#trailers = trailers;
     }
     this.#requestCompleted();
-    if (isSending) encoder!.trailers(trailers);
+    if (isRunning) encoder!.trailers(trailers);
   }
 
   get #retryBufferLimit(): number {
@@ -152,7 +152,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #giveUpRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
-    if (this.#try.isSending) this.#body.clear();
+    if (this.#try.isRunning) this.#body.clear();
   }
 
   #requestCompleted(): void {
@@ -403,7 +403,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const hasTrailers = this.#trailers !== undefined;
     const isComplete = this.#isRequestComplete;
     const endsWithHead = isComplete && body.bytes === 0 && !hasTrailers && !this.#stream.isUpgrade;
-    this.#try.isSent = true;
     if (isComplete) this.#stream.info.lastUpstreamTxMs = this.#try.startMs;
     encoder.headers(this.#headers, endsWithHead);
     if (endsWithHead) return;
@@ -478,7 +477,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #refuseForMaintenance(): void {
     const cluster = this.#cluster;
     const { info } = this.#stream;
-    this.#try.attempts = 0;
+    this.#try.reset(0, 0, 0);
     info.upstreamCluster = cluster.observabilityName;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     this.#answer(MAINTENANCE, true);

@@ -15,7 +15,7 @@ const enum State {
   None = 0,
   /** Waits in the pool's line. */
   Pending = 1,
-  /** Has a connection. */
+  /** Has a connection: the request's bytes go straight to the host. */
   Running = 2,
   /** Waits before the next try. */
   Backoff = 3,
@@ -40,12 +40,10 @@ export interface TryListener {
 export class UpstreamTry {
   /** Of this try, or of the last one. */
   host: ClusterHost | undefined = undefined;
-  /** How many the request has had, with this one. */
-  attempts = 0;
-  /** The head has been sent. */
-  isSent = false;
   /** When it got its connection. */
   startMs = 0;
+  #attempts = 0;
+  #isSent = false;
   readonly #stream: ResponseStream;
   readonly #thread: UpstreamThread;
   readonly #listener: TryListener;
@@ -77,9 +75,14 @@ export class UpstreamTry {
     return this.#state === State.Backoff;
   }
 
-  /** The request's bytes go straight to the host. */
-  get isSending(): boolean {
-    return this.#state === State.Running && this.isSent;
+  /** How many the request has had, with this one. */
+  get attempts(): number {
+    return this.#attempts;
+  }
+
+  /** It has had a connection: the host may have something of the request. */
+  get isSent(): boolean {
+    return this.#isSent;
   }
 
   /** While it is running. */
@@ -89,8 +92,8 @@ export class UpstreamTry {
 
   /** A request begins, each of whose tries may take so long; 0: for ever. */
   reset(responseMs: number, idleMs: number, streamMs: number): void {
-    this.attempts = 0;
-    this.isSent = false;
+    this.#attempts = 0;
+    this.#isSent = false;
     this.host = undefined;
     if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
       this.#timeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#listener.tryTimedOut(timeout));
@@ -104,8 +107,8 @@ export class UpstreamTry {
   begin(cluster: Cluster, host: ClusterHost): void {
     this.#cluster = cluster;
     this.host = host;
-    this.isSent = false;
-    this.attempts++;
+    this.#isSent = false;
+    this.#attempts++;
   }
 
   /** Asks the pool for a connection, which `request` may get within this call. */
@@ -118,6 +121,7 @@ export class UpstreamTry {
   /** It has got one. */
   run(encoder: RequestEncoder, isRequestComplete: boolean): void {
     this.#state = State.Running;
+    this.#isSent = true;
     this.#encoder = encoder;
     this.startMs = this.#thread.clock.monotonicMs;
     this.#cluster.requestBegan(this.host!);
