@@ -736,9 +736,25 @@ static_resources:
   listeners:
   - { address: { pipe: { path: /a } }, filter_chains: [ {} ], freebind: true, transparent: false }
   - { address: { pipe: { path: /b } }, filter_chains: [ {} ], transparent: true }
+  - { address: { pipe: { path: /c } }, filter_chains: [ {} ], enable_reuse_port: true }
+  - { address: { pipe: { path: /d } }, filter_chains: [ {} ], enable_reuse_port: false }
 `,
     `baton.yaml:3:63: ${LISTENER}.freebind: it has an effect on IP addresses only, and the listener has a Unix socket`,
     'static_resources.listeners[1].transparent: it has an effect on IP addresses only',
+    'static_resources.listeners[2].enable_reuse_port: it has an effect on IP addresses only',
+  ],
+  [
+    'ipv4_compat for an address that takes no IPv4 anyhow, or nothing else',
+    `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0, ipv4_compat: true } } }
+static_resources:
+  listeners:
+  - { address: { socket_address: { address: '::1', port_value: 1, ipv4_compat: true } }, filter_chains: [ {} ] }
+  - { address: { socket_address: { address: '::', port_value: 2, ipv4_compat: true } }, filter_chains: [ {} ] }
+  - { address: { socket_address: { address: '::ffff:127.0.0.1', port_value: 3, ipv4_compat: true } }, filter_chains: [ {} ] }
+  - { address: { socket_address: { address: '0.0.0.0', port_value: 4, ipv4_compat: false } }, filter_chains: [ {} ] }
+`,
+    "baton.yaml:1:74: admin.address.socket_address.ipv4_compat: it has an effect on '::' and IPv4-mapped addresses only: leave it out",
+    `${LISTENER}.address.socket_address.ipv4_compat: it has an effect on '::' and IPv4-mapped addresses only`,
   ],
   [
     'an endpoint that is none',

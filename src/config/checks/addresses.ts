@@ -1,6 +1,8 @@
 // Addresses: what listens and what is connected to speaks TCP, and has an address that sockets take.
 
 import { isIP } from 'node:net';
+import { parseIp } from '../../io/address.js';
+import { ipRange, isInRange } from '../../io/ip-range.js';
 import type { Address, Pipe, SocketAddress } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
@@ -22,9 +24,12 @@ export const LISTENING_ONLY = 'it has an effect only on an address that Baton li
 
 /** Reports an address that cannot be bound: a name, an IP address with a scope, a path that the kernel does not take. */
 export function checkBindable(address: Address | undefined, path: Path, problems: Problems): void {
-  const host = address?.socket_address?.address;
+  const { address: host, ipv4_compat: takesIp4 } = address?.socket_address ?? {};
   if (host !== undefined && !isPlainIp(host)) {
     problems.error([...path, 'socket_address', 'address'], `malformed IP address: ${host}`);
+  } else if (host !== undefined && takesIp4 && !WITH_IP4.some((range) => isInRange(range, parseIp(host)!))) {
+    const text = "it has an effect on '::' and IPv4-mapped addresses only: leave it out";
+    problems.error([...path, 'socket_address', 'ipv4_compat'], text, 'key');
   }
   checkPipe(address?.pipe, [...path, 'pipe'], problems);
 }
@@ -48,6 +53,9 @@ export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems
 export function isPlainIp(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
+
+/** Whose IPv6 sockets reach IPv4, if they may (ipv6(7), IPV6_V6ONLY). */
+const WITH_IP4 = [ipRange('::', 128)!, ipRange('::ffff:0:0', 96)!];
 
 /** Size of sun_path (unix(7)): a path with the NUL byte that ends it. */
 const SUN_PATH_BYTES = 108;
