@@ -58,9 +58,10 @@ export class FileWriter {
   /** Length of the write that another thread does now; 0 when there is none. */
   #writing = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** The last write failed; the last chunk was dropped: each is told once. */
+  /** The last write failed: that is told once. */
   #isFailing = false;
-  #isDropping = false;
+  /** Lines given up since a chunk was taken last: that they are is told once, and how many when it is over. */
+  #dropped = 0;
   #isClosed = false;
   /** Takes the place of #fd at the next end of a line; -1 for none. */
   #nextFd = -1;
@@ -83,11 +84,13 @@ export class FileWriter {
   write(bytes: Uint8Array, length: number, lines: number): void {
     if (this.#pendingBytes + length > this.#options.maxPendingBytes) {
       this.#options.counters.dropped += lines;
-      if (!this.#isDropping) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
-      this.#isDropping = true;
+      if (this.#dropped === 0) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
+      this.#dropped += lines;
       return;
     }
-    this.#isDropping = false;
+    if (this.#dropped > 0)
+      this.#options.onProblem(`'${this.#options.path}' takes lines again: ${this.#dropped} were dropped`);
+    this.#dropped = 0;
     this.#queue.push({ bytes, start: 0, end: length, lines });
     this.#pendingBytes += length;
     this.#next();

@@ -27,6 +27,7 @@ export class FilesystemStatsUpdate {
     this.#scope.add(at.write_buffered, counters.writeBuffered - seen.writeBuffered);
     this.#scope.add(at.write_completed, counters.writeCompleted - seen.writeCompleted);
     this.#scope.add(at.write_failed, counters.writeFailed - seen.writeFailed);
+    this.#scope.add(at.write_dropped, counters.dropped - seen.dropped);
     this.#scope.add(at.flushed_by_timer, counters.flushedByTimer - seen.flushedByTimer);
     this.#scope.add(at.reopen_failed, counters.reopenFailed - seen.reopenFailed);
     const { bufferedBytes } = this.#files;

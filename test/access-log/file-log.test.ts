@@ -252,6 +252,34 @@ t.test('lines that waited are written when the disk has room again', async (t) =
   logger.close();
 });
 
+t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
+  const path = join(directory, 'slow-pipe');
+  execFileSync('mkfifo', [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const { files, logger, log } = setUp({ flushMinBytes: 1000, maxPendingBytes: 10_000 }, path);
+  const fill = () => {
+    for (let i = 0; i < 1000; i++) log('x'.repeat(99));
+    files.flushSync(0);
+  };
+  fill();
+  const { dropped } = files.counters;
+  t.ok(dropped > 0);
+  const chunk = Buffer.alloc(65_536);
+  await until(() => {
+    try {
+      readSync(reader, chunk);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+    return files.bufferedBytes === 0;
+  }, 'all that waited has come through');
+  fill();
+  const told = readFileSync(processLog, 'utf8').split('\n');
+  t.ok(told.some((line) => line.includes(`slow-pipe' takes lines again: ${dropped} were dropped`)));
+  closeSync(reader);
+  logger.close();
+});
+
 t.test('threads append whole lines to one file, and none is lost when they end', async (t) => {
   const path = join(directory, 'threads.log');
   const code = `(async () => {

@@ -7,6 +7,8 @@ export const FilesystemStats = defineLayout({
   write_buffered: 'counter',
   write_completed: 'counter',
   write_failed: 'counter',
+  /** Not of Envoy: lines of access logs that were given up. */
+  write_dropped: 'counter',
   flushed_by_timer: 'counter',
   reopen_failed: 'counter',
   write_total_buffered: 'gauge',

@@ -254,6 +254,31 @@ t.test('the lines of all workers are in the file, whole, when the process has en
   t.same(lines('ended').sort(), ids.sort());
 });
 
+t.test('lines for which a full disk has no room are counted', async (t) => {
+  const { baton, ports } = await startProxy(t, {
+    listeners: {
+      main: managerOf([answering({ prefix: '/' }, 'ok')], {
+        access_log: [
+          {
+            name: 'full',
+            typed_config: {
+              ...(fileAccessLog('/dev/full')['typed_config'] as Config),
+              log_format: text(`${'x'.repeat(64 * 1024)}\n`),
+            },
+          },
+        ],
+      }),
+    },
+    args: ['-l', 'critical', '--concurrency', '1'],
+  });
+  const client = new KeepAliveClient(t, ports['main']!, 8);
+  const requests = 300;
+  await Promise.all(Array.from({ length: requests }, () => client.get('/')));
+  // 8 MiB wait for room.
+  await baton.waitForStat('filesystem.write_dropped', requests - 127);
+  t.equal(await baton.stat('filesystem.write_buffered'), requests);
+});
+
 function idLog(name: string): Config {
   return withFormat(name, text('%REQ(x-id)%\n'));
 }
