@@ -230,7 +230,11 @@ t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t
     baton.child.kill('SIGUSR1');
     // Lines of this moment go to either file.
     await send(100);
-    await waitFor(() => existsSync(file('rotated')), { what: 'a new file' });
+    const isNew = async () => {
+      await send(10);
+      return lines('rotated').length > 0;
+    };
+    await waitFor(isNew, { what: 'lines in a new file' });
   }
   await baton.stop();
   const parts = ['rotated.0', 'rotated.1', 'rotated.2', 'rotated'].map(lines);
