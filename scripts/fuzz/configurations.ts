@@ -10,7 +10,14 @@ import { loadConfiguration } from '../../src/config/load/load.js';
 import { formatProblems } from '../../src/config/text/problem.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { CONFIGURATION_CHECKS } from '../../src/server/configuration/configuration-checks.js';
-import { type BatonProcess, startBaton, tempDir, waitFor, withDeadline } from '../../test/e2e/harness/index.js';
+import {
+  type BatonProcess,
+  httpRequest,
+  startBaton,
+  tempDir,
+  waitFor,
+  withDeadline,
+} from '../../test/e2e/harness/index.js';
 import { mutateConfiguration, pick } from './mutation.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
@@ -109,8 +116,8 @@ async function serve(text: string): Promise<void> {
 async function isUp(baton: BatonProcess): Promise<boolean> {
   if (baton.exit !== undefined) return true;
   if (!baton.stderr.includes('starting workers')) return false;
-  const hasAdminPort = /admin address: .*:\d+$/m.test(baton.stderr);
-  return !hasAdminPort || (await baton.admin('/ready')).status === 200;
+  const [, host, port] = /admin address: \[?(.*?)\]?:(\d+)$/m.exec(baton.stderr) ?? [];
+  return host === undefined || (await httpRequest(Number(port), '/ready', { host })).status === 200;
 }
 
 async function inScope(action: (scope: Scope) => Promise<void>): Promise<void> {
