@@ -1,6 +1,6 @@
 // --base-id-path: a file that tells scripts which base ID the process has.
 
-import { writeFileSync } from 'node:fs';
+import { writeValueFile } from '../common/value-file.js';
 import { getLogger } from '../log/logger.js';
 
 const logger = getLogger('main');
@@ -11,7 +11,7 @@ const logger = getLogger('main');
  */
 export function writeBaseIdFile(path: string, baseId: number): void {
   try {
-    writeFileSync(path, `${baseId}`);
+    writeValueFile(path, `${baseId}`);
   } catch {
     logger.critical(`cannot open base id output file ${path} for writing.`);
   }

@@ -1,6 +1,6 @@
 // --admin-address-path: a file that tells scripts where the admin interface listens.
 
-import { writeFileSync } from 'node:fs';
+import { writeValueFile } from '../../common/value-file.js';
 import { type Address, addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
 
@@ -9,7 +9,7 @@ const logger = getLogger('admin');
 /** Writes `127.0.0.1:9901`, without a newline. A file that cannot be written is logged, and the server goes on. */
 export function writeAddressFile(path: string, address: Address): void {
   try {
-    writeFileSync(path, addressText(address));
+    writeValueFile(path, addressText(address));
   } catch {
     logger.critical(`cannot open admin address output file ${path} for writing.`);
   }

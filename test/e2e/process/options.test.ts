@@ -201,6 +201,21 @@ t.test(
   },
 );
 
+t.test('a named pipe that nobody reads keeps no server from serving: it cannot be written to', async (t) => {
+  const directory = tempDir(t);
+  const [id, address] = [join(directory, 'id'), join(directory, 'address')];
+  spawnSync('mkfifo', [id, address]);
+  const baton = await startBaton(t, {
+    config: EMPTY,
+    args: ['--use-dynamic-base-id', '--base-id-path', id, '--admin-address-path', address],
+    wait: 'spawned',
+  });
+  await waitFor(() => baton.stderr.includes('all dependencies initialized. starting workers'), { what: 'the start' });
+  t.match(baton.stderr, `cannot open base id output file ${id} for writing.`);
+  t.match(baton.stderr, `cannot open admin address output file ${address} for writing.`);
+  await baton.stop();
+});
+
 const hasTaskset = spawnSync('taskset', ['--version']).status === 0;
 
 t.test('the default concurrency follows the affinity mask', { skip: !hasTaskset }, async (t) => {
