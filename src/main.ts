@@ -1,9 +1,14 @@
 #!/usr/bin/env node
 // Baton's entry. Signals are listened for before anything else is loaded.
 
+import { endIfFewDescriptors } from './common/few-descriptors.js';
 import { Signals } from './common/signals.js';
 
 const signals = new Signals();
-const { run } = await import('./cli/run.js');
-signals.closeDebugger();
-process.exitCode = await run(process.argv.slice(2), signals);
+try {
+  const { run } = await import('./cli/run.js');
+  signals.closeDebugger();
+  process.exitCode = await run(process.argv.slice(2), signals);
+} catch (error) {
+  endIfFewDescriptors(error);
+}

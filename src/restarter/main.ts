@@ -2,9 +2,14 @@
 // The wrapper's entry. Signals are listened for before anything else is loaded: as process 1 of a container, a signal that
 // nobody listens for is not even delivered.
 
+import { endIfFewDescriptors } from '../common/few-descriptors.js';
 import { Signals } from '../common/signals.js';
 
 const signals = new Signals();
-const { run } = await import('./run.js');
-signals.closeDebugger();
-run(process.argv.slice(2), signals);
+try {
+  const { run } = await import('./run.js');
+  signals.closeDebugger();
+  run(process.argv.slice(2), signals);
+} catch (error) {
+  endIfFewDescriptors(error);
+}

@@ -47,6 +47,15 @@ t.test('whoever has stopped to listen changes no exit status, and sees no stack'
   }
 });
 
+for (const limit of [25, 35, 40, 45]) {
+  t.test(`where it may open only ${limit} files it says so in one line`, async (t) => {
+    const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+    const { code, stderr } = await runBaton(t, { args: ['--config-yaml', '{}', '-l', 'off'], wrapper });
+    t.equal(code, 1);
+    t.match(stderr, /^error: this process may open too few files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/);
+  });
+}
+
 for (const mode of ['serve', 'validate']) {
   t.test(`--mode ${mode}: no configuration at all`, async (t) => {
     const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode] });
