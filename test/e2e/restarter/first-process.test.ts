@@ -45,6 +45,20 @@ t.test('jobs of a shell that has executed it are reaped as well, also those that
   t.equal(await wrapper.end(), 0);
 });
 
+/** Without /proc, as a chroot may be. */
+const CHROOT = ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
+const noMount =
+  spawnSync(CHROOT[0]!, [...CHROOT.slice(1), 'true']).status === 0 ? false : 'nothing can be mounted here';
+
+t.test('where it cannot see whose children it has it works on, and says so', { skip: noMount }, async (t) => {
+  const wrapper = await startWrapper(t, { wrapper: CHROOT });
+  await wrapper.logs('[warning][restarter] the status of ended orphans is not taken: ENOENT');
+  const child = await wrapper.child(0);
+  await child.ready();
+  await wrapper.logs('epoch 0 is live');
+  t.equal(await wrapper.end(), 0);
+});
+
 /** `make` gives a `sleep` to the process, which waits for it when it is killed. */
 async function reapsOrphan(pid: number, make: () => unknown): Promise<void> {
   await make();
