@@ -273,6 +273,43 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
+t.test('sotw: what nobody has wanted for a while is there when all of it is wanted again', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api('sotw'));
+  const scope = (name: string) => ({ name, route_configuration_name: 'r', key: { fragments: [{ string_key: name }] } });
+  const subscribe = () => subscriber.subscribe({ source: ADS, type: 'scoped-route' });
+  plane.set('scoped-route', [scope('a'), scope('b')]);
+  const before = subscribe();
+  await before.has('b');
+  await plane.waitForAck('scoped-route');
+  before.subscription.close();
+  // A request that says so would be the same as the first one: the server goes on to tell everything, and nothing twice.
+  const other = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  await plane.waitFor('the next request', ({ type }) => type === 'cluster');
+  const again = subscribe();
+  await again.has('b');
+  again.subscription.close();
+  plane.set('scoped-route', [scope('c')]);
+  await plane.waitForAck('scoped-route');
+  const last = subscribe();
+  await last.has('c');
+  t.same(
+    last.updates.map(({ resources }) => resources.map(({ name }) => name)),
+    [['c']],
+  );
+  last.subscription.close();
+
+  plane.set('cluster', [cluster('x')]);
+  await other.has('x');
+  plane.endStreams();
+  const isLater = (request: XdsRequest) => request.stream === 1 && request.type === 'cluster';
+  await plane.waitFor('the next stream', isLater);
+  const fresh = subscribe();
+  await fresh.has('c');
+  const asked = plane.requests.filter(({ stream, type }) => stream === 1 && type === 'scoped-route');
+  t.match(asked[0], { nonce: '', names: [] }, 'what was known of the stream before is forgotten');
+});
+
 t.test('a server that ends each connection as soon as it is there is left alone between tries', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
     // SETTINGS, and a GOAWAY that says that nothing was taken.

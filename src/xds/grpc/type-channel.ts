@@ -33,6 +33,8 @@ export class TypeChannel {
   /** Those who want everything, and the others by what they want: as of the last flush. */
   #wildcards: Watch[] = [];
   #byName = new Map<string, Watch[]>();
+  /** The server tells everything. With state of the world it goes on to when nobody wants anything: that names nothing either. */
+  #asksAll = false;
   /** Of the last response. */
   #version = '';
   /** What is known is everything that there is. */
@@ -76,6 +78,7 @@ export class TypeChannel {
 
   /** There is a new stream: its server knows nothing of what was wanted before. */
   opened(): void {
+    this.#ask(this.#wildcards.length > 0);
     this.#forgetUnwanted();
     this.#protocol.opened();
   }
@@ -104,8 +107,8 @@ export class TypeChannel {
       if (watch.names === '*') continue;
       for (const name of watch.names) if (name !== '*') add(this.#byName, name, watch);
     }
-    const isWildcard = this.#wildcards.length > 0;
-    this.#protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
+    const isNothing = this.#watches.size === 0;
+    this.#ask(this.#wildcards.length > 0 || (isNothing && this.#asksAll && !this.#isDelta));
     for (const watch of this.#watches) this.#tellKnown(watch);
   }
 
@@ -139,6 +142,11 @@ export class TypeChannel {
     this.#watches.clear();
     this.#ttls.close();
     this.#reader.close();
+  }
+
+  #ask(isWildcard: boolean): void {
+    this.#asksAll = isWildcard;
+    this.#protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
   }
 
   /** A text when there is nothing to be read at all. */
@@ -218,14 +226,14 @@ export class TypeChannel {
       used.map(({ name, version }) => [name, version] as const),
       [],
     );
-    this.#knowsAll = this.#wildcards.length > 0;
+    this.#knowsAll = this.#asksAll;
     const isState = !this.#isDelta && (this.#knowsAll || this.#isState) && !hidesNames(refused);
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     this.#forget(isState ? [...this.#known.keys()].filter((name) => !there.has(name)) : removed);
   }
 
   #forgetUnwanted(): void {
-    if (!this.#mayForget || this.#wildcards.length > 0) return;
+    if (!this.#mayForget || this.#asksAll) return;
     this.#mayForget = false;
     this.#knowsAll = false;
     this.#forget([...this.#known.values()].filter((known) => !this.#isWanted(known)).map(({ name }) => name));
@@ -266,7 +274,7 @@ export class TypeChannel {
   }
 
   #isWanted({ name, aliases }: Resource): boolean {
-    return this.#wildcards.length > 0 || this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
+    return this.#asksAll || this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
   }
 
   /** Responses say all that there is of what it wants. */
