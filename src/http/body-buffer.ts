@@ -20,8 +20,8 @@ export class BodyBuffer {
     return this.#bytes;
   }
 
-  /** Copies memory[offset, offset + length). False when the arena is full: nothing more was kept than bytes tells. */
-  append(offset: number, length: number): boolean {
+  /** Copies source[offset, offset + length). False when the arena is full: nothing more was kept than bytes tells. */
+  append(offset: number, length: number, source = this.#memory.bytes): boolean {
     const bytes = this.#memory.bytes;
     let last = this.#pieces[this.#pieces.length - 1];
     while (length > 0) {
@@ -35,7 +35,9 @@ export class BodyBuffer {
         continue;
       }
       const part = Math.min(room, length);
-      bytes.copyWithin(last.block + last.length, offset, offset + part);
+      const to = last.block + last.length;
+      if (source === bytes) bytes.copyWithin(to, offset, offset + part);
+      else bytes.set(source.subarray(offset, offset + part), to);
       last.length += part;
       this.#bytes += part;
       offset += part;

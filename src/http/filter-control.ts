@@ -12,6 +12,8 @@ export interface FilterHost {
   continueEncoding(filter: HttpFilter): void;
   heldRequestBytes(filter: HttpFilter): number;
   heldResponseBytes(filter: HttpFilter): number;
+  addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
   setRequestBufferLimit(bytes: number): void;
   /** A filter pauses the request that does not do so yet, and one that does lets it flow again. */
   pauseForFilter(): void;
@@ -65,6 +67,14 @@ export class FilterControl implements StreamControl {
 
   heldResponseBytes(): number {
     return this.#filter === undefined ? 0 : this.#host!.heldResponseBytes(this.#filter);
+  }
+
+  addRequestBytes(bytes: Uint8Array): void {
+    if (this.#filter !== undefined) this.#host!.addRequestBytes(this.#filter, bytes);
+  }
+
+  addResponseBytes(bytes: Uint8Array): void {
+    if (this.#filter !== undefined) this.#host!.addResponseBytes(this.#filter, bytes);
   }
 
   setRequestBufferLimit(bytes: number): void {

@@ -98,6 +98,13 @@ export abstract class FilterPass {
     else if (this.#holds[index] !== undefined) this.#release(index);
   }
 
+  /** `filter` holds these behind what it holds of the body. Ignored when it neither holds anything nor is being asked. */
+  add(filter: HttpFilter, bytes: Uint8Array): void {
+    const index = this.#filters.indexOf(filter);
+    if (index < 0 || (index !== this.#running && this.#holds[index] === undefined)) return;
+    this.#keep(this.#hold(index).body, 0, bytes.length, bytes);
+  }
+
   /** The stream is over: nothing passes any more, and nothing is held. */
   end(): void {
     this.#isOver = true;
@@ -129,15 +136,15 @@ export abstract class FilterPass {
       if (this.#isOver) return;
       const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
       this.#running = caller;
-      if (!goesOn) {
-        const hold = this.#hold(index);
-        hold.headers = true;
-        hold.endStream = endStream;
-        // The head must live until the filter continues, in a later turn perhaps.
-        if (!this.#holdsHeaders && !headers.hold()) this.noRoom();
-        else this.#holdsHeaders = true;
-        return;
-      }
+      if (goesOn && this.#holds[index] === undefined) continue;
+      const hold = this.#hold(index);
+      hold.headers = true;
+      hold.endStream = endStream;
+      if (goesOn) this.#release(index);
+      // The head must live until the filter continues, in a later turn perhaps.
+      else if (!this.#holdsHeaders && !headers.hold()) this.noRoom();
+      else this.#holdsHeaders = true;
+      return;
     }
     this.passHeaders(headers, endStream);
   }
@@ -191,9 +198,9 @@ export abstract class FilterPass {
     });
   }
 
-  #keep(body: BodyBuffer, offset: number, length: number): boolean {
+  #keep(body: BodyBuffer, offset: number, length: number, source?: Uint8Array): boolean {
     if (body.bytes + length > this.limit) this.tooLarge();
-    else if (body.append(offset, length)) return true;
+    else if (body.append(offset, length, source)) return true;
     else this.noRoom();
     return false;
   }

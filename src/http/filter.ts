@@ -41,6 +41,13 @@ export interface StreamControl {
   /** Bytes that this filter holds back of the body. */
   heldRequestBytes(): number;
   heldResponseBytes(): number;
+  /**
+   * Puts bytes behind those that this filter holds back, within the same limit; they pass when it continues, and with StopNoBuffer they
+   * stand for what has come. In a callback of the filter in that direction, as long as it has not continued there, and while it holds
+   * something; at other times nothing happens. `content-length` is the filter's to change, while it has the head.
+   */
+  addRequestBytes(bytes: Uint8Array): void;
+  addResponseBytes(bytes: Uint8Array): void;
   /** Largest body that StopAndBuffer may hold; above it the request is answered with 413. */
   setRequestBufferLimit(bytes: number): void;
   /** Stops and restarts the request body. It flows when no filter stops it. */
@@ -76,6 +83,7 @@ export interface LocalReply {
  */
 export interface HttpFilter {
   decodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;
+  /** The bytes are [offset, offset + length) of WorkerContext.memory.bytes, until it returns; they may be changed there. */
   decodeData?(offset: number, length: number, endStream: boolean): DataStatus;
   decodeTrailers?(trailers: HeaderBlock): HeadersStatus;
   encodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;

@@ -115,6 +115,22 @@ export class StreamFilters implements FilterHost {
     return this.encode?.heldBytes(filter) ?? 0;
   }
 
+  addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    try {
+      this.decode?.add(filter, bytes);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
+  addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    try {
+      this.encode?.add(filter, bytes);
+    } catch (error) {
+      this.#stream.threw(error);
+    }
+  }
+
   setRequestBufferLimit(bytes: number): void {
     if (this.decode !== undefined) this.decode.limit = bytes;
   }

@@ -114,6 +114,10 @@ class ScriptedFilter implements HttpFilter {
         return stream.pauseRequest();
       case 'resume':
         return stream.resumeRequest();
+      case 'putRequest':
+        return stream.addRequestBytes(Buffer.from(rest[0]!));
+      case 'putResponse':
+        return stream.addResponseBytes(Buffer.from(rest[0]!));
       case 'limit':
         return stream.setRequestBufferLimit(Number(rest[0]));
       case 'held':
@@ -129,6 +133,8 @@ class ScriptedFilter implements HttpFilter {
         return;
       case 'add':
         return this.#headers!.add(headerKey(rest[0]!), rest[1]!);
+      case 'remove':
+        return void this.#headers!.remove(headerKey(rest[0]!));
       default:
         throw new Error(`no word of scripts: ${word}`);
     }
