@@ -66,8 +66,9 @@ export interface StreamControl {
 }
 
 export interface LocalReply {
+  /** 200 to 599. */
   status: number;
-  /** Plain text; a string is ASCII. */
+  /** Plain text, in UTF-8. */
   body: string | Uint8Array;
   details: string;
   /** ResponseFlag bits. */

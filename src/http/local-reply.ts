@@ -19,7 +19,10 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
 }
 
 /** Gives the whole reply to its stream, as a host's response would come; `isGrpc`: in the form that gRPC's clients look at. */
-export function encodeReply(stream: AnsweredStream, { status, body, editHeaders }: LocalReply, isGrpc: boolean): void {
+export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: boolean): void {
+  const { status, editHeaders } = reply;
+  if (!(status >= 200 && status <= 599)) throw new RangeError(`no request ends with the status ${status}`);
+  const body = asBytes(reply.body);
   const { headerBlocks, memory } = stream.manager.thread;
   const isHead = stream.requestHeaders.method === Method.Head;
   const hasBody = body.length > 0 && !isHead && !isGrpc;
@@ -38,6 +41,11 @@ export function encodeReply(stream: AnsweredStream, { status, body, editHeaders 
   } finally {
     headers.drop();
   }
+}
+
+/** One character of what stays a string is one byte. */
+function asBytes(body: string | Uint8Array): string | Uint8Array {
+  return typeof body === 'string' && /[^\0-\x7f]/.test(body) ? Buffer.from(body) : body;
 }
 
 /** In pieces that fit into scratch, whatever the size. */

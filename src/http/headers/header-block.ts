@@ -261,8 +261,8 @@ export class HeaderBlock {
   }
 
   /**
-   * Adds a field behind the others. Name and value must be valid (no CR, LF or NUL), and one character is one byte: byteText() makes
-   * that of other text, whose characters would lose their upper bytes, and might end the line.
+   * Adds a field behind the others. The name must be valid, and in the value one character is one byte: byteText() makes that of
+   * other text. Throws when a character is no byte, or would end the line (CR, LF, NUL).
    */
   add(key: HeaderKey, value: string): void {
     const name = key.bytes;
@@ -273,7 +273,11 @@ export class HeaderBlock {
     bytes[at++] = 58;
     bytes[at++] = 32;
     const valueStart = at;
-    for (let i = 0; i < value.length; i++) bytes[at++] = value.charCodeAt(i);
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (!isInLine(code)) throw unsuitable(key.name, value);
+      bytes[at++] = code;
+    }
     bytes[at] = 13;
     bytes[at + 1] = 10;
     this.addField(key.id, start, start + name.length, valueStart, at, at + 2);
@@ -301,8 +305,9 @@ export class HeaderBlock {
     return found;
   }
 
-  /** Replaces the path, one character a byte as in add(); the start line is written anew. */
+  /** Replaces the path, one character a byte as in add(), and throws as that does; the start line is written anew. */
   setPath(path: string): void {
+    for (let i = 0; i < path.length; i++) if (!isInLine(path.charCodeAt(i))) throw unsuitable('a path', path);
     const start = this.writeText(path);
     this.pathStart = start;
     this.pathEnd = start + path.length;
@@ -437,6 +442,15 @@ export class HeaderBlock {
     larger.set(this.#fields);
     this.#fields = larger;
   }
+}
+
+/** Whether a character is a byte that may stand in a line. */
+function isInLine(code: number): boolean {
+  return code < 256 && code !== 13 && code !== 10 && code !== 0;
+}
+
+function unsuitable(what: string, value: string): TypeError {
+  return new TypeError(`${what} cannot have such a value: ${JSON.stringify(value.slice(0, 80))}`);
 }
 
 /** A thread's header blocks, used again and again. */

@@ -163,3 +163,17 @@ t.test('more fields than a block begins with', (t) => {
   t.equal(block.get(headerKey('x-299')), '299');
   t.end();
 });
+
+t.test('what would end a line, or is no byte, is refused', (t) => {
+  const block = parsed(new Memory(LAYOUT));
+  const before = lines(block);
+  for (const value of ['a\rb', 'a\nb', 'a\0b', 'a\u010ab']) {
+    t.throws(() => block.add(headerKey('x-new'), value), { message: /^x-new cannot have such a value: / });
+    t.throws(() => block.setPath(`/${value}`), { message: /^a path cannot have such a value: / });
+  }
+  t.same(lines(block), before);
+  t.equal(block.pathText(), '/a?b');
+  block.add(headerKey('x-new'), 'a\tb\xff');
+  t.equal(block.get(headerKey('x-new')), 'a\tb\xff');
+  t.end();
+});

@@ -27,6 +27,8 @@ const REQUEST_FAULTS: Record<string, Scripts> = {
     a: { encodeHeaders: 'throw' },
     b: { decodeHeaders: 'soon:reply:403 stop', decodeTrailers: 'stop' },
   },
+  'because a value would end its line': { b: { decodeHeaders: 'add:x-a:b\r\nx-c stop' } },
+  'because its answer has a status that ends none': { b: { decodeHeaders: 'reply:100 stop' } },
   'as it edits the head of its answer': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
 };
 const RESPONSE_FAULTS = messageFaults('response', 'encode', 'c');

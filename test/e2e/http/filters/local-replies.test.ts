@@ -86,6 +86,12 @@ t.test('a long answer arrives whole', async (t) => {
   t.ok((await request.client.read(300_000)) === 'r'.repeat(300_000));
 });
 
+t.test('text beyond ASCII arrives as UTF-8', async (t) => {
+  const request = await proxy.send({ b: { decodeHeaders: 'say stop' } });
+  const { rest } = await request.answer();
+  t.equal(Buffer.from(rest, 'latin1').toString(), 'für 5 €');
+});
+
 const RESPONSE = `HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n`;
 
 for (const [where, script] of Object.entries({

@@ -106,6 +106,8 @@ class ScriptedFilter implements HttpFilter {
           flags: 0,
           editHeaders: rest[2] === 'throw' ? throwUp : undefined,
         });
+      case 'say':
+        return stream.sendLocalReply({ status: 200, body: 'für 5 €', details: 'scripted', flags: 0 });
       case 'continueDecoding':
         return stream.continueDecoding();
       case 'continueEncoding':
