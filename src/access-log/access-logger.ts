@@ -11,7 +11,7 @@ import type { StreamInfo } from './stream-info.js';
 export interface AccessLogger {
   /** Header names that it reads: heads that nobody reads need not be kept until the stream ends. */
   readonly needs: HeaderNeeds;
-  /** Writes the line for a stream that has ended. Heads must still be readable. */
+  /** Writes the line for a stream that has ended, whose heads can still be read. What it throws on a worker is logged. */
   log(info: StreamInfo): void;
   /** Gives up what the logger holds; it logs no more. */
   close(): void;

@@ -21,6 +21,8 @@ import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
 export interface NetworkFilterExtension<C = unknown> extends Extension {
   readonly category: 'envoy.filters.network';
+  /** There are no others yet: whatever stands before it in a chain is refused. */
+  readonly isTerminal: true;
   /** Stats that exist before traffic, those of filters that it holds included. */
   scopes(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
   createOnWorker(config: C, listener: ListenerIdentity, context: WorkerContext): TerminalNetworkFilter;

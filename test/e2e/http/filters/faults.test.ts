@@ -86,6 +86,18 @@ for (const [when, scripts] of Object.entries({
   });
 }
 
+t.test('an access logger throws', async (t) => {
+  const before = proxy.faults;
+  const request = await proxy.send({ b: { decodeHeaders: 'reply:418' } });
+  t.match(await request.answer(), { status: 418, rest: 'reply of b' }, 'the client has its answer');
+  t.match(await proxy.logged(request), /^418 /, 'the other logger has its line');
+  await isLoggedOnce(t, before);
+  const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
+  t.match(await next.answer(), { status: 200 }, 'and the connection goes on');
+  request.client.end();
+  await othersAreWell(t);
+});
+
 t.test('a filter throws when its client leaves', async (t) => {
   const before = proxy.faults;
   const request = await proxy.send({

@@ -4,15 +4,24 @@
 // A request says in x-script (JSON) what the filters do in their callbacks, and has a name of its own (x-id) under which what
 // they have seen is kept. Requests to the filter named 'control' ask for that, or give a filter something to do later.
 
+import { noNeeds } from '../../../../src/access-log/format.js';
 import { headerKey } from '../../../../src/common/header-names.js';
 import type { LuaLua } from '../../../../src/config/generated/api.js';
-import type { AnyExtension, HttpFilterExtension, WorkerContext } from '../../../../src/extensions/factories.js';
+import type {
+  AccessLoggerExtension,
+  AnyExtension,
+  HttpFilterExtension,
+  WorkerContext,
+} from '../../../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filter.js';
 import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/timing-wheel.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+
+/** Of an access logger that throws. */
+export const LOGGER_TYPE = 'envoy.extensions.access_loggers.wasm.v3.WasmAccessLog';
 
 export type Callback =
   | 'create'
@@ -239,4 +248,18 @@ function throwUp(): never {
   throw new Error('scripted exception of the edit of a head');
 }
 
-(EXTENSIONS as AnyExtension[]).push(scripted as AnyExtension);
+/** Throws at the end of a request that is answered with 418. */
+const throwingLogger: AccessLoggerExtension = {
+  category: 'envoy.access_loggers',
+  name: 'envoy.access_loggers.wasm',
+  typeUrls: [`type.googleapis.com/${LOGGER_TYPE}`],
+  createOnWorker: () => ({
+    needs: noNeeds(),
+    log(info) {
+      if (info.responseCode === 418) throw new Error('scripted exception of a logger');
+    },
+    close() {},
+  }),
+};
+
+(EXTENSIONS as AnyExtension[]).push(scripted as AnyExtension, throwingLogger);

@@ -19,7 +19,7 @@ import {
 } from '../../harness/index.js';
 import { type Message, parseMessage } from '../message.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
-import { FILTER_TYPE, type Report, type Script, type Scripts } from './scripted-filter.js';
+import { FILTER_TYPE, LOGGER_TYPE, type Report, type Script, type Scripts } from './scripted-filter.js';
 
 /** A filter that notes everything, and neither holds nor changes anything. */
 export const WATCH: Script = {
@@ -209,7 +209,7 @@ export async function startScriptedProxy(t: Teardown, options: ScriptedProxyOpti
         http_filters: [...CHAIN.map(filter), ROUTER_FILTER],
         http_protocol_options: { enable_trailers: true },
         upgrade_configs: [{ upgrade_type: 'websocket' }],
-        access_log: [fileAccessLog(logPath, format)],
+        access_log: [THROWING_LOG, fileAccessLog(logPath, format)],
         ...options.manager,
       }),
       control: managerOf([routeTo({ prefix: '/' }, 'host')], { http_filters: [filter('control'), ROUTER_FILTER] }),
@@ -249,6 +249,8 @@ export async function readWhole(connection: RawConnection): Promise<Message> {
 function filter(name: string): Config {
   return { name, typed_config: { '@type': `type.googleapis.com/${FILTER_TYPE}`, stat_prefix: name } };
 }
+
+const THROWING_LOG: Config = { name: 'throwing', typed_config: { '@type': `type.googleapis.com/${LOGGER_TYPE}` } };
 
 const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
