@@ -194,6 +194,8 @@ function escapedByte(path: string, at: number): number {
 
 const LOCATION = headerKey('location');
 const DETAILS = 'path_normalization_failed';
+/** A Location that begins so leads to another host, which clients must not be able to choose; a dot segment before it resolves to the path. */
+const NAMES_A_HOST = /^\/[/\\]/;
 
 function refusal(): LocalReply {
   return { status: 400, body: '', details: DETAILS, flags: 0 };
@@ -205,6 +207,6 @@ function redirectTo(path: string): LocalReply {
     body: '',
     details: DETAILS,
     flags: 0,
-    editHeaders: (headers) => headers.set(LOCATION, path),
+    editHeaders: (headers) => headers.set(LOCATION, NAMES_A_HOST.test(path) ? `/.${path}` : path),
   };
 }

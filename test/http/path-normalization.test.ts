@@ -83,6 +83,17 @@ t.test('path_with_escaped_slashes_action', async (t) => {
   t.same(valuesOf(response, 'location'), ['/a/b\\c?d%2f']);
 });
 
+t.test('a redirect to an unescaped path names no other host', async (t) => {
+  const normalizer = PathNormalizer.of({ path_with_escaped_slashes_action: 'UNESCAPE_AND_REDIRECT' })!;
+  for (const path of ['/%2fother.example/a?b', '//other.example/a%2fb', '/%5cother.example', '/%5c%2fother.example']) {
+    const response = responseHead(307);
+    normalizer.apply(requestHead(`GET ${path}`))!.editHeaders!(response);
+    const url = new URL(valuesOf(response, 'location')[0]!, 'http://own.example/');
+    t.equal(url.host, 'own.example', path);
+    t.match(url.pathname, /^\/\/+other\.example/, 'and the path is that of the request');
+  }
+});
+
 t.test('runtime says how paths are treated where the configuration does not', async (t) => {
   const action = 'http_connection_manager.path_with_escaped_slashes_action';
   const normalizes = (config: PathConfig, values: Record<string, string>) =>
