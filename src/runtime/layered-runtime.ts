@@ -117,7 +117,9 @@ export class LayeredRuntime {
   #publish(): void {
     this.#layers = this.#slots.flatMap((slot) => slot.layer ?? []);
     const values = new Map<string, RuntimeValue>();
-    for (const layer of this.#layers) for (const [key, value] of layer.values) values.set(key, value);
+    for (const layer of this.#layers) {
+      for (const [key, value] of layer.values) if (value.text !== '' || !values.has(key)) values.set(key, value);
+    }
     this.#snapshot = { version: this.#snapshot.version + 1, values };
     this.runtime.apply(this.#snapshot);
     this.#count(values.size);

@@ -104,6 +104,22 @@ t.test('the admin layer takes values and gives them back; without it nothing is 
   t.equal(empty.text('key'), '5');
 });
 
+t.test('an empty value is none, and hides no value of a layer below', async (t) => {
+  const root = t.testdir();
+  write(root, { 'app/share': '# not decided yet\n', 'app/only': '' });
+  const { runtime, stat, text } = start(t, {
+    layers: [
+      { name: 'base', static_layer: { share: 7, flag: 'on' } },
+      { name: 'more', static_layer: { flag: '' } },
+      disk(root),
+    ],
+  });
+  t.equal(text('flag'), 'on');
+  t.equal(runtime.runtime.get('share')?.integer, 7);
+  t.equal(text('only'), '');
+  t.equal(stat('num_keys'), 3);
+});
+
 t.test('a directory is read as keys and values', async (t) => {
   const root = t.testdir();
   write(root, {
