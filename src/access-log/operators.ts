@@ -174,17 +174,21 @@ function oneWord(text: string): string {
 }
 
 /** Points in time for %COMMON_DURATION(FROM:TO:ms)%. */
-const TIME_POINTS: Readonly<Record<string, (info: StreamInfo) => number>> = {
-  DS_RX_BEG: (info) => info.startMonotonicMs,
-  DS_RX_END: (info) => info.lastDownstreamRxMs,
-  US_TX_BEG: (info) => info.firstUpstreamTxMs,
-  US_TX_END: (info) => info.lastUpstreamTxMs,
-  US_RX_BEG: (info) => info.firstUpstreamRxMs,
-  US_RX_END: (info) => info.lastUpstreamRxMs,
-  DS_TX_BEG: (info) => info.firstDownstreamTxMs,
-  DS_TX_END: (info) => info.lastDownstreamTxMs,
-};
-const PER_MILLISECOND: Readonly<Record<string, number>> = { ms: 1, us: 1e3, ns: 1e6 };
+const TIME_POINTS: ReadonlyMap<string, (info: StreamInfo) => number> = new Map([
+  ['DS_RX_BEG', (info: StreamInfo) => info.startMonotonicMs],
+  ['DS_RX_END', (info: StreamInfo) => info.lastDownstreamRxMs],
+  ['US_TX_BEG', (info: StreamInfo) => info.firstUpstreamTxMs],
+  ['US_TX_END', (info: StreamInfo) => info.lastUpstreamTxMs],
+  ['US_RX_BEG', (info: StreamInfo) => info.firstUpstreamRxMs],
+  ['US_RX_END', (info: StreamInfo) => info.lastUpstreamRxMs],
+  ['DS_TX_BEG', (info: StreamInfo) => info.firstDownstreamTxMs],
+  ['DS_TX_END', (info: StreamInfo) => info.lastDownstreamTxMs],
+]);
+const PER_MILLISECOND: ReadonlyMap<string, number> = new Map([
+  ['ms', 1],
+  ['us', 1e3],
+  ['ns', 1e6],
+]);
 
 function commonDuration(): Entry {
   return {
@@ -192,12 +196,12 @@ function commonDuration(): Entry {
     length: false,
     create({ name, parameter }) {
       const [from = '', to = '', precision = 'ms', ...rest] = parameter!.split(':');
-      const begin = TIME_POINTS[from];
-      const end = TIME_POINTS[to];
-      const factor = PER_MILLISECOND[precision];
+      const begin = TIME_POINTS.get(from);
+      const end = TIME_POINTS.get(to);
+      const factor = PER_MILLISECOND.get(precision);
       if (begin === undefined || end === undefined || factor === undefined || rest.length > 0) {
         throw operatorError(
-          `operator %${name}% takes FROM:TO:PRECISION of ${Object.keys(TIME_POINTS).join(' ')} and ms, us or ns, not '${parameter}'`,
+          `operator %${name}% takes FROM:TO:PRECISION of ${[...TIME_POINTS.keys()].join(' ')} and ms, us or ns, not '${parameter}'`,
         );
       }
       return new NumberOperator((info) => {

@@ -232,6 +232,8 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
     ['%RESPONSE_CODE_DETAILS(X)%', 0, /takes ALLOW_WHITESPACES/],
     ['%COMMON_DURATION(DS_RX_BEG)%', 0, /takes FROM:TO:PRECISION/],
     ['%COMMON_DURATION(DS_RX_BEG:NOPE:ms)%', 0, /takes FROM:TO:PRECISION/],
+    ['%COMMON_DURATION(constructor:DS_TX_END)%', 0, /takes FROM:TO:PRECISION/],
+    ['%COMMON_DURATION(DS_RX_BEG:DS_TX_END:toString)%', 0, /takes FROM:TO:PRECISION/],
   ];
   for (const [format, position, message] of cases) {
     try {
