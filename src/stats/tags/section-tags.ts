@@ -83,7 +83,7 @@ export class SectionTags {
       const [own, code] = typeof tail === 'string' ? [table.names[index]!, undefined] : [tail.rest, tail.tag];
       const common = code === undefined ? tags : tags.slice(1);
       head ??= this.#newHead(section.prefix, name.slice(0, name.length - own.length), common);
-      isCommon = name === head.rest + own && areSame(code === undefined ? tags : withCode(head, code), tags);
+      isCommon = name === head.rest + own && areSame(code === undefined ? head.tags : withCode(head, code), tags);
     }
     const found = isCommon && head !== undefined ? head : 'each';
     heads.set(table, found);

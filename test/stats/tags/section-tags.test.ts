@@ -3,14 +3,14 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
 import type { StatsConfig } from '../../../src/config/generated/api.js';
-import { defineLayout } from '../../../src/stats/layout.js';
+import { defineLayout, type Layout, type LayoutDefinition } from '../../../src/stats/layout.js';
 import { Pass } from '../../../src/stats/read/section.js';
 import { statsSettings } from '../../../src/stats/settings/settings.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { DEFAULT_ROWS } from '../../../src/stats/tags/default-rows.js';
 import { TagExtractor } from '../../../src/stats/tags/tag-extractor.js';
 
-const Layout = defineLayout({
+const CodesLayout = defineLayout({
   total: 'counter',
   upstream_rq_503: 'counter',
   upstream_rq_5xx: 'counter',
@@ -24,6 +24,9 @@ const Layout = defineLayout({
   time_ms: 'histogram',
 });
 
+/** Names without anything that tags look for. */
+const PlainLayout = defineLayout({ downstream_total: 'counter', no_route: 'counter' });
+
 const WORDS = [
   ...new Set(DEFAULT_ROWS.flatMap(({ pattern }) => pattern.split(/[.|]/)).filter((word) => /^\w+$/.test(word))),
 ];
@@ -33,12 +36,16 @@ const token = fc.oneof(
 );
 
 /** Full names whose tags differ from what extracting from the full name gives. */
-function differences(prefixes: readonly string[], config: StatsConfig | undefined): string[] {
+function differences(
+  prefixes: readonly string[],
+  config: StatsConfig | undefined,
+  layout: Layout<LayoutDefinition> = CodesLayout,
+): string[] {
   const settings = statsSettings(config, ['site:berlin']);
   const store = new StatsStore({ workers: 1, settings });
   const extractor = new TagExtractor(settings.usesDefaultTags, settings.tags);
   for (const prefix of new Set(prefixes)) {
-    store.addScope(prefix, Layout);
+    store.addScope(prefix, layout);
     store.own.dynamicCounter(prefix, 'upstream_rq_200');
   }
   const reader = store.reader();
@@ -77,11 +84,16 @@ t.test('the tags of a section are those of its full names, whatever the prefix',
   t.doesNotThrow(() => fc.assert(same, { numRuns: 100 }));
 });
 
+t.test('a tag that takes out what another one takes as well is on those stats only that it is found in', async (t) => {
+  const config = { stats_tags: [{ tag_name: 'side', regex: String.raw`^http\.((.+?)\.)downstream` }] };
+  t.same(differences(['http.edge.'], config, PlainLayout), []);
+});
+
 t.test(
   'stats of a section that have the same tags have the same list, and stats of one name the same name',
   async (t) => {
     const store = new StatsStore({ workers: 1 });
-    for (const name of ['a', 'b']) store.addScope(`cluster.${name}.`, Layout);
+    for (const name of ['a', 'b']) store.addScope(`cluster.${name}.`, CodesLayout);
     const reader = store.reader();
     const [a, b] = reader.sections;
     const table = a!.tables[Pass.Values];
@@ -96,11 +108,11 @@ t.test(
 
 t.test('a section that stays is the same object, so that what was found out about it stays too', async (t) => {
   const store = new StatsStore({ workers: 1 });
-  const ref = store.addScope('cluster.a.', Layout);
-  store.addScope('cluster.b.', Layout);
+  const ref = store.addScope('cluster.a.', CodesLayout);
+  store.addScope('cluster.b.', CodesLayout);
   const [, before] = store.reader().sections;
   store.removeScope(ref);
-  store.addScope('cluster.c.', Layout);
+  store.addScope('cluster.c.', CodesLayout);
   const { sections } = store.reader();
   t.equal(
     sections.find(({ prefix }) => prefix === 'cluster.b.'),
