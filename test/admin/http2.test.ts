@@ -2,8 +2,11 @@
 
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import t, { type Test } from 'tap';
+import { compileFormat } from '../../src/access-log/format.js';
+import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
+import { RequestLog } from '../../src/admin/http/request-log.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
@@ -45,6 +48,27 @@ function streaming(body: () => Pieces): readonly AdminHandler[] {
   const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
   return [...HANDLERS, handler];
 }
+
+t.test('the access log has the headers of answers in both protocols', async (t) => {
+  const lines: string[] = [];
+  const format = compileFormat('%PROTOCOL% %RESP(content-type)% %RESP(:status)%');
+  const requestLog = new RequestLog([
+    {
+      needs: format.needs,
+      log(info) {
+        const line = new LogBuffer(100);
+        format.write(info, line);
+        lines.push(Buffer.from(line.bytes.subarray(0, line.length)).toString());
+      },
+      close() {},
+    },
+  ]);
+  const { port } = await startAdmin(t, { requestLog });
+  await httpRequest(port, '/ready');
+  await ask(session(t, port), { ':path': '/ready' });
+  await waitFor(() => lines.length === 2, { what: 'both lines' });
+  t.same(lines, ['HTTP/1.1 text/plain; charset=UTF-8 200', 'HTTP/2 text/plain; charset=UTF-8 200']);
+});
 
 t.test('the same endpoints answer with the same rules', async (t) => {
   captureLog(t);

@@ -10,13 +10,16 @@ import { type AdminOutgoing, cut, flushHead, isGone, write } from './exchange.js
  */
 export async function sendResponse(response: AdminOutgoing, answer: AdminResponse, isHead: boolean): Promise<number> {
   const { status = 200, contentType = 'text/plain; charset=UTF-8', headers, body } = answer;
-  response.writeHead(status, {
+  const head = {
     'content-type': contentType,
     'cache-control': 'no-cache, max-age=0',
     'x-content-type-options': 'nosniff',
     server: 'baton',
     ...headers,
-  });
+  };
+  // Those that writeHead() is given are not known to HTTP/1's getHeaders(), and so to no log.
+  for (const [name, value] of Object.entries(head)) response.setHeader(name, value);
+  response.writeHead(status);
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return sendPieces(response, body, isHead);
   if (isHead) {
     response.end();
