@@ -70,6 +70,24 @@ t.test('the access log has the headers of answers in both protocols', async (t) 
   t.same(lines, ['HTTP/1.1 text/plain; charset=UTF-8 200', 'HTTP/2 text/plain; charset=UTF-8 200']);
 });
 
+t.test('an answer that ends its connection is none to warn of where connections have no such header', async (t) => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => warnings.push(warning);
+  process.on('warning', note);
+  t.teardown(() => process.off('warning', note));
+  const handler: AdminHandler = {
+    path: '/last',
+    mutates: false,
+    help: '',
+    parameters: [],
+    handle: () => ({ headers: { connection: 'close' }, body: 'bye' }),
+  };
+  const { port } = await startAdmin(t, { handlers: [...HANDLERS, handler] });
+  t.match(await httpRequest(port, '/last'), { headers: { connection: 'close' }, body: 'bye' });
+  t.match(await ask(session(t, port), { ':path': '/last' }), { headers: { ':status': 200 }, body: 'bye' });
+  t.same(warnings, []);
+});
+
 t.test('the same endpoints answer with the same rules', async (t) => {
   captureLog(t);
   const { services, port } = await startAdmin(t, { allowedHosts: ['127.0.0.1'] });

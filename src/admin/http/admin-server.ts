@@ -16,7 +16,7 @@ import type { AdminTraffic } from './admin-traffic.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
 import { Connections } from './connections.js';
-import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone } from './exchange.js';
+import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './exchange.js';
 import { type ListenTarget, listen } from './listen.js';
 import { Protocols, type Refusal } from './protocols.js';
 import { readBody } from './request-body.js';
@@ -202,7 +202,7 @@ export class AdminServer {
     } else {
       answered = await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
     }
-    if (this.#closed !== undefined || this.#isReplaced) response.setHeader('connection', 'close');
+    if (this.#closed !== undefined || this.#isReplaced) setHeader(response, 'connection', 'close');
     exchange.status = answered.status ?? 200;
     try {
       exchange.bytesSent = await sendResponse(response, answered, method === 'HEAD');

@@ -15,6 +15,11 @@ export function isGone(response: AdminOutgoing): boolean {
   return isHttp2(response) ? response.stream.destroyed : response.destroyed;
 }
 
+/** Sets a header of the answer. HTTP/2 has none for the connection: Node warns of it on standard error. */
+export function setHeader(response: AdminOutgoing, name: string, value: string): void {
+  if (name !== 'connection' || !isHttp2(response)) response.setHeader(name, value);
+}
+
 /** Sends the head of the answer now. */
 export function flushHead(response: AdminOutgoing): void {
   // HTTP/2 has sent it already.

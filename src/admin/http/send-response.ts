@@ -2,7 +2,7 @@
 
 import { nextTurn } from '../../common/next-turn.js';
 import type { AdminResponse, Pieces } from '../admin-handler.js';
-import { type AdminOutgoing, cut, flushHead, isGone, write } from './exchange.js';
+import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
 /**
  * Resolves when all is sent or the client is gone, with the length of the body as far as it was sent. Rejects when the body's
@@ -18,7 +18,7 @@ export async function sendResponse(response: AdminOutgoing, answer: AdminRespons
     ...headers,
   };
   // Those that writeHead() is given are not known to HTTP/1's getHeaders(), and so to no log.
-  for (const [name, value] of Object.entries(head)) response.setHeader(name, value);
+  for (const [name, value] of Object.entries(head)) setHeader(response, name, value);
   response.writeHead(status);
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return sendPieces(response, body, isHead);
   if (isHead) {
