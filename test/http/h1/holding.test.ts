@@ -149,6 +149,29 @@ t.test('the end of a client that waits for an answer is told at once, in a tunne
   t.end();
 });
 
+t.test('heads that come in pieces on several connections at once stay apart', (t) => {
+  const memory = newMemory();
+  const peers = ['a', 'b', 'c'].map((letter) => ({ letter, peer: new ServerPeer({}, new Wire(memory)) }));
+  for (const size of [1, 1000, 2500, 30_000]) {
+    for (const piece of [400, 999, 3333]) {
+      const heads = peers.map(({ letter }) => `GET / HTTP/1.1\r\nHost: ${letter}\r\nX: ${letter.repeat(size)}\r\n\r\n`);
+      const { length } = heads[0]!;
+      const step = Math.min(piece, length - 1);
+      for (let at = 0; at < length; at += step) {
+        for (const [index, { peer }] of peers.entries()) peer.receive(heads[index]!.slice(at, at + step));
+      }
+      for (const { letter, peer } of peers) {
+        const wanted = [`headers GET / host=${letter} x=${letter.repeat(size)}`, 'end'];
+        t.same(peer.journal.take(), wanted, `${size} bytes of ${letter} in pieces of ${piece}`);
+        peer.turn(() => peer.answer({ start: '204', fields: [] }, undefined));
+        peer.journal.take();
+      }
+    }
+  }
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
+
 t.test('with small blocks only, what is held is held whole and in order', (t) => {
   const memory = newMemory();
   const server = new ServerPeer({}, new Wire(memory));

@@ -211,6 +211,9 @@ t.test('an endless line is refused at the limit, not later', (t) => {
   t.end();
 });
 
+/** The end of a chunk, the chunk of size 0 and the empty line. */
+const BODY_END = '\r\n0\r\n\r\n';
+
 /** Messages after whose head nothing is answered: the stream exists and is reset. */
 const BODIES: [what: string, body: string][] = [
   ['no size', '\r\n'],
@@ -227,12 +230,16 @@ const BODIES: [what: string, body: string][] = [
   ['bare LF in an extension', '5;a\nb\r\nhello\r\n'],
   ['bare CR in an extension', '5;a\rb\r\nhello\r\n'],
   ['NUL in an extension', '5;\0\r\nhello\r\n'],
+  ['DEL in an extension', '5;\x7f\r\nhello\r\n'],
   ['endless extensions', `5;${'a'.repeat(16385)}\r\nhello\r\n`],
   ['endless extensions in many chunks', `${`1;${'a'.repeat(1000)}\r\nx\r\n`.repeat(17)}0\r\n\r\n`],
   ['data that is longer than its size', '5\r\nhello!\r\n'],
   ['bare LF behind the data', '5\r\nhello\n0\r\n\r\n'],
   ['bare CR behind the data', '5\r\nhello\r0\r\n\r\n'],
   ['no line end behind the data', '5\r\nhello0\r\n\r\n'],
+  ...Array.from(BODY_END, (_, at): [string, string] => {
+    return [`another byte ${at} at the end`, `5\r\nhello${BODY_END.slice(0, at)} ${BODY_END.slice(at + 1)}`];
+  }),
   ['space before the colon of a trailer', '0\r\nA : b\r\n\r\n'],
   ['a folded trailer', '0\r\nA: b\r\n c\r\n\r\n'],
   ['a control in a trailer', '0\r\nA: \x01\r\n\r\n'],

@@ -655,6 +655,21 @@ playServer(
   `,
 );
 
+t.test('the size of each chunk is what it holds, in hexadecimal', async (t) => {
+  const peer = new ServerPeer();
+  peer.receive('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  peer.turn(() => peer.begin({ start: '200', fields: [] }));
+  peer.wire.take();
+  for (const size of [1, 9, 10, 15, 16, 255, 256, 0xabc, 0xfff, 0x1000, 0xdef9]) {
+    peer.turn(() => peer.body('a'.repeat(size), false));
+    t.equal(peer.wire.take(), `${size.toString(16)}\r\n${'a'.repeat(size)}\r\n`, `${size} bytes`);
+  }
+  peer.turn(() => peer.body('', false));
+  t.equal(peer.wire.take(), '', 'no bytes are no chunk, which would be the end');
+  peer.turn(() => peer.body('', true));
+  t.equal(peer.wire.take(), '0\r\n\r\n');
+});
+
 t.test('a codec rests while nothing of its connection is left in it', async (t) => {
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   const answer = (peer: ServerPeer) => peer.answer({ start: '204', fields: [] }, undefined);
