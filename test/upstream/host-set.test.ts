@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ipAddress } from '../../src/io/address.js';
+import { encodeIp, ipAddress } from '../../src/io/address.js';
 import type { ResolvedEndpoint } from '../../src/upstream/host.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { HostSet, type HostSetData } from '../../src/upstream/host-set.js';
@@ -77,11 +77,14 @@ t.test("a worker's objects live on across host sets, and those of removed hosts 
   const before = new HostSet<Pool>(structuredClone(hosts.data), poolOf);
   const kept = before.host(0);
   const dropped = before.host(1);
+  const last = before.host(2);
   t.equal(before.host(0), kept);
+  t.same([...last.sockaddr], [...encodeIp('10.0.0.3', 80)]);
   hosts.update([endpoint('10.0.0.3'), endpoint('10.0.0.1')]);
   const after = new HostSet<Pool>(structuredClone(hosts.data), poolOf, before);
   t.equal(after.host(1), kept);
-  t.equal(kept.moves, 0);
+  t.equal(after.host(0), last);
+  t.equal(kept.moves + last.moves, 0);
   t.same(after.takeRemoved(), [dropped]);
   t.same(after.takeRemoved(), [], 'told once');
 });

@@ -65,6 +65,8 @@ t.test('a retry budget grants a share of the requests that there are, and some i
   t.equal(granted(Priority.Default), 7);
   setValues(runtime, { 'circuit_breakers.api.high.retry_budget.min_retry_concurrency': '5' });
   t.equal(granted(Priority.High), 5, 'runtime alone sets one');
+  for (let i = 0; i < 40; i++) limits.acquire(LimitKind.Requests, Priority.High);
+  t.equal(granted(Priority.High), 8, 'each priority by its own requests');
 });
 
 t.test('blocks do not overlap, and are given out again only when no worker can hold them', async (t) => {

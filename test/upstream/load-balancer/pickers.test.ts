@@ -102,6 +102,9 @@ t.test('least request with weights: requests in flight lower the weight of a hos
   const unbiased = balancerOf(LEAST_REQUEST, [1, 3], { bias: 0 });
   unbiased.words[1] = 5;
   t.same(tally(unbiased.pick, 400, 2), [100, 300]);
+  const squared = balancerOf(LEAST_REQUEST, [1, 4], { bias: 2 });
+  squared.words[1] = 1;
+  t.same(tally(squared.pick, 400, 2), [200, 200], 'weights 1 and 4 / 2^2');
 });
 
 t.test('random choice follows the weights', async (t) => {
