@@ -140,20 +140,22 @@ t.test('a pool gives a block out again in a later step only, and empty', (t) => 
   t.end();
 });
 
-t.test('a block that is held stays until its holder drops it', (t) => {
+t.test('a block that is held stays until its holder drops it, each time it is used', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);
   const block = pool.take();
-  block.add(headerKey('a'), 'b');
-  t.equal(block.hold(), true);
-  block.drop();
-  memory.step++;
-  t.not(pool.take(), block);
-  t.same(lines(block), ['a: b']);
-  block.drop();
-  memory.step++;
-  t.equal(pool.take(), block);
-  t.equal(memory.retainedBytes(), 0);
+  for (const value of ['first', 'second']) {
+    block.add(headerKey('a'), value);
+    t.equal(block.hold(), true);
+    block.drop();
+    memory.step++;
+    t.not(pool.take(), block);
+    t.same(lines(block), [`a: ${value}`]);
+    block.drop();
+    memory.step++;
+    t.equal(pool.take(), block);
+    t.equal(memory.retainedBytes(), 0);
+  }
   t.end();
 });
 

@@ -29,6 +29,7 @@ t.test('append_action', async (t) => {
   t.same(apply(option('OVERWRITE_IF_EXISTS'), [], ['x: old']), ['x: new']);
   t.same(apply(option('OVERWRITE_IF_EXISTS'), [], []), []);
   t.same(apply([{ header: { key: 'x', value: 'new' }, append: false }], [], ['x: old']), ['x: new']);
+  t.same(apply([{ header: { key: 'x', value: 'new' }, append: false }], [], []), ['x: new']);
   t.same(apply([{ header: { key: 'x', value: 'new' }, append: true }], [], ['x: old']), ['x: old', 'x: new']);
 });
 
