@@ -90,6 +90,16 @@ t.test('histograms since start, with configured bounds in plain decimal; never u
   );
 });
 
+t.test('without settings the bounds are those that dashboards are made for', async (t) => {
+  const store = newStore();
+  store.addScope('server.', Server);
+  const bounds = textOf(store, { type: 'histograms' }).matchAll(/took_ms_bucket{le="(.*?)"/g);
+  t.equal(
+    Array.from(bounds, ([, bound]) => bound).join(' '),
+    '0.5 1 5 10 25 50 100 250 500 1000 2500 5000 10000 30000 60000 300000 600000 1800000 3600000 +Inf',
+  );
+});
+
 t.test('a summary covers the last interval only', async (t) => {
   const store = newStore();
   const ref = store.addScope('http.in.', Server);
