@@ -365,6 +365,7 @@ function buildWorker(): PlayedTransport {
     drain: undefined,
     fds: [0],
     isShared: false,
+    isListening: true,
   });
   transportPlayed.firstUpstream = FIRST_CLIENT + clients;
   return transportPlayed;

@@ -133,12 +133,18 @@ export class Transport {
     });
   }
 
-  /** Accepts on a copy of `fd`; `shared`: other threads accept on the same socket. Returns the listener's id. */
+  /** Copies `fd`, for accept(); `shared`: other threads accept on the same socket. Returns the listener's id. */
   addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
     this.#forgetLeft();
     const id = this.#native.addListener(fd, shared);
+    this.#native.setAccepting(id, false);
     this.#listeners.set(id, handler);
     return id;
+  }
+
+  /** Takes connections at a listener, which listens. */
+  accept(id: number): void {
+    this.#native.setAccepting(id, true);
   }
 
   /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */

@@ -100,9 +100,22 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     }
   }
 
-  /** Accepts on copies of these descriptors too; `shared`: the other workers accept on the same sockets. */
-  listen(fds: readonly number[], shared: boolean): void {
-    for (const fd of fds) this.#ids.push(this.#transport.addListener(fd, shared, this));
+  /**
+   * Copies these descriptors, for accept(); `shared`: the other workers accept on the same sockets. Throws, with nothing left, when
+   * it may open no more.
+   */
+  takeSockets(fds: readonly number[], shared: boolean): void {
+    try {
+      for (const fd of fds) this.#ids.push(this.#transport.addListener(fd, shared, this));
+    } catch (error) {
+      this.stop(false);
+      throw error;
+    }
+  }
+
+  /** Takes connections from now on. */
+  accept(): void {
+    for (const id of this.#ids) this.#transport.accept(id);
   }
 
   /** Takes no more connections; with `acceptRest` those that the kernel has queued are still served. */

@@ -1,5 +1,6 @@
 // The link between a parent and its child: messages in order with descriptors, and the end of the peer.
 
+import { constants } from 'node:os';
 import { errorName } from '../common/errno.js';
 import { messageOf } from '../common/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
@@ -30,6 +31,8 @@ export interface Link<Out> {
 
 /** How long a peer may take no messages. */
 const STALL_MS = 10_000;
+
+const TOO_FEW = 'this one may open too few descriptors for what came (EMFILE); raise the limit (ulimit -n)';
 
 export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   readonly #shim: NativeShim;
@@ -102,7 +105,7 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   onEnd(errno: number): void {
-    this.#end(errno === 0 ? 'it has ended' : errorName(errno));
+    this.#end(errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno));
   }
 
   #end(why: string): void {

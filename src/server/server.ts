@@ -451,7 +451,7 @@ export class Server {
       fileFlush,
       runtime: this.configuration.runtime.snapshot,
       heartbeat: this.#watchdog.heartbeat,
-      snapshot: this.#snapshots.make(this.configuration.snapshots(index), true),
+      snapshot: this.#snapshots.make(this.configuration.snapshots(), true),
     };
   }
 

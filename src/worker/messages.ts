@@ -39,10 +39,12 @@ export interface ListenerSnapshot {
   readonly statToken: string;
   /** Its block in the shared words. */
   readonly block: number;
-  /** The sockets that this worker accepts on; none with bind_to_port: false. The primary owns the descriptors. */
+  /** All its sockets; none with bind_to_port: false. The primary owns the descriptors. */
   readonly fds: readonly number[];
-  /** Other workers accept on the same sockets. */
+  /** Every worker accepts on all of them; otherwise each has some of its own. */
   readonly isShared: boolean;
+  /** They listen: connections are accepted at once. */
+  readonly isListening: boolean;
   /** The time in which it drains; undefined when it does not. */
   readonly drain: DrainWindow | undefined;
 }
@@ -168,8 +170,8 @@ export type ToWorker =
   | { readonly kind: 'memory'; readonly reply: MessagePort }
   /** Answer with a ProfileReply. */
   | { readonly kind: 'profile'; readonly command: ProfileCommand; readonly reply: MessagePort }
-  /** Accept on these sockets of a listener too. */
-  | { readonly kind: 'accept'; readonly id: number; readonly fds: readonly number[]; readonly isShared: boolean }
+  /** Accept on the sockets of this listener, which listen now. */
+  | { readonly kind: 'accept'; readonly id: number }
   /** What the part of an extension on the primary says to those on the workers; undefined: nothing any more. */
   | { readonly kind: 'extension-state'; readonly name: string; readonly state: unknown }
   /** Stop accepting on these listeners; with `acceptRest` what waits at their sockets is accepted first. */

@@ -24,6 +24,7 @@ const logger = getLogger('config');
 export class WorkerListeners {
   readonly #context: WorkerContext;
   readonly #workerIndex: number;
+  readonly #workers: number;
   readonly #globalLimit: ConnectionLimit;
   readonly #nextSerial: () => number;
   readonly #listeners = new Map<number, ActiveListener>();
@@ -37,13 +38,14 @@ export class WorkerListeners {
     this.#context = context;
     this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
     this.#workerIndex = workerIndex;
+    this.#workers = workers;
     let serial = workerIndex;
     this.#nextSerial = () => (serial += workers);
   }
 
   /**
    * Adds a version of a listener, or gives other filter chains to the one of that id: connections keep the chain that they
-   * began with. Throws when a chain cannot be built; everything is then as it was.
+   * began with. Throws when a chain cannot be built, or descriptors are short; everything is then as it was.
    */
   apply(snapshot: ListenerSnapshot): void {
     const existing = this.#listeners.get(snapshot.id);
@@ -53,9 +55,10 @@ export class WorkerListeners {
     const finder = finderOf(snapshot.chains, chains);
     if (existing !== undefined) return existing.setChains(chains, finder);
     const listener = this.#create(snapshot, chains, finder);
+    listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
     if (this.#departures !== undefined) listener.depart(this.#departures);
     this.#listeners.set(snapshot.id, listener);
-    listener.listen(snapshot.fds, snapshot.isShared);
+    if (snapshot.isListening) listener.accept();
   }
 
   /**
@@ -99,9 +102,9 @@ export class WorkerListeners {
     return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
   }
 
-  /** Accepts on further sockets. */
-  accept(id: number, fds: readonly number[], isShared: boolean): void {
-    this.#listeners.get(id)?.listen(fds, isShared);
+  /** Its sockets listen. */
+  accept(id: number): void {
+    this.#listeners.get(id)?.accept();
   }
 
   /** No more connections are accepted; those that there are go on. */
@@ -157,6 +160,11 @@ export class WorkerListeners {
   runtimeChanged(): void {
     this.#globalLimit.update();
     for (const listener of this.#listeners.values()) listener.runtimeChanged();
+  }
+
+  /** Those that this worker accepts on. */
+  #socketsOf({ fds, isShared }: ListenerSnapshot): readonly number[] {
+    return isShared ? fds : fds.filter((_, index) => index % this.#workers === this.#workerIndex);
   }
 
   #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {

@@ -249,7 +249,7 @@ class Worker {
         });
         return;
       case 'accept':
-        this.#listeners.accept(message.id, message.fds, message.isShared);
+        this.#listeners.accept(message.id);
         return;
       case 'stop-listeners':
         this.#listeners.stop(message.ids, message.acceptRest);

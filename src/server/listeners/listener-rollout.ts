@@ -19,7 +19,7 @@ export interface ListenerRolloutHost {
   whenApplied(callback: () => void): void;
   /** Resolves when all workers use what was published last; rejects when one cannot. */
   outcome(): Promise<void>;
-  send(worker: number, message: ToWorker): void;
+  broadcast(message: ToWorker): void;
   /** No worker accepts for these any more; with `acceptRest` what waits at their sockets is accepted first. Closes the sockets. */
   stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void>;
 }
@@ -49,33 +49,28 @@ export class ListenerRollout {
 
   /** Workers are told of the version, with `chains` for new connections. */
   publish(listener: PrimaryListener, chains = listener.chains): void {
-    const snapshot = listener.snapshot(undefined, this.#host.drainOf(listener.config), chains);
+    const snapshot = listener.snapshot(this.#host.drainOf(listener.config), chains);
     this.#host.publish({ scopes: listener.scopesWith(chains), listeners: [snapshot] });
   }
 
   /** For a worker that begins: what is in use, and what others are just being told. */
-  *snapshots(
-    worker: number,
-    active: PrimaryListener | undefined,
-    warming: ListenerUpdate | undefined,
-  ): Generator<ListenerSnapshot> {
+  *snapshots(active: PrimaryListener | undefined, warming: ListenerUpdate | undefined): Generator<ListenerSnapshot> {
     const update = warming?.isPublished ? warming : undefined;
     if (active !== undefined) {
-      yield active.snapshot(worker, this.#host.drainOf(active.config), update?.chains ?? active.chains);
+      yield active.snapshot(this.#host.drainOf(active.config), update?.chains ?? active.chains);
     }
     if (update !== undefined && update.chains === undefined) {
       const { listener } = update;
-      yield listener.snapshot(worker, this.#host.drainOf(listener.config), listener.chains);
+      yield listener.snapshot(this.#host.drainOf(listener.config), listener.chains);
     }
   }
 
   /** Workers accept on its sockets. Throws ListenError. */
   accept(listener: PrimaryListener): void {
-    const { fds: byWorker, isShared } = listener.startListening();
-    if (listener.hasSockets) logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
-    for (const [worker, fds] of byWorker.entries()) {
-      if (fds.length > 0) this.#host.send(worker, { kind: 'accept', id: listener.id, fds, isShared });
-    }
+    listener.startListening();
+    if (!listener.hasSockets) return;
+    logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
+    this.#host.broadcast({ kind: 'accept', id: listener.id });
   }
 
   /** A version is not used any more: it stops to accept, and drains. `goesOn`: others accept at its sockets, and at what waits. */

@@ -247,10 +247,8 @@ export class ListenerSet {
     for (const listener of postponed) this.#leave(listener);
   }
 
-  snapshots(worker: number): ListenerSnapshot[] {
-    return [...this.#entries.values()].flatMap(({ active, warming }) => [
-      ...this.#rollout.snapshots(worker, active, warming),
-    ]);
+  snapshots(): ListenerSnapshot[] {
+    return [...this.#entries.values()].flatMap(({ active, warming }) => [...this.#rollout.snapshots(active, warming)]);
   }
 
   /** `ofParent` tells what a gauge of that name has of a parent process. */

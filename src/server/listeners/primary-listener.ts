@@ -198,16 +198,9 @@ export class PrimaryListener {
     return Object.assign({}, this.#scopes.refs, ...chains.map(({ scopes }) => scopes.refs));
   }
 
-  /**
-   * With `chains` for new connections. For workers that begin, with the sockets of that worker; for others without: they are
-   * given them one by one.
-   */
-  snapshot(
-    worker: number | undefined,
-    drain: DrainWindow | undefined,
-    chains: readonly PrimaryChain[],
-  ): ListenerSnapshot {
-    const { isShared, isListening } = this.#sockets;
+  /** With `chains` for new connections. */
+  snapshot(drain: DrainWindow | undefined, chains: readonly PrimaryChain[]): ListenerSnapshot {
+    const { fds, isShared, isListening } = this.#sockets;
     return {
       id: this.id,
       name: this.name,
@@ -215,19 +208,17 @@ export class PrimaryListener {
       chains: chains.map(({ snapshot }) => snapshot),
       statToken: this.#statToken,
       block: this.block,
-      fds: worker === undefined || this.#isStopped || !isListening ? [] : this.#socketsOf(worker),
+      // Each worker copies its own before any of them listens: want of descriptors is known before somebody can connect.
+      fds: this.#isStopped ? [] : fds,
       isShared,
+      isListening,
       drain,
     };
   }
 
-  /** All its sockets listen from now on. Returns what each worker is to accept on. Throws ListenError. */
-  startListening(): { readonly fds: readonly number[][]; readonly isShared: boolean } {
-    const { shim, workers } = this.#makers;
-    if (this.#isStopped) return { fds: [], isShared: this.#sockets.isShared };
-    this.#sockets = startListening(shim, this.config, this.#sockets);
-    const fds = Array.from({ length: workers }, (_, worker) => this.#socketsOf(worker));
-    return { fds, isShared: this.#sockets.isShared };
+  /** All its sockets listen from now on. Throws ListenError. */
+  startListening(): void {
+    if (!this.#isStopped) this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
   }
 
   /** Its sockets for a child process; undefined when it has none that are open. */
@@ -282,12 +273,6 @@ export class PrimaryListener {
   #identity(config: Listener): ListenerIdentity {
     const bufferLimit = bufferLimitBytes(config.per_connection_buffer_limit_bytes);
     return { name: this.name, statToken: this.#statToken, bufferLimit };
-  }
-
-  /** Those that a worker accepts on. */
-  #socketsOf(worker: number): number[] {
-    const { fds, isShared } = this.#sockets;
-    return fds.filter((_, index) => isShared || index % this.#makers.workers === worker);
   }
 }
 

@@ -168,14 +168,14 @@ export class RunningConfiguration {
   }
 
   /** All of it, for a worker that begins. */
-  snapshots(worker: number): SnapshotParts {
+  snapshots(): SnapshotParts {
     return {
       // A copy: the thread takes it when it has begun, and what follows tells of changes against what was sent.
       scopes: { ...this.#host.scopes.all },
       clusters: this.clusters.snapshots(),
       ...this.routes.snapshots(),
       ...this.filterConfigs.snapshots(),
-      listeners: this.listeners.snapshots(worker),
+      listeners: this.listeners.snapshots(),
     };
   }
 
@@ -281,7 +281,7 @@ export class RunningConfiguration {
       publish: (parts) => this.#publish(parts),
       whenApplied: (callback) => snapshots.whenApplied(callback),
       outcome: () => snapshots.outcome(snapshots.version - 1),
-      send: (worker, message) => host.workers.send(worker, message),
+      broadcast: (message) => host.workers.broadcast(message),
       stop: (listeners, acceptRest) => drains.stop(listeners, acceptRest),
       openConnections: () => drains.openConnections(),
     };

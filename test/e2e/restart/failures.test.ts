@@ -33,6 +33,7 @@ import {
   type Exit,
   httpListener,
   httpRequest,
+  loopback,
   startBaton,
   type Teardown,
   tempDir,
@@ -46,10 +47,13 @@ const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 const SLOW_START = ['--concurrency', '24'];
 const shim = loadShim();
 
+const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
+const WEB = httpListener('web', 0, {
+  route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] },
+});
+
 function config(more: Config = {}): Config {
-  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
-  const manager = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } };
-  return bootstrap({ listeners: [httpListener('web', 0, manager)], clusters: [], extra: more });
+  return bootstrap({ listeners: [WEB], clusters: [], extra: more });
 }
 
 type Asserts = Pick<typeof t, 'equal' | 'same'>;
@@ -406,6 +410,30 @@ t.test('a parent that may open no more descriptors is followed all the same', as
     what: 'all descriptors are in use',
   });
   await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a child that may open too few descriptors for the sockets does not take over, and says why', async (t) => {
+  const line = new EpochLine(t);
+  const closing = Array.from({ length: 99 }, (_, index) => ({
+    name: `closing ${index}`,
+    address: loopback(0),
+    filter_chains: [{}],
+  }));
+  const many = config({ static_resources: { listeners: [WEB, ...closing] } });
+  const parent = await line.start(0, { config: many, args: QUICK });
+  const port = await parent.listenerPort('web');
+  for (const [limit, why] of [
+    [90, 'cannot take over from the parent process: .*this one may open too few descriptors for what came'],
+    // Enough for the primary, which has them all, and not for the worker's copies.
+    [215, "error initializing configuration: listener 'closing \\d+' cannot be built: .*too many open files"],
+  ] as const) {
+    const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+    const child = await line.start(1, { config: many, args: QUICK, wait: 'spawned', wrapper });
+    t.same(await ends(child), { code: 1, signal: null });
+    t.match(child.stderr, new RegExp(why));
+    await serves(t, parent, port);
+  }
+  await parent.stop();
 });
 
 /** A server that is a grandchild of the test: its own parent has written down its pid, and waits. */
