@@ -1,11 +1,11 @@
 // The socket of an admin interface that can be handed to the process of the next epoch.
 
-import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync } from 'node:fs';
 import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
 import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
-import { removeSocketFile } from '../../io/socket-file.js';
+import { removeSocketFile, removeStaleSocket } from '../../io/socket-file.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress, listenError } from '../listeners/listen-sockets.js';
@@ -87,7 +87,7 @@ async function bind(shim: NativeShim, address: Address, config: AddressConfig | 
       if (!hasFile || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
         throw error;
       // A process that was killed has left its file behind.
-      unlinkSync(address.path);
+      removeStaleSocket(address.path);
       fd = shim.openListenSocket(raw, options);
     }
     if (hasFile && mode > 0) chmodSync(address.path, mode);

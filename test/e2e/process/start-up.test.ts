@@ -152,10 +152,12 @@ t.test('a file in the place of a Unix socket is not removed', async (t) => {
     bootstrap({ listeners: [listener], clusters: [] }),
     bootstrap({ listeners: [], clusters: [], extra: { admin: { address } } }),
   ]) {
-    const { code, stderr } = await runBaton(t, { config });
-    t.equal(code, 1);
-    t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
-    t.equal(readFileSync(path, 'utf8'), 'data');
+    for (const args of [['--disable-hot-restart'], ['--use-dynamic-base-id']]) {
+      const { code, stderr } = await runBaton(t, { config, args });
+      t.equal(code, 1);
+      t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
+      t.equal(readFileSync(path, 'utf8'), 'data');
+    }
   }
 });
 
