@@ -2,13 +2,17 @@
 
 import { chmodSync, lstatSync } from 'node:fs';
 import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
+import { messageOf } from '../../common/errors.js';
 import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import { removeSocketFile, removeStaleSocket } from '../../io/socket-file.js';
+import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress, listenError } from '../listeners/listen-sockets.js';
+
+const logger = getLogger('admin');
 
 export class AdminSocket {
   /** The parent process listens at it. */
@@ -16,14 +20,17 @@ export class AdminSocket {
   readonly #shim: NativeShim;
   readonly #configured: Address;
   readonly #address: Address;
+  /** Permissions of the file; 0: those that it has. */
+  readonly #mode: number;
   readonly #fd: number;
   /** Of the file that goes with it; undefined when there is none, and as long as it is the parent's. */
   #inode: number | undefined;
   #isOpen = true;
 
-  private constructor(shim: NativeShim, configured: Address, fd: number, inherited: Address | undefined) {
+  private constructor(shim: NativeShim, configured: Address, mode: number, fd: number, inherited: Address | undefined) {
     this.#shim = shim;
     this.#configured = configured;
+    this.#mode = mode;
     this.#address = inherited ?? configured;
     this.#fd = fd;
     this.isInherited = inherited !== undefined;
@@ -35,12 +42,20 @@ export class AdminSocket {
     const address = listenAddress(config.address);
     const inherited = parent?.takeAdmin(addressText(address));
     const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address));
-    return new AdminSocket(shim, address, fd, inherited?.address);
+    return new AdminSocket(shim, address, config.address?.pipe?.mode ?? 0, fd, inherited?.address);
   }
 
   /** The file of a Unix socket is this process's from now on. */
   ownFile(): void {
-    if (isFile(this.#address)) this.#inode = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino;
+    const { path } = this.#address;
+    if (isFile(this.#address)) this.#inode = lstatSync(path, { throwIfNoEntry: false })?.ino;
+    if (this.#inode === undefined || !this.isInherited || this.#mode === 0) return;
+    try {
+      chmodSync(path, this.#mode);
+    } catch (error) {
+      // Of another user's parent. The server has connections by now, which matter more.
+      logger.error(`the admin socket keeps the permissions that it had: ${messageOf(error)}`);
+    }
   }
 
   /** What a server is to listen at: a copy that becomes its own. */

@@ -1,6 +1,6 @@
 // A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
 
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
@@ -210,6 +210,24 @@ t.test(
     t.notOk(existsSync(first));
   },
 );
+
+t.test('the file of an admin socket gets the permissions that the next process wants', async (t) => {
+  const path = join(tempDir(t), 'admin');
+  const line = new EpochLine(t);
+  const start = async (epoch: number, mode: number) => {
+    const withAdmin = { ...config(web('web', 'hi')), admin: { address: { pipe: { path, mode } } } };
+    const baton = await line.start(epoch, { config: withAdmin, args: QUICK, wait: 'spawned' });
+    await waitForLog(baton, 'admin address: ');
+    return baton;
+  };
+  const permissions = () => statSync(path).mode & 0o777;
+  const old = await start(0, 0o600);
+  t.equal(permissions(), 0o600);
+  const next = await start(1, 0o660);
+  await hasEnded(old);
+  t.equal(permissions(), 0o660);
+  await next.stop();
+});
 
 t.test("a child that cannot serve leaves the file of its parent's admin interface", async (t) => {
   const path = join(tempDir(t), 'admin');
