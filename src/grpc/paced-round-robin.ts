@@ -2,6 +2,7 @@
 // would connect to them again at once, hundreds of times a second, whether there are calls or not.
 
 import { experimental } from '@grpc/grpc-js';
+import { endUnfinishedCalls } from './unfinished-calls.js';
 
 /** A host is connected to once in so long at most. */
 const PAUSE_MS = 500;
@@ -67,6 +68,7 @@ class PacedSubchannel extends experimental.BaseSubchannelWrapper {
   constructor(child: experimental.SubchannelInterface, notBeforeMs: Map<string, number>) {
     super(child);
     this.#notBeforeMs = notBeforeMs;
+    endUnfinishedCalls(child.getRealSubchannel());
   }
 
   override startConnecting(): void {

@@ -1,9 +1,12 @@
 // Channels to gRPC services whose hosts misbehave.
 
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { status } from '@grpc/grpc-js';
 import t from 'tap';
 import { GrpcChannel } from '../../src/grpc/grpc-channel.js';
 import { parseAddress } from '../../src/io/address.js';
-import { startTcpUpstream, waitFor } from '../e2e/harness/index.js';
+import { startTcpUpstream, type Teardown, waitFor, withDeadline } from '../e2e/harness/index.js';
 
 /** A host is connected to once in so long at most. */
 const PAUSE_MS = 500;
@@ -14,19 +17,69 @@ t.test('a host that ends each connection as soon as it is there is not connected
     socket.write(Buffer.from('0000000400000000000000080700000000000000000000000000', 'hex'));
   });
   const began = performance.now();
+  const channel = channelTo(t, server.port);
+  await channel.ready();
+  await waitFor(() => server.accepted() >= 4, { what: 'further connections' });
+  const accepted = server.accepted();
+  t.ok(accepted <= 2 + (performance.now() - began) / PAUSE_MS, `${accepted} connections`);
+});
+
+/** How a server may end its side of a stream. */
+const ENDS: readonly [what: string, end: (stream: ServerHttp2Stream) => void, code: number, messages: number][] = [
+  ['behind a message, without a status', (stream) => answer(stream, MESSAGE), status.UNKNOWN, 1],
+  ['within a message', (stream) => answer(stream, MESSAGE.subarray(0, 3)), status.UNKNOWN, 0],
+  ['with a page', (stream) => answer(stream, '<html>hello</html>'), status.UNKNOWN, 0],
+  ['behind messages, with a status', answerWell, status.OK, 2],
+];
+
+const GRPC = { ':status': 200, 'content-type': 'application/grpc' };
+const MESSAGE = Buffer.from('00000000026869', 'hex');
+
+for (const [what, end, code, messages] of ENDS) {
+  t.test(`a stream ends when its server ends it ${what}`, async (t) => {
+    const server = createServer();
+    t.teardown(() => server.close());
+    server.on('stream', (stream) => {
+      stream.on('error', () => {});
+      // Otherwise it would reset the stream.
+      stream.resume();
+      end(stream);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const channel = channelTo(t, (server.address() as AddressInfo).port);
+    await channel.ready();
+    const call = channel.stream('/service/method');
+    let received = 0;
+    call.on('data', () => received++);
+    call.on('error', () => {});
+    const ended = new Promise<number>((resolve) => call.on('status', ({ code }) => resolve(code)));
+    t.equal(await withDeadline(ended, 'a status'), code);
+    t.equal(received, messages);
+  });
+}
+
+function answer(stream: ServerHttp2Stream, body: string | Uint8Array): void {
+  stream.respond(GRPC);
+  stream.end(body);
+}
+
+function answerWell(stream: ServerHttp2Stream): void {
+  stream.respond(GRPC, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+  stream.end(Buffer.concat([MESSAGE, MESSAGE]));
+}
+
+function channelTo(t: Teardown, port: number): GrpcChannel {
   const channel = new GrpcChannel(
     { envoy_grpc: { cluster_name: 'service' } },
     {
       watchHosts(_cluster, onHosts) {
-        const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${server.port}`)!]));
+        const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${port}`)!]));
         return () => clearImmediate(timer);
       },
       connectTimeoutMs: () => 5000,
     },
   );
   t.teardown(() => channel.close());
-  await channel.ready();
-  await waitFor(() => server.accepted() >= 4, { what: 'further connections' });
-  const accepted = server.accepted();
-  t.ok(accepted <= 2 + (performance.now() - began) / PAUSE_MS, `${accepted} connections`);
-});
+  return channel;
+}
