@@ -20,6 +20,15 @@ export interface ResourceOwner {
   retire(retired: Retired): void;
 }
 
+/** What says of a cluster which hosts it has. */
+const HOST_GAUGES = [
+  ClusterStats.at.membership_total,
+  ClusterStats.at.membership_healthy,
+  ClusterStats.at.membership_degraded,
+  ClusterStats.at.membership_excluded,
+  ClusterStats.at.max_host_weight,
+];
+
 /** Those of all clusters. What has left and is still written to is taken back when its cluster or host comes again. */
 export class ResourcePool {
   readonly #owner: ResourceOwner;
@@ -85,6 +94,7 @@ export class ClusterResources {
   release(): void {
     if (--this.#users > 0) return;
     this.directory.retireAll();
+    for (const gauge of HOST_GAUGES) this.stats.set(gauge, 0);
     const { store, words } = this.#owner;
     const retired = {
       isRevived: false,

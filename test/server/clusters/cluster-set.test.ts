@@ -253,6 +253,28 @@ t.test('a host that comes again while its last requests run has its words and st
   t.equal(clusters.words.allocateHost(), block, 'given back when the last one has ended');
 });
 
+t.test(
+  'a cluster that comes again without hosts, while requests of before run, does not count those of before',
+  async (t) => {
+    const clusters = new Clusters();
+    clusters.start([edsCluster('a')]);
+    clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1', '10.0.0.2']))] });
+    await clusters.turn();
+    t.equal(clusters.value('cluster.a.membership_total'), 2);
+    clusters.set.apply({ set: [], removed: ['a'] });
+    clusters.set.apply({ set: [edsCluster('a')], removed: [] });
+    clusters.sources.subscriptions.at(-1)!.deliver({ resources: [resource(assignment('a', []))] });
+    await clusters.turn();
+    clusters.settle();
+    t.same(clusters.hosts('a'), []);
+    const gauges = ['membership_total', 'membership_healthy', 'max_host_weight'];
+    t.same(
+      gauges.map((name) => clusters.value(`cluster.a.${name}`)),
+      [0, 0, 0],
+    );
+  },
+);
+
 t.test('a long assignment is taken in steps, and a newer one takes its place', async (t) => {
   const clusters = new Clusters();
   clusters.start();
