@@ -3,7 +3,7 @@
 import { errorName } from '../common/errno.js';
 import type { Priority } from '../common/priority.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../http/codec.js';
-import { H1ClientCodec, type H1ClientEvents } from '../http/h1/client-codec.js';
+import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../io/address.js';
 import type { BufferedBytes } from '../io/buffered-bytes.js';
 import { Timer } from '../io/timing-wheel.js';
@@ -106,12 +106,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   /** Gives the connection up, whatever it does: a request on it ends with a reset. */
   close(): void {
-    if (this.#state === State.Closed) return;
-    if (logger.isDebug) this.#log('closing');
-    this.#countLocalClose();
-    this.#closed();
-    this.#transport.close(this.#id, FLUSH_MS, 0);
-    this.pool.connectionClosed(this);
+    if (this.#state !== State.Closed) this.#end(false);
   }
 
   // ── ByteSink ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -140,10 +135,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
 
   // ── H1ClientEvents ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  onStreamComplete(reusable: boolean, isGivenUp: boolean): void {
+  onStreamComplete(reusable: boolean, end: StreamEnd): void {
     if (this.#state === State.Closed) return;
     // It ends amid its request, and counts so.
-    if (isGivenUp && !reusable) return this.close();
+    if (end !== StreamEnd.Complete && !reusable) return this.#end(end === StreamEnd.CutOff);
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
     const limit = cluster.spec.maxRequestsPerConnection;
@@ -278,6 +273,16 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     }
     this.#closed();
     thread.transport.close(this.#id, 0, 0);
+    this.pool.connectionClosed(this);
+  }
+
+  /** With `abort` the host sees a reset. */
+  #end(abort: boolean): void {
+    if (logger.isDebug) this.#log('closing');
+    this.#countLocalClose();
+    this.#closed();
+    if (abort) this.#transport.reset(this.#id);
+    else this.#transport.close(this.#id, FLUSH_MS, 0);
     this.pool.connectionClosed(this);
   }
 

@@ -10,13 +10,20 @@ import { HeadKind, type HeadLimits } from './head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
 
+/** How a stream is over. */
+export const enum StreamEnd {
+  /** Request and response are complete, or the rest of the request is of no use. */
+  Complete = 0,
+  /** It was given up before the response was complete. */
+  GivenUp = 1,
+  /** So was a tunnel in which more might have been sent: only a broken connection tells the server that it has not got all. */
+  CutOff = 2,
+}
+
 /** What the owner of the connection is told. */
 export interface H1ClientEvents {
-  /**
-   * The stream is over: request and response are complete, or the stream was given up before the response was. Without
-   * `reusable` the connection has to be closed; with it, newStream() may be called at once.
-   */
-  onStreamComplete(reusable: boolean, isGivenUp: boolean): void;
+  /** The stream is over. Without `reusable` the connection has to be closed; with it, newStream() may be called at once. */
+  onStreamComplete(reusable: boolean, end: StreamEnd): void;
   /** A response says that the server closes the connection behind it. */
   onCloseNotice?(): void;
   /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
@@ -113,7 +120,9 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   reset(_reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
-    this.#finish(isUntouched && !this.ended, this.reading !== Reading.Complete);
+    let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.GivenUp;
+    if (this.writing === Writing.Raw && this.reading === Reading.Raw) end = StreamEnd.CutOff;
+    this.#finish(isUntouched && !this.ended, end);
   }
 
   protected override onHead(): void {
@@ -231,13 +240,13 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     else if (!this.#canReuse) this.#finish(false);
   }
 
-  #finish(reusable: boolean, isGivenUp = false): void {
+  #finish(reusable: boolean, end = StreamEnd.Complete): void {
     this.reading = reusable ? Reading.Complete : Reading.Closed;
     this.writing = Writing.Complete;
     this.forgetStream();
     if (!reusable) this.dropInput();
     this.dropHead();
-    if (!this.isDestroyed) this.events.onStreamComplete(reusable, isGivenUp);
+    if (!this.isDestroyed) this.events.onStreamComplete(reusable, end);
   }
 }
 

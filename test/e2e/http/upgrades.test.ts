@@ -1,6 +1,7 @@
 // WebSocket and its kin: after a 101 bytes pass both ways, as they are, until either side ends.
 
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import t from 'tap';
 import {
   type Config,
@@ -9,6 +10,7 @@ import {
   staticCluster,
   type Teardown,
   waitFor,
+  withDeadline,
 } from '../harness/index.js';
 import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
@@ -77,11 +79,23 @@ t.test('each side ends the tunnel for the other', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
   tunnels.at(-1)!.socket.end('bye');
   t.same(await first.readToEnd(), { text: 'bye', closed: 'end' });
+});
+
+t.test('what breaks off on one side does not look complete on the other', async (t) => {
+  const first = await open(t, proxy.port, '/tunnel');
+  const host = tunnels.at(-1)!.socket;
+  first.write('half of it');
+  await withDeadline(once(host, 'data'), 'what the client has sent');
+  const broken = withDeadline(once(host, 'error'), 'the host to see that the client has broken off');
+  first.reset();
+  t.match(await broken, [{ code: 'ECONNRESET' }]);
+
   const second = await open(t, proxy.port, '/tunnel');
   const { socket } = tunnels.at(-1)!;
-  socket.resume();
-  second.reset();
-  await waitFor(() => socket.destroyed || socket.readableEnded, { what: 'the host to see the end' });
+  socket.write('half of it');
+  await second.readUntil('half of it');
+  socket.resetAndDestroy();
+  t.same(await second.readToEnd(), { text: '', closed: 'reset' });
 });
 
 t.test('a client that leaves before the answer takes its request from the host', async (t) => {
