@@ -37,7 +37,7 @@ export class Gauges {
   update({ values, histograms }: Stats): void {
     const sum = (pattern: RegExp) => {
       let total = 0;
-      for (const [name, value] of values) if (pattern.test(name) && !isOwn(name)) total += Number(value);
+      for (const [name, value] of values) if (pattern.test(name) && !isLeftOut(name)) total += Number(value);
       return total;
     };
     this.#rates.begin(performance.now());
@@ -50,7 +50,7 @@ export class Gauges {
     this.#connections.show(active, countText, `${rateText(accepted)} new`);
     const memory = values.get('server.memory_physical_size');
     if (memory !== undefined) this.#memory.show(Number(memory), bytesText, 'physical');
-    this.#showTimes(histograms.filter(({ name }) => !isOwn(name)));
+    this.#showTimes(histograms.filter(({ name }) => !isLeftOut(name)));
   }
 
   #showTimes(histograms: Stats['histograms']): void {
@@ -73,9 +73,10 @@ export class Gauges {
   }
 }
 
-/** Stats of the admin interface itself, and those that a listener has once more for each thread. */
-function isOwn(name: string): boolean {
-  return /^(?:http|listener)\.admin\./.test(name) || /\.(?:worker_\d+|main_thread)\.downstream_cx_/.test(name);
+/** Stats of the admin interface itself, and those that count once more what others do: for a thread, for a kind of clients. */
+function isLeftOut(name: string): boolean {
+  if (/^(?:http|listener)\.admin\./.test(name)) return true;
+  return /\.(?:worker_\d+|main_thread)\.downstream_cx_|\.user_agent\.(?:ios|android)\.downstream_/.test(name);
 }
 
 /** A figure with a name, a remark and a picture. */

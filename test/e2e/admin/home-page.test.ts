@@ -7,6 +7,7 @@ import {
   connectRaw,
   findPeer,
   httpListener,
+  httpRequest,
   openPage,
   routeAllTo,
   startBaton,
@@ -106,6 +107,22 @@ t.test('figures follow the traffic, and everything comes from the server itself'
   t.same(await page.locator('#clusters-section th[scope=row]').allTextContents(), ['idle']);
   t.same(problems, []);
   t.same([...origins], [origin]);
+});
+
+t.test('requests that are counted once more for their kind of client are shown once', async (t) => {
+  const quiet = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, { route_config: routeAllTo('api') })],
+      clusters: [staticCluster('api', [upstream.port])],
+    }),
+  });
+  const headers = { 'user-agent': 'iOS' };
+  for (let i = 0; i < 3; i++) await httpRequest(await quiet.listenerPort('main'), '/', { headers });
+  t.equal(await quiet.stat('http.main.user_agent.ios.downstream_rq_total'), 3);
+  const { page } = await openPage(t, browser, `http://127.0.0.1:${quiet.adminPort}/`);
+  const inAll = () => page.textContent('#gauge-requests + .remark');
+  await waitFor(async () => (await inAll()) !== '', { what: 'the figure' });
+  t.equal(await inAll(), '3 in all');
 });
 
 t.test('buttons ask the server in the background, after a question where traffic is at stake', async (t) => {
