@@ -2,6 +2,7 @@
 // question where traffic is at stake.
 
 import { byId, el } from './dom.js';
+import { bytesText } from './numbers.js';
 
 const QUESTIONS: Readonly<Record<string, string>> = {
   quitquitquit: 'The server ends at once, with the connections that it has.',
@@ -33,11 +34,18 @@ async function submit(form: HTMLFormElement): Promise<void> {
   show(path, 'is asked …');
   try {
     const response = await fetch(path, { method: 'POST', body });
-    const text = (await response.text()).trim().slice(0, MOST_CHARACTERS);
+    const text = await textOf(response);
     show(path, response.ok ? text : `was refused (${response.status}): ${text}`);
   } catch {
     show(path, 'got no answer.');
   }
+}
+
+/** What a page can show of an answer: a profile is none of it. */
+async function textOf(response: Response): Promise<string> {
+  const isText = response.headers.get('content-type') !== 'application/octet-stream';
+  if (isText) return (await response.text()).trim().slice(0, MOST_CHARACTERS);
+  return `answered with ${bytesText((await response.blob()).size)} that are no text: see the file admin.profile_path.`;
 }
 
 function show(path: string, text: string): void {

@@ -1,5 +1,6 @@
 // The home page in a browser: links and forms without scripts, live figures with them, under any path, and nothing from elsewhere.
 
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t from 'tap';
 import {
@@ -8,12 +9,14 @@ import {
   findPeer,
   httpListener,
   httpRequest,
+  loopback,
   openPage,
   routeAllTo,
   startBaton,
   startBrowser,
   startEchoUpstream,
   staticCluster,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 import { startSubPathProxy } from './sub-path-proxy.js';
@@ -32,7 +35,10 @@ const baton = await startBaton(t, {
       { ...httpListener('named', 0, { route_config: routeAllTo('api') }), stat_prefix: 'front:door' },
     ],
     clusters: [staticCluster('api', [upstream.port]), staticCluster('idle', [upstream.port])],
-    extra: { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } },
+    extra: {
+      admin: { address: loopback(0), profile_path: join(tempDir(t), 'baton.prof') },
+      layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] },
+    },
   }),
   args: ['-l', 'critical', '--service-node', 'edge-1'],
 });
@@ -139,6 +145,12 @@ t.test('buttons ask the server in the background, after a question where traffic
   await page.getByText('runtime_modify OK').waitFor();
   const { entries } = JSON.parse((await baton.admin('/runtime')).body);
   t.match(entries['health.min & max'], { final_value: '12 + 3' });
+
+  await page.getByRole('button', { name: 'allocprofiler', exact: true }).click();
+  await page.getByText('allocprofiler Starting').waitFor();
+  await page.selectOption("select[name='enable'][form='allocprofiler']", 'n');
+  await page.getByRole('button', { name: 'allocprofiler', exact: true }).click();
+  await page.getByText(/^allocprofiler answered with [\d.,]+ K?i?B that are no text/).waitFor();
 
   await page.getByRole('button', { name: 'quitquitquit', exact: true }).press('Enter');
   await page.getByRole('dialog').waitFor();
