@@ -6,12 +6,16 @@ import { compileFormat } from '../../src/access-log/format.js';
 import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
+import { AdminTraffic } from '../../src/admin/http/admin-traffic.js';
 import { RequestLog } from '../../src/admin/http/request-log.js';
+import { StatsStore } from '../../src/stats/store.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { captureLog } from './capture-log.js';
 import { startAdmin } from './fixture.js';
+
+const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
 interface Answer {
   readonly headers: IncomingHttpHeaders & { readonly ':status'?: number };
@@ -186,6 +190,37 @@ t.test('closing lets an answer in flight go out, and ends connections that idle'
   release();
   t.match(await stream, { body: 'first last', code: 0 });
   await closed;
+});
+
+t.test('a request that never comes to its end is given up', async (t) => {
+  const { port } = await startAdmin(t, { stallTimeoutMs: 50 });
+  const stream = session(t, port).request({ ':path': '/ready', ':method': 'POST' }, { endStream: false });
+  stream.on('error', () => {});
+  await waitFor(() => stream.closed, { what: 'its reset' });
+  t.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
+});
+
+t.test('a client that breaks the protocol and leaves holds nothing up', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  const body = async function* () {
+    for (;;) yield await new Promise<Uint8Array>((resolve) => setImmediate(resolve, Buffer.alloc(1000)));
+  };
+  const { port } = await startAdmin(t, {
+    handlers: streaming(body),
+    stallTimeoutMs: 50,
+    traffic: new AdminTraffic(store),
+  });
+  const client = await connectRaw(t, port);
+  const path = '/stream';
+  const head = `\x82\x86\x44${String.fromCharCode(path.length)}${path}\x41\x01x`;
+  client.write(`${PREFACE}\0\0\0\x04\0\0\0\0\0\0\0${String.fromCharCode(head.length)}\x01\x05\0\0\0\x01${head}`);
+  await waitFor(() => client.received.length > 1000, { what: 'the begin of the answer' });
+  // Settings of one byte: the session sends GOAWAY, and nothing more.
+  client.write('\0\0\x01\x04\0\0\0\0\0x');
+  await waitFor(() => client.received.includes('\x07\0\0\0\0\0'), { what: 'GOAWAY' });
+  client.reset();
+  t.equal(store.value('http.admin.downstream_rq_total'), 1);
+  await waitFor(() => store.value('http.admin.downstream_rq_active') === 0, { what: 'its end' });
 });
 
 t.test('what begins like HTTP/2 and is not is refused, and bytes may come one by one', async (t) => {

@@ -39,13 +39,16 @@ export function cut(response: AdminOutgoing): void {
 
 /**
  * Cuts a client that takes nothing, for `timeoutMs`, of the bytes that wait for it. One that has nothing to take is waiting
- * too: a stream that is silent for a while.
+ * too: a stream that is silent for a while. Requests have to come to their end in time as well: HTTP/1's server sees to that.
  */
 export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void {
   if (isHttp2(response)) {
-    const { stream } = response;
+    const { stream, req } = response;
     response.setTimeout(timeoutMs, () => {
-      if (stream.writableLength > 0) stream.close(CANCEL);
+      if (stream.writableLength === 0 && req.readableEnded) return;
+      stream.close(CANCEL);
+      // Where the client has broken the protocol no frame goes out any more, and the stream would never be over.
+      stream.destroy();
     });
   } else {
     response.setTimeout(timeoutMs, () => {
