@@ -9,9 +9,15 @@ const memory = new Memory({ receiveBytes: 4096, scratchBytes: 256 * 1024, arenaB
 
 export type Fields = Readonly<Record<string, string>>;
 
+/** With whatever bytes: add() takes those alone that a head can hold. */
 export function fields(values: Fields): HeaderBlock {
   const block = new HeaderBlock(memory);
-  for (const [name, value] of Object.entries(values)) block.add(headerKey(name), value);
+  for (const [name, value] of Object.entries(values)) {
+    const start = block.writeText(`${name}: ${value}\r\n`);
+    const valueStart = start + name.length + 2;
+    const valueEnd = valueStart + value.length;
+    block.addField(headerKey(name).id, start, start + name.length, valueStart, valueEnd, valueEnd + 2);
+  }
   return block;
 }
 
