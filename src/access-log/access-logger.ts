@@ -75,7 +75,8 @@ export function compileFileFormat(config: FileAccessLogConfig): Format {
 /** The format of a configuration, or the default one without. Throws as compileFileFormat() does. */
 export function compileSubstitutionFormat(config: SubstitutionFormat | undefined): Format {
   const options = { omitEmptyValues: config?.omit_empty_values === true };
-  if (config?.json_format !== undefined) return compileJsonFormat(config.json_format, options);
+  if (config?.json_format !== undefined)
+    return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   if (config?.text_format_source !== undefined) return compileFormat(readText(config.text_format_source), options);
   return compileFormat(config?.text_format ?? DEFAULT_FORMAT, options);
 }

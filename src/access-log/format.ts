@@ -1,6 +1,6 @@
 // Format strings with %OPERATORS%, compiled once: for text logs, for values of headers, and inside JSON logs.
 
-import { messageOf } from '../common/errors.js';
+import { Mistakes, messageOf } from '../common/errors.js';
 import { FormatError } from './format-error.js';
 import { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, type Operator } from './operator.js';
@@ -32,7 +32,7 @@ export const DEFAULT_FORMAT =
   '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ' +
   '"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"\n';
 
-/** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed. */
+/** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed, Mistakes for several. */
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noNeeds();
   const operators = parseOperators(format, needs);
@@ -44,6 +44,7 @@ export function compileFormat(format: string, options: FormatOptions = {}): Form
 /** What a format string consists of, literal text included. */
 export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
   const operators: Operator[] = [];
+  const mistakes: FormatError[] = [];
   let literal = '';
   let at = 0;
   const endLiteral = (): void => {
@@ -61,17 +62,21 @@ export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
     }
     CALL.lastIndex = percent;
     const match = CALL.exec(format);
-    if (match === null) throw new FormatError("no operator follows '%' (write %% for a percent sign)", format, percent);
+    if (match === null) {
+      mistakes.push(new FormatError("no operator follows '%' (write %% for a percent sign)", format, percent));
+      break;
+    }
     endLiteral();
     const [all, name, parameter, length] = match;
     try {
       const maxLength = length === undefined ? undefined : Number(length);
       operators.push(createOperator({ name: name!, parameter, maxLength }, needs));
     } catch (error) {
-      throw new FormatError(messageOf(error), format, percent);
+      mistakes.push(new FormatError(messageOf(error), format, percent));
     }
     at = percent + all.length;
   }
+  Mistakes.throw(mistakes);
   literal += format.slice(at);
   endLiteral();
   return operators;

@@ -3,7 +3,8 @@
 // Keys are sorted by their bytes, as Envoy does, whatever order the configuration has. A string that is exactly one
 // operator gives the operator's value with its type, or null when there is none; other strings give strings.
 
-import { BatonError } from '../common/errors.js';
+import { BatonError, buildEach, Mistakes } from '../common/errors.js';
+import { formatPath, type Path } from '../config/text/path.js';
 import { CompiledFormat, type Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
 import { FormatError } from './format-error.js';
 import { escapeJson } from './json-escape.js';
@@ -20,15 +21,17 @@ export interface JsonObject {
 export interface JsonFormatOptions extends FormatOptions {
   /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
   asStrings?: boolean;
+  /** Path of the structure, for messages. */
+  where?: Path;
 }
 
 /**
  * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws a BatonError for an
- * operator that is unknown or malformed, with the path of its key.
+ * operator that is unknown or malformed, with the path of its key, and Mistakes for several.
  */
 export function compileJsonFormat(format: JsonObject, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
-  const node = new Compiler(needs, options).object(format, '');
+  const node = new Compiler(needs, options).object(format, options.where ?? []);
   return new CompiledFormat(needs, (info, out) => {
     node.write(info, out);
     out.byte(NEWLINE);
@@ -51,21 +54,21 @@ class Compiler {
     this.#asStrings = asStrings;
   }
 
-  object(format: JsonObject, path: string): Node {
+  object(format: JsonObject, path: Path): Node {
     const keys = Object.keys(format).sort(compareBytes);
-    const members = keys.map((key) => ({
+    const members = buildEach(keys, (key) => ({
       key: new Literal(`${JSON.stringify(key)}:`),
-      node: this.#value(format[key]!, path === '' ? key : `${path}.${key}`),
+      node: this.#value(format[key]!, [...path, key]),
     }));
     return new SequenceNode(123, 125, members);
   }
 
-  #value(format: JsonValue, path: string): Node {
+  #value(format: JsonValue, path: Path): Node {
     if (typeof format === 'string') return this.#string(format, path);
     if (typeof format !== 'object' || format === null)
       return new Literal(JSON.stringify(this.#asStrings ? String(format) : format));
     if (Array.isArray(format)) {
-      const items = (format as readonly JsonValue[]).map((item, index) => this.#value(item, `${path}[${index}]`));
+      const items = buildEach(format as readonly JsonValue[], (item, index) => this.#value(item, [...path, index]));
       return new SequenceNode(
         91,
         93,
@@ -75,15 +78,17 @@ class Compiler {
     return this.object(format as JsonObject, path);
   }
 
-  #string(format: string, path: string): Node {
+  #string(format: string, path: Path): Node {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
     try {
       const operators = parseOperators(format, this.#needs);
       if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
       return new TextNode(operators, this.#omit);
-    } catch (error) {
-      if (!(error instanceof FormatError)) throw error;
-      throw new BatonError('CONFIG_INVALID', error.message, { where: path, cause: error });
+    } catch (thrown) {
+      return buildEach(Mistakes.of(thrown), (error): never => {
+        if (!(error instanceof FormatError)) throw error;
+        throw new BatonError('CONFIG_INVALID', error.message, { where: formatPath(path), cause: error });
+      })[0]!;
     }
   }
 }

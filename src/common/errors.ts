@@ -45,6 +45,41 @@ export class BatonError extends Error {
   }
 }
 
+/** Several mistakes that were found together; what it says itself is the first. */
+export class Mistakes extends BatonError {
+  readonly all: readonly unknown[];
+
+  private constructor(all: readonly unknown[]) {
+    super('CONFIG_INVALID', messageOf(all[0]), { cause: all[0] });
+    this.all = all;
+  }
+
+  /** What was thrown, one by one. */
+  static of(thrown: unknown): readonly unknown[] {
+    return thrown instanceof Mistakes ? thrown.all : [thrown];
+  }
+
+  /** Throws them, one as itself; does nothing without any. */
+  static throw(mistakes: readonly unknown[]): void {
+    if (mistakes.length > 0) throw mistakes.length === 1 ? mistakes[0] : new Mistakes(mistakes);
+  }
+}
+
+/** What `build` makes of each item. Throws what it has thrown for any of them, together. */
+export function buildEach<T, R>(items: readonly T[], build: (item: T, index: number) => R): R[] {
+  const mistakes: unknown[] = [];
+  const built: R[] = [];
+  items.forEach((item, index) => {
+    try {
+      built.push(build(item, index));
+    } catch (error) {
+      mistakes.push(...Mistakes.of(error));
+    }
+  });
+  Mistakes.throw(mistakes);
+  return built;
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { compileJsonFormat, type JsonObject } from '../../src/access-log/json-format.js';
+import { Mistakes } from '../../src/common/errors.js';
 import { request, stream, tcpStream } from './stream.js';
 
 function print(format: JsonObject, info = stream(), options = {}): string {
@@ -95,6 +96,20 @@ t.test('a wrong operator is refused with the key that holds it', async (t) => {
     where: 'a.b[1]',
     message: /unknown operator %NOPE% at position 0/,
   });
+});
+
+t.test('all wrong operators are told at once, each with its key', async (t) => {
+  const format = { a: '%NOPE%', b: { 'c.d': ['%START_TIME%', 'x %NONE% %REQ(A)% %'] } };
+  try {
+    compileJsonFormat(format, { where: ['json_format'] });
+    t.fail('it is refused');
+  } catch (error) {
+    t.match(Mistakes.of(error), [
+      { where: 'json_format.a', message: /%NOPE% at position 0/ },
+      { where: 'json_format.b["c.d"][1]', message: /%NONE% at position 2/ },
+      { where: 'json_format.b["c.d"][1]', message: /no operator follows '%' .* at position 18/ },
+    ]);
+  }
 });
 
 t.test('a JSON format tells which headers it reads', async (t) => {

@@ -3,7 +3,7 @@
 
 import { compileFormat, type Format } from '../../access-log/format.js';
 import type { StreamInfo } from '../../access-log/stream-info.js';
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError, buildEach, Mistakes, messageOf } from '../../common/errors.js';
 import { type HeaderKey, headerKey } from '../../common/header-names.js';
 import type { HeaderValueOption } from '../../config/generated/api.js';
 import { checkFieldName, checkRemovable } from './field-name.js';
@@ -63,20 +63,17 @@ export class HeaderMutations {
  * @throws BatonError CONFIG_INVALID
  */
 export function compileHeaderMutations(places: readonly HeaderChanges[]): HeaderMutations | undefined {
-  const changes: Change[] = [];
-  for (const place of places) {
-    (place.toRemove ?? []).forEach((name, index) => {
-      changes.push(removal(name, `${place.where}_to_remove[${index}]`));
-    });
-    const additions = (place.toAdd ?? []).map((option, index) =>
-      addition(option, `${place.where}_to_add[${index}]`, place.isLiteral ?? false),
-    );
-    // As in Envoy what overwrites goes first: a value that the same list appends is not lost.
-    const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
-    if (ordered.length > 1 && ordered.some((each) => each.looksAtHead)) changes.push(new AdditionsAtOnce(ordered));
-    else changes.push(...ordered);
-  }
+  const changes = buildEach(places, changesOf).flat();
   return changes.length > 0 ? new HeaderMutations(changes) : undefined;
+}
+
+function changesOf({ toRemove = [], toAdd = [], where, isLiteral = false }: HeaderChanges): Change[] {
+  const removals = buildEach(toRemove, (name, index) => removal(name, `${where}_to_remove[${index}]`));
+  const additions = buildEach(toAdd, (option, index) => addition(option, `${where}_to_add[${index}]`, isLiteral));
+  // As in Envoy what overwrites goes first: a value that the same list appends is not lost.
+  const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
+  const looksAtHead = ordered.length > 1 && ordered.some((each) => each.looksAtHead);
+  return [...removals, ...(looksAtHead ? [new AdditionsAtOnce(ordered)] : ordered)];
 }
 
 class Removal implements Change {
@@ -238,7 +235,9 @@ function actionOf(option: HeaderValueOption, where: string): Action {
 function compileValue(value: string, where: string): Format {
   try {
     return compileFormat(value, { omitEmptyValues: true });
-  } catch (error) {
-    throw new BatonError('CONFIG_INVALID', messageOf(error), { where: `${where}.header.value`, cause: error });
+  } catch (thrown) {
+    return buildEach(Mistakes.of(thrown), (error): never => {
+      throw new BatonError('CONFIG_INVALID', messageOf(error), { where: `${where}.header.value`, cause: error });
+    })[0]!;
   }
 }

@@ -1,5 +1,6 @@
 // What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
 
+import { buildEach } from '../../common/errors.js';
 import type { Any } from '../../config/generated/api.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../headers/header-mutations.js';
 
@@ -45,9 +46,12 @@ export function settingsOfLevels(
 ): LevelSettings {
   const fromGeneral = [...places].reverse();
   const inOrder = specificWins ? fromGeneral : places;
+  const [requestMutations, responseMutations] = buildEach(['request', 'response'] as const, (direction) =>
+    mutationsOf(inOrder, direction),
+  );
   return {
-    requestMutations: mutationsOf(inOrder, 'request'),
-    responseMutations: mutationsOf(inOrder, 'response'),
+    requestMutations,
+    responseMutations,
     filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral)),
   };
 }

@@ -1,7 +1,7 @@
 // Makes virtual hosts and routes from a RouteConfiguration: everything that matching would otherwise work out each time.
 
 import { durationMs } from '../../common/duration.js';
-import { BatonError } from '../../common/errors.js';
+import { BatonError, buildEach } from '../../common/errors.js';
 import { Priority } from '../../common/priority.js';
 import type {
   RouteAction,
@@ -71,13 +71,20 @@ export function* buildVirtualHosts<C, V>(
     const where = `virtual_hosts[${index}]`;
     const known = options.built?.get(host);
     if (known !== undefined) yield;
-    const value = make(known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build()));
-    (host.domains ?? []).forEach((domain, at) => {
-      if (domains.add(domain, value)) return;
-      throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
-        where: `${where}.domains[${at}]`,
+    try {
+      const value = make(
+        known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build()),
+      );
+      buildEach(host.domains ?? [], (domain, at) => {
+        if (domains.add(domain, value)) return;
+        throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
+          where: `${where}.domains[${at}]`,
+        });
       });
-    });
+    } catch (error) {
+      if (options.onMistake === undefined) throw error;
+      options.onMistake(error);
+    }
   }
 }
 

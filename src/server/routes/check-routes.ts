@@ -1,6 +1,6 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
 import { readRegularFile } from '../../common/regular-file.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
@@ -25,8 +25,9 @@ export function routeProblems(
     const problem = checksClusters ? clusterProblem(name) : undefined;
     if (problem !== undefined) problems.add(problem);
   };
-  const onMistake = (error: unknown): void => {
-    problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
+  const onMistake = (thrown: unknown): void => {
+    for (const error of Mistakes.of(thrown))
+      problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
   };
   for (const filters of distinctChains(chains)) {
     try {

@@ -84,6 +84,18 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx')), bodyFrom('/none')]),
       /routes\[0\].*6xx.*\n.*routes\[1\].*\/none/,
     ],
+    [
+      'mistakes of several headers',
+      route({
+        direct_response: { status: 200 },
+        request_headers_to_add: [
+          { header: { key: 'a', value: '%NO1%' } },
+          { header: { key: 'b', value: '%NO2%%NO3%' } },
+        ],
+        response_headers_to_add: [{ header: { key: 'c', value: '%NO4%' } }],
+      }),
+      /request_headers_to_add\[0\].*NO1(.|\n)*_add\[1\].*NO2(.|\n)*_add\[1\].*NO3(.|\n)*response_headers_to_add\[0\].*NO4/,
+    ],
     ['a body from nowhere', managerOf([bodyFrom('/none')]), /\/none/],
     ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
     ['heads that are too large', manager({ max_request_headers_kb: 8193 }), /max_request_headers_kb: .*8192/],
