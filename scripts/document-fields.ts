@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
+import { operatorNames } from '../src/access-log/operators.js';
 import { packagePath } from '../src/common/package-root.js';
 import { ExtensionCatalog } from '../src/config/extension.js';
 import { ACCESS_LOG } from '../src/config/implemented/access-log.js';
@@ -56,6 +57,15 @@ Requests from outside lose most of them at the edge; the router takes all of the
 | \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no statistics of their own |
 `;
 
+const OPERATORS = `## Operators of formats
+
+In access logs, and in values of headers that are added. Others are refused by name.
+
+${operatorNames()
+  .map((name) => `\`%${name}%\``)
+  .join(', ')}.
+`;
+
 const schema = loadSchema();
 const catalog = new ExtensionCatalog(EXTENSIONS);
 const table = implementedBy(EXTENSIONS);
@@ -66,7 +76,7 @@ export function compatibilityDocument(): string {
   const own = Object.keys(table).filter((name) => !listed.has(name));
   const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
   if (own.length > 0) sections.push(section("Extensions' own messages", own.sort()));
-  return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}\n${sections.join('\n')}`;
+  return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}\n${OPERATORS}\n${sections.join('\n')}`;
 }
 
 /** docs/compatibility.md as it is. */
