@@ -47,7 +47,9 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   /** Those that only go on, by id. */
   readonly #formerChains = new Map<number, FilterChain>();
   #departures: Departures | undefined;
+  /** Of its sockets. */
   readonly #ids: number[] = [];
+  #isAccepting = false;
   #acceptedInBatch = 0;
 
   constructor(options: ActiveListenerOptions, chains: readonly FilterChain[], finder: FilterChainFinder) {
@@ -115,12 +117,14 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** Takes connections from now on. */
   accept(): void {
+    this.#isAccepting = true;
     for (const id of this.#ids) this.#transport.accept(id);
   }
 
   /** Takes no more connections; with `acceptRest` those that the kernel has queued are still served. */
   stop(acceptRest: boolean): void {
-    for (const id of this.#ids.splice(0)) this.#transport.removeListener(id, acceptRest);
+    // A socket that does not listen yet has no queue.
+    for (const id of this.#ids.splice(0)) this.#transport.removeListener(id, acceptRest && this.#isAccepting);
   }
 
   /** What there is open: of the listener, and of each chain that takes no connections any more. */

@@ -32,3 +32,27 @@ t.test('a chain that was left takes connections again when an update is taken ba
   t.equal(listener.chain(2), undefined);
   t.end();
 });
+
+t.test('sockets that have not begun to listen are let go without a look at what waits', (t) => {
+  const removed: [number, boolean][] = [];
+  const transport = {
+    addListener: (fd: number) => fd,
+    accept: () => {},
+    removeListener: (id: number, acceptRest: boolean) => void removed.push([id, acceptRest]),
+  } as unknown as Transport;
+  for (const isAccepting of [false, true]) {
+    const only = chain(1);
+    const options = { id: 7, name: 'door', transport } as ActiveListenerOptions;
+    const listener = new ActiveListener(options, [only], { only, find: () => only });
+    listener.takeSockets([3, 4], false);
+    if (isAccepting) listener.accept();
+    listener.stop(true);
+  }
+  t.same(removed, [
+    [3, false],
+    [4, false],
+    [3, true],
+    [4, true],
+  ]);
+  t.end();
+});
