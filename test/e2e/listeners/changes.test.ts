@@ -329,6 +329,34 @@ t.test('what workers cannot build is taken back, and what was there before serve
   await waitFor(() => descriptorsOf(baton) <= before, { what: 'descriptors to be closed' });
 });
 
+t.test('listeners that there are no descriptors for are refused, and nobody loses a connection', async (t) => {
+  const limit = 130;
+  const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+  const door = httpListener('door', 0, saying('good'));
+  const changing = await Changing.by((options) => startBaton(t, { ...options, wrapper }), t, [door]);
+  const { baton } = changing;
+  const port = await baton.listenerPort('door');
+  const kept: RawConnection[] = [];
+  while (readdirSync(`/proc/${baton.pid}/fd`).length < limit - 3) {
+    kept.push(await connectRaw(t, port));
+    t.equal(await ask(kept.at(-1)!), 'good');
+  }
+  // The sockets of some can be made, and then no copies for workers.
+  const added = ['one', 'two', 'three', 'four', 'five', 'six'].map((name) => httpListener(name, 0, saying(name)));
+  changing.writeOnly([door, ...added]);
+  await waitFor(() => /listener '\w+' cannot be used|worker \d died/.test(baton.stderr), { what: 'a refusal' });
+  for (const connection of kept) t.equal(await ask(connection), 'good');
+  t.notMatch(baton.stderr, /worker \d died/);
+  for (const connection of kept) connection.destroy();
+  await baton.waitForStat('listener_manager.total_listeners_warming', 0);
+  await changing.set([door, ...added]);
+  t.match(
+    (await httpRequest(await baton.listenerPort('one'), '/')).body,
+    'one',
+    'when there are some again it is used',
+  );
+});
+
 t.test('a listener that is gone drains, is closed, and leaves nothing behind', async (t) => {
   const named = { ...httpListener('door', 0, saying('door')), stat_prefix: 'named' };
   const changing = await Changing.start(t, [named]);
