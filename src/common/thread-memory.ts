@@ -1,4 +1,4 @@
-// What one thread's V8 heap takes.
+// What one thread's V8 heap takes, and the process as a whole.
 
 import { getHeapSpaceStatistics, getHeapStatistics, type HeapInfo, type HeapSpaceInfo } from 'node:v8';
 
@@ -29,6 +29,26 @@ export function threadMemory(name: string): ThreadMemory {
     name,
     heap: getHeapStatistics(),
     spaces: getHeapSpaceStatistics(),
-    arrayBuffers: process.memoryUsage().arrayBuffers,
+    arrayBuffers: arrayBufferBytes(),
   };
+}
+
+/** What the process has in physical memory, in bytes; where that cannot be read, the most that it ever had. */
+export function residentBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    // It stands in /proc, which may be missing, and takes a descriptor to read.
+    return process.resourceUsage().maxRSS * 1024;
+  }
+}
+
+/** Buffers of this thread outside its heap; where Node cannot tell them, with what else is outside. */
+export function arrayBufferBytes(): number {
+  try {
+    return process.memoryUsage().arrayBuffers;
+  } catch {
+    // Node reads what the whole process has with them.
+    return getHeapStatistics().external_memory;
+  }
 }

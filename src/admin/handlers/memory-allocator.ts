@@ -1,6 +1,6 @@
 // GET /memory/allocator: what each thread's heap consists of.
 
-import type { ThreadMemory } from '../../common/thread-memory.js';
+import { arrayBufferBytes, residentBytes, type ThreadMemory } from '../../common/thread-memory.js';
 import type { AdminHandler } from '../admin-handler.js';
 
 export const memoryAllocator: AdminHandler = {
@@ -11,8 +11,8 @@ export const memoryAllocator: AdminHandler = {
   parameters: [],
   async handle(_request, services) {
     const threads = await services.memory();
-    const { rss, arrayBuffers } = process.memoryUsage();
-    const head = `process: ${rss} bytes resident, ${arrayBuffers} bytes of buffers of the primary\n`;
+    const arrayBuffers = arrayBufferBytes();
+    const head = `process: ${residentBytes()} bytes resident, ${arrayBuffers} bytes of buffers of the primary\n`;
     return { body: head + threads.map(threadText).join('') };
   },
 };

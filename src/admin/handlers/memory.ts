@@ -4,7 +4,7 @@
 // allocated: in use; heap_size: reserved; pageheap_unmapped: reserved, not backed by memory; pageheap_free: backed, not in use;
 // total_thread_cache: what V8 took from malloc() for each thread; total_physical_bytes: the whole process.
 
-import { heapBytes } from '../../common/thread-memory.js';
+import { heapBytes, residentBytes } from '../../common/thread-memory.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { JSON_TYPE, prettyJson } from '../json.js';
 
@@ -23,7 +23,7 @@ export const memory: AdminHandler = {
       pageheap_unmapped: sum((heap) => Math.max(0, heap.total_heap_size - heap.total_physical_size)),
       pageheap_free: sum((heap) => Math.max(0, heap.total_physical_size - heap.used_heap_size)),
       total_thread_cache: sum((heap) => heap.malloced_memory),
-      total_physical_bytes: process.memoryUsage.rss(),
+      total_physical_bytes: residentBytes(),
     };
     const strings = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, String(value)]));
     return { contentType: JSON_TYPE, body: `${prettyJson(strings)}\n` };

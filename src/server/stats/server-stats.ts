@@ -1,6 +1,6 @@
 // The stats of the process itself, brought up to date before anybody reads them.
 
-import { ownHeapBytes } from '../../common/thread-memory.js';
+import { ownHeapBytes, residentBytes } from '../../common/thread-memory.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { DnsStats } from '../../stats/layouts/filesystem.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
@@ -64,7 +64,7 @@ export class ProcessStats {
     // Workers add theirs.
     server.set(at.memory_allocated, allocated + parent.memoryAllocated);
     server.set(at.memory_heap_size, reserved);
-    server.set(at.memory_physical_size, process.memoryUsage.rss());
+    server.set(at.memory_physical_size, residentBytes());
     server.set(at.total_connections, connections + parent.connections);
     server.set(at.parent_connections, parent.connections);
     server.set(at.stats_recent_lookups, this.#store.recentLookups.total);

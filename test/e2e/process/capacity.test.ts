@@ -1,10 +1,12 @@
 // Many connections, and fewer descriptors than connections.
 
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
 import {
   bootstrap,
+  connectRaw,
   httpListener,
   httpRequest,
   routeAllTo,
@@ -74,6 +76,37 @@ t.test('when descriptors run out accepting rests, and goes on as soon as there a
   t.notMatch(baton.stderr, /\[critical\]|internal error/);
   await baton.stop();
 });
+
+t.test('without a free descriptor, and without /proc, it tells its stats and its memory', async (t) => {
+  const limit = 120;
+  const full = await startBaton(t, { config, wrapper: ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'] });
+  const admin = await connectRaw(t, full.adminPort);
+  const ask = async (path: string) => {
+    admin.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    const head = await admin.readUntil('\r\n\r\n');
+    await admin.readUntil('\r\n0\r\n\r\n');
+    return head.slice(0, 15);
+  };
+  t.equal(await ask('/ready'), 'HTTP/1.1 200 OK');
+  const port = await full.listenerPort('web');
+  const held: Stream[] = [];
+  for (let index = 0; index < limit; index++) held.push(await openStream(t, port));
+  await waitFor(() => /\[warning\].*accept failed/.test(full.stderr), { what: 'want of descriptors' });
+  for (const path of MEASURING) t.equal(await ask(path), 'HTTP/1.1 200 OK', path);
+  t.equal(held.filter(({ closed }) => closed !== 'open').length, 0, 'no worker has died of it');
+  t.notMatch(full.stderr, /died|failed: Error/);
+  for (const stream of held) stream.socket.destroy();
+  await full.stop();
+
+  const wrapper = ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
+  if (spawnSync(wrapper[0]!, [...wrapper.slice(1), 'true']).status !== 0) return;
+  const bare = await startBaton(t, { config, wrapper });
+  for (const path of MEASURING) t.equal((await bare.admin(path)).status, 200, path);
+  t.notMatch(bare.stderr, /died|failed: Error/);
+  await bare.stop();
+});
+
+const MEASURING = ['/stats', '/memory', '/memory/allocator'];
 
 /** Connections on which nothing is sent. */
 async function openIdle(t: Teardown, port: number, count: number): Promise<Socket[]> {
