@@ -5,6 +5,7 @@
 //
 // Once it has been told to end, the child's own end is no news.
 
+import { messageOf } from '../common/errors.js';
 import { atMostMs } from '../common/within-ms.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
@@ -34,7 +35,7 @@ export interface ParentHost {
   replaced(taken: ReadonlySet<number>): void;
   /**
    * Established connections leave on channels, for so many workers of the child: gives the child's ends, which the caller
-   * closes; none when they stay.
+   * closes; none when they stay. Throws for want of descriptors.
    */
   handOverConnections(childWorkers: number): readonly number[];
   /** Resolves when there are no connections any more; never if the process ends before. */
@@ -53,9 +54,16 @@ export interface ParentDeadlines {
   readonly terminateGraceMs: number;
   /** How long the last stats may take to reach the child. */
   readonly lastStatsMs: number;
+  /** How soon it is tried again to hand connections over, where descriptors are short. */
+  readonly handOverRetryMs: number;
 }
 
-const DEADLINES: ParentDeadlines = { liveMs: 900_000, terminateGraceMs: 30_000, lastStatsMs: 1000 };
+const DEADLINES: ParentDeadlines = {
+  liveMs: 900_000,
+  terminateGraceMs: 30_000,
+  lastStatsMs: 1000,
+  handOverRetryMs: 100,
+};
 
 /** What fits in one message. */
 const MOST_FDS = 64;
@@ -159,8 +167,17 @@ export class ParentEnd {
     }
   }
 
-  #handOver(link: Link<ToChild>, childWorkers: number): void {
-    const channels = this.#host.handOverConnections(childWorkers);
+  #handOver(link: Link<ToChild>, childWorkers: number, isFirstTry = true): void {
+    if (link !== this.#child) return;
+    let channels: readonly number[];
+    try {
+      channels = this.#host.handOverConnections(childWorkers);
+    } catch (error) {
+      if (isFirstTry) logger.warning(`connections stay in this process for now: ${messageOf(error)}`);
+      // Some descriptors become free as listeners close and connections end.
+      setTimeout(() => this.#handOver(link, childWorkers, false), this.#deadlines.handOverRetryMs).unref();
+      return;
+    }
     if (channels.length === 0) return;
     link.send({ kind: 'hand-over' }, channels);
     void link.drained().then(() => {

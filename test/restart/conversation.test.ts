@@ -228,6 +228,24 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   t.equal(log.at(-1), 'ended', 'a parent that does not end is left alone');
 });
 
+t.test('a parent that has no descriptors left hands its connections over as soon as it has some', async (t) => {
+  const { host, end } = parent();
+  let tries = 0;
+  host.handOverConnections = () => {
+    if (++tries < 3) throw new Error('socketpair: too many open files');
+    return [7];
+  };
+  const { link, events } = greet(end);
+  events.message({ kind: 'live', taken: [], parentShutdownTimeS: 60, connectionWorkers: 1 }, []);
+  await until(() => link.sent.some(({ message }) => message.kind === 'hand-over'));
+  t.same(link.sent.at(-1)?.fds, [7]);
+  t.equal(tries, 3);
+  host.handOverConnections = () => {
+    throw new Error('socketpair: too many open files');
+  };
+  await end.finish();
+});
+
 t.test('bytes that are no message are refused, whatever they are', async (t) => {
   for (let seed = 0; seed < 300; seed++) {
     const bytes = Uint8Array.from({ length: seed % 40 }, (_, i) => (seed * 131 + i * i * 17 + 7) & 0xff);
@@ -262,11 +280,11 @@ function parent() {
       yield PIECE;
     },
     end: () => void log.push('end'),
-    handOverConnections: () => [],
+    handOverConnections: (): number[] => [],
     empty: () => new Promise<void>(() => {}),
     closeDescriptor() {},
   };
-  return { host, end: new ParentEnd(host, { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50 }) };
+  return { host, end: new ParentEnd(host, { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50, handOverRetryMs: 1 }) };
 }
 
 function live(taken: number[], parentShutdownTimeS: number): ToParent {

@@ -17,15 +17,20 @@ const ONE_CONNECTION = 2;
 /** Of one message. */
 const MOST_CHANNELS = 64;
 
-/** As many as the process with more workers has workers, so that all of them take part. */
+/** As many as the process with more workers has workers, so that all of them take part. Throws, with none left, for want of descriptors. */
 export function openTravelChannels(shim: NativeShim, workers: number, childWorkers: number): TravelChannels {
   const count = Math.min(MOST_CHANNELS, Math.max(workers, childWorkers));
   const own: number[] = [];
   const childEnds: number[] = [];
-  for (let index = 0; index < count; index++) {
-    const [here, there] = shim.socketPair();
-    own.push(here);
-    childEnds.push(there);
+  try {
+    for (let index = 0; index < count; index++) {
+      const [here, there] = shim.socketPair();
+      own.push(here);
+      childEnds.push(there);
+    }
+  } catch (error) {
+    for (const fd of [...own, ...childEnds]) shim.closeDescriptor(fd);
+    throw error;
   }
   const share = Math.floor(MOST_UNDER_WAY / ONE_CONNECTION / count) * ONE_CONNECTION;
   return { byWorker: dealOut(own, workers), childEnds, descriptors: Math.max(ONE_CONNECTION, share) };

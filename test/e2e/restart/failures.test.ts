@@ -34,6 +34,7 @@ import {
   httpListener,
   httpRequest,
   loopback,
+  type RawConnection,
   startBaton,
   type Teardown,
   tempDir,
@@ -410,6 +411,26 @@ t.test('a parent that may open no more descriptors is followed all the same', as
     what: 'all descriptors are in use',
   });
   await (await restarts(t, line, parent, port)).stop();
+});
+
+t.test('a parent that may open no more descriptors hands its connections over', async (t) => {
+  const line = new EpochLine(t);
+  const limit = 120;
+  const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+  const args = ['--hand-over-connections', '--concurrency', '8', '--parent-shutdown-time-s', '20'];
+  const parent = await line.start(0, { config: config(), args, wrapper });
+  const port = await parent.listenerPort('web');
+  const connections: RawConnection[] = [];
+  for (let count = 0; count < limit; count++) connections.push(await connectRaw(t, port));
+  await waitForLog(parent, 'accept failed');
+  const next = await line.start(1, { config: config(), args });
+  for (const connection of connections) {
+    connection.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+    t.match(await connection.readUntil('\r\n\r\nhi'), /^HTTP\/1\.1 200 OK\r\n/);
+  }
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  t.same(parent.exit, { code: 0, signal: null });
+  await next.stop();
 });
 
 t.test('a child that may open too few descriptors for the sockets does not take over, and says why', async (t) => {
