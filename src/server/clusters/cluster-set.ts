@@ -385,8 +385,11 @@ export class ClusterSet {
   }
 
   #ready(cluster: PrimaryCluster): void {
-    this.#targets.get(cluster)?.ready();
+    const target = this.#targets.get(cluster);
+    if (target === undefined) return;
     this.#targets.delete(cluster);
+    this.#countClusters();
+    target.ready();
   }
 
   #load(configs: readonly Cluster[], init: InitManager): void {

@@ -152,11 +152,14 @@ t.test('the start waits for the first update of CDS and for the hosts of its clu
   const clusters = new Clusters();
   clusters.set.loadPrimary([], clusters.init);
   const cds = clusters.startCds();
+  const warming = () => clusters.value('cluster_manager.warming_clusters');
   t.same(clusters.init.unreadyTargets, ['CDS']);
-  cds.deliver({ resources: [resource(edsCluster('a'))] });
+  cds.deliver({ resources: [resource(edsCluster('a')), resource(staticCluster('b', ['10.0.0.1']))] });
   t.same(clusters.init.unreadyTargets, ['cluster a']);
+  t.equal(warming(), 1);
   clusters.sources.to('a').deliver({ resources: [resource(assignment('a', []))] });
   t.same(clusters.init.unreadyTargets, []);
+  t.equal(warming(), 0);
 });
 
 t.test('an assignment is known to the next version of its cluster, and its service is asked for once', async (t) => {
