@@ -1,11 +1,11 @@
 // Header fields that are meant for one connection only, and go no further (RFC 9110 section 7.6.1).
 
-import { ConnectionHeader, equalsFolded, FOLD } from '../../common/header-names.js';
+import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../common/header-names.js';
 import type { HeaderBlock } from './header-block.js';
 
 /**
  * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it
- * names, Keep-Alive, Proxy-Connection, Upgrade, and TE unless it is just "trailers". Fields that frame or route the message
+ * names, Keep-Alive, Proxy-Connection, Upgrade, and TE but for "trailers". Fields that frame or route the message
  * stay, even when Connection names them. headers.close becomes false: it told of the connection that the head came on.
  * With `keepUpgrade`, Upgrade stays, and the codec writes the Connection field that goes with it.
  */
@@ -16,7 +16,7 @@ export function removeHopByHop(headers: HeaderBlock, keepUpgrade: boolean): void
   headers.removeId(ConnectionHeader.Connection);
   headers.removeId(ConnectionHeader.KeepAlive);
   headers.removeId(ConnectionHeader.ProxyConnection);
-  if (headers.mayHave(ConnectionHeader.Te)) removeTe(headers);
+  if (headers.mayHave(ConnectionHeader.Te)) reduceTe(headers);
   if (!keepUpgrade) headers.removeId(ConnectionHeader.Upgrade);
 }
 
@@ -37,6 +37,7 @@ const PROTECTED =
   (1 << ConnectionHeader.Upgrade) |
   (1 << ConnectionHeader.Connection);
 
+const TE = headerKey('te');
 const TRAILERS = new TextEncoder().encode('trailers');
 const FORWARDED = new TextEncoder().encode('x-forwarded-');
 
@@ -85,10 +86,17 @@ function startsWithForwarded(bytes: Uint8Array, start: number, end: number): boo
   return equalsFolded(bytes, start, Math.min(end, start + FORWARDED.length), FORWARDED);
 }
 
-function removeTe(headers: HeaderBlock): void {
+function reduceTe(headers: HeaderBlock): void {
   const { bytes } = headers.memory;
+  let readsTrailers = false;
   let index = headers.findId(ConnectionHeader.Te);
   for (; index >= 0; index = headers.findId(ConnectionHeader.Te, index + 1)) {
-    if (!equalsFolded(bytes, headers.valueStart(index), headers.valueEnd(index), TRAILERS)) headers.removeAt(index);
+    if (equalsFolded(bytes, headers.valueStart(index), headers.valueEnd(index), TRAILERS)) continue;
+    readsTrailers ||= headers
+      .value(index)
+      .split(',')
+      .some((each) => each.trim().toLowerCase() === 'trailers');
+    headers.removeAt(index);
   }
+  if (readsTrailers) headers.set(TE, 'trailers');
 }

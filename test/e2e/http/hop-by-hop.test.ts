@@ -27,3 +27,22 @@ t.test('a client that names forwarding fields in Connection is still told of', a
   t.equal(headers['x-mine'], undefined);
   t.equal(headers['x-other'], '2', 'what is no name names nothing');
 });
+
+t.test('of the codings that a client takes, only that it reads trailers concerns hosts', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'echo')]) },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const cases: Readonly<Record<string, string | undefined>> = {
+    trailers: 'trailers',
+    'gzip, Trailers': 'trailers',
+    'trailers;q=0.5,deflate;q=0.5': undefined,
+    'gzip, deflate': undefined,
+    'x-trailers': undefined,
+  };
+  for (const [te, expected] of Object.entries(cases)) {
+    const { body } = await proxy.get('/', { headers: { connection: 'te', te } });
+    t.equal((JSON.parse(body) as EchoedRequest).headers['te'], expected, te);
+  }
+});
