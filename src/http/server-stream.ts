@@ -433,7 +433,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#hasResponseHead = true;
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = thread.clock.monotonicMs;
-    if (status !== 101 || !this.isUpgrade) removeHopByHop(headers, false);
+    removeHopByHop(headers, status === 101 && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse()) headers.close = true;

@@ -19,6 +19,8 @@ import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
 const SWITCHING =
   'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: abc\r\n\r\n';
 
+const NAMING = SWITCHING.replace('Upgrade\r\n', 'Upgrade, x-hop\r\nx-hop: 1\r\nx-end: 2\r\n');
+
 const tunnels: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
   const { path, socket } = request;
@@ -28,7 +30,7 @@ const upstream = await startRawUpstream(t, (request) => {
     // From here on the bytes are the tunnel's.
     socket.removeAllListeners('data').removeAllListeners('end');
     tunnels.push(request);
-    socket.write(SWITCHING);
+    socket.write(path.startsWith('/named') ? NAMING : SWITCHING);
     if (path.startsWith('/echo')) {
       socket.on('data', (chunk: string) => socket.write(chunk, 'latin1')).on('end', () => socket.end());
     }
@@ -64,6 +66,16 @@ t.test('bytes pass both ways after the handshake', async (t) => {
   }
   connection.end();
   t.same(await connection.readToEnd(), { text: '', closed: 'end' }, 'an end is passed on and answered');
+});
+
+t.test('what the host says for the connection to it alone goes no further', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/named'));
+  const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  t.match(headers, { upgrade: 'websocket', connection: /^upgrade$/i, 'x-end': '2' });
+  t.equal(headers['x-hop'], undefined);
+  tunnels.at(-1)!.socket.end();
+  await connection.readToEnd();
 });
 
 t.test('frames that come with the handshake are not lost', async (t) => {
