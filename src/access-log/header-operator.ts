@@ -80,7 +80,7 @@ export class HeaderOperator implements Operator {
         return info.scheme !== '';
       case Place.Status:
         if (view.status === 0) return false;
-        out.number(view.status);
+        out.text(String(view.status), 0, Math.min(3, this.#maxBytes));
         return true;
       default:
         return false;

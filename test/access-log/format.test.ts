@@ -51,6 +51,7 @@ t.test('every operator prints its value, and what stands for a missing one', asy
     ['%REQ_WITHOUT_QUERY(X-ENVOY-ORIGINAL-PATH?:PATH)%', '/api/v1/locations', '-'],
     ['%REQ_WITHOUT_QUERY(X-CUSTOM)%', 'custom value', '-'],
     ['%RESP(:STATUS)%', '204', '-'],
+    ['%RESP(:STATUS):1%', '2', '-'],
     ['%RESP(SERVER)%', 'baton', '-'],
     ['%RESP(:PATH)%', '-', '-'],
     ['%TRAILER(GRPC-STATUS)%', '0', '-'],
