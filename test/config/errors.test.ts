@@ -244,6 +244,20 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                       ^`,
   ],
   [
+    'a duration in separate fields',
+    'stats_flush_interval: { seconds: 5, nanos: 20000000 }\n',
+    `baton.yaml:1:23: stats_flush_interval: expected a duration such as '1.5s', found separate seconds and nanos; write it as '5.02s'
+  1 | stats_flush_interval: { seconds: 5, nanos: 20000000 }
+    |                       ^`,
+  ],
+  [
+    'a number that no value of an enum has',
+    'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }\n',
+    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 301 is no value of envoy.config.cluster.v3.Cluster.LbPolicy; it is one of ROUND_ROBIN, LEAST_REQUEST, RING_HASH, RANDOM, MAGLEV, CLUSTER_PROVIDED, LOAD_BALANCING_POLICY_CONFIG
+  3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }
+    |                                                                 ^`,
+  ],
+  [
     'a duration that the API does not allow',
     'stats_flush_interval: 0.0001s\n',
     `baton.yaml:1:23: stats_flush_interval: it must be at least 0.001s, found 0.000100s

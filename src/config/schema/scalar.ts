@@ -33,7 +33,8 @@ export function defaultOf(kind: ScalarKind): unknown {
 export function readEnum(type: EnumType, raw: unknown): ScalarResult {
   if (typeof raw === 'number') {
     const name = type.names.get(raw);
-    return name === undefined ? { problem: `${raw} is no value of ${type.name}` } : { value: name };
+    if (name !== undefined) return { value: name };
+    return { problem: `${raw} is no value of ${type.name}; it is one of ${choices(type)}` };
   }
   if (typeof raw !== 'string') return { problem: `expected one of ${choices(type)}, found ${describe(raw)}` };
   if (type.values.has(raw)) return { value: raw };
@@ -48,6 +49,15 @@ export function choices(type: EnumType): string {
   return names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
 }
 
+/** How a duration of two fields is written as one, where they are what they should be. */
+function oneText(parts: { seconds?: unknown; nanos?: unknown }): string {
+  const { seconds = 0, nanos = 0 } = parts;
+  const isDuration = Number.isInteger(seconds) && Number.isInteger(nanos) && Number(seconds) >= 0;
+  if (!isDuration || Number(seconds) > MAX_DURATION_S || Number(nanos) < 0 || Number(nanos) >= 1e9) return '';
+  const decimals = String(nanos).padStart(9, '0').replace(/0+$/, '');
+  return `; write it as '${seconds}${decimals === '' ? '' : '.'}${decimals}s'`;
+}
+
 /** Reads a duration such as `0.25s`; gives it with 0, 3, 6 or 9 decimals. */
 export function readDuration(raw: unknown): ScalarResult {
   if (typeof raw === 'number') {
@@ -55,7 +65,7 @@ export function readDuration(raw: unknown): ScalarResult {
     return { problem: `expected a duration, found ${describe(raw)}${hint}` };
   }
   if (typeof raw === 'object' && raw !== null && ('seconds' in raw || 'nanos' in raw)) {
-    return { problem: `expected a duration such as '1.5s', found separate seconds and nanos` };
+    return { problem: `expected a duration such as '1.5s', found separate seconds and nanos${oneText(raw)}` };
   }
   if (typeof raw !== 'string') return { problem: `expected a duration such as '1.5s', found ${describe(raw)}` };
   const match = /^(-?)(\d{1,12})(?:\.(\d{0,9}))?s$/.exec(raw);
