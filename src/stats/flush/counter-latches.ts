@@ -109,11 +109,10 @@ function latchFor({ tag }: Section, table: StatTable, known: Latch | undefined):
   return { tag, table, values };
 }
 
+/** What they stood at at the last flush; latch() writes the rest. */
 function carryOver(known: Latch, table: StatTable, values: Float64Array): void {
   table.names.forEach((name, i) => {
     const before = known.table.indexOf(name);
-    if (before < 0) return;
-    values[i] = known.values[before]!;
-    values[table.length + i] = known.values[known.table.length + before]!;
+    if (before >= 0) values[i] = known.values[before]!;
   });
 }
