@@ -25,6 +25,7 @@ t.test('stats_matcher decides which stats are shown', async (t) => {
   t.equal(shown({ reject_all: false }).length, 9);
   t.same(shown({ reject_all: true }), []);
   t.same(shown({ inclusion_list: { patterns: [{ prefix: 'cluster.a.' }] } }), A);
+  t.same(shown({ inclusion_list: { patterns: [{ exact: 'cluster.a.total' }] } }), ['cluster.a.total']);
   t.same(shown({ inclusion_list: { patterns: [{ exact: 'cluster.a.total' }, { suffix: '_503' }] } }), [
     'cluster.a.total',
     'cluster.b.upstream_rq_503',
