@@ -74,9 +74,8 @@ export class LogBuffer {
     this.length += count;
   }
 
-  /** The bytes from `start` on as Latin-1. */
-  latin1(start = 0): string {
-    return Buffer.from(this.bytes.buffer, start, this.length - start).toString('latin1');
+  latin1(): string {
+    return Buffer.from(this.bytes.buffer, 0, this.length).toString('latin1');
   }
 
   #encode(text: string): void {

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import t from 'tap';
 import { compileFormat, DEFAULT_FORMAT } from '../../src/access-log/format.js';
 import { FormatError } from '../../src/access-log/format-error.js';
+import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import { operatorNames } from '../../src/access-log/operators.js';
 import { ResponseFlag } from '../../src/access-log/response-flags.js';
 import { Protocol } from '../../src/access-log/stream-info.js';
@@ -245,6 +246,17 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
       t.match((error as Error).message, message);
       t.match((error as Error).message, `position ${position} of format ${JSON.stringify(format)}`);
     }
+  }
+});
+
+t.test('a line is whole wherever its buffer has to grow', async (t) => {
+  const format = compileFormat('é %START_TIME(%s.%9f)% %RESPONSE_CODE% %TRAILER(X)% %REQ(:PATH)% %UPSTREAM_HOST%\n');
+  const whole = format.text(stream());
+  t.match(whole, /^\S+ 1460751420\.310000000 204 - \/api\/v1\/locations\?x=1 10\.0\.2\.1:80\n$/);
+  for (let capacity = 0; capacity < whole.length; capacity++) {
+    const line = new LogBuffer(capacity);
+    format.write(stream(), line);
+    t.equal(line.latin1(), whole, `room for ${capacity} bytes`);
   }
 });
 
