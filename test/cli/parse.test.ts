@@ -14,6 +14,7 @@ t.test('options that were not given have their defaults', async (t) => {
   t.equal(options.fileFlushIntervalMsec, 10_000);
   t.equal(options.fileFlushMinSizeKb, 64);
   t.same(options.statsTag, []);
+  t.notOk(Object.values(options).includes(true), 'no flag is on');
   t.same(options.given, []);
   t.same(warnings, []);
 });
