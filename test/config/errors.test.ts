@@ -834,6 +834,7 @@ t.test('broken JSON is shown where it breaks', async (t) => {
   const cases: readonly (readonly [text: string, expected: string])[] = [
     ['{\n  "node": { "id": "x", }\n}', '2:24: invalid JSON: expected a name in double quotes, found "}"'],
     ['{ "node": { "id": NaN } }', '1:19: invalid JSON: expected a value, found "N"'],
+    ['{ "node": { "id": "x" "cluster": "y" } }', `1:23: invalid JSON: expected ',' or '}', found "\\""`],
     ['{ "node": {} } }', '1:16: invalid JSON: expected the end of the text, found "}"'],
     ['// mine\n{}', '1:1: invalid JSON: expected a value, found "/"; JSON has no comments'],
     ['{ "node": { "id": "x\n" } }', '1:21: invalid JSON: the end of the line within a text'],

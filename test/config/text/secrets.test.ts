@@ -16,6 +16,10 @@ const secret = (fields: string) => `static_resources: { secrets: [ { name: s, ${
 /** Every one holds HUSH where a secret stands, or a mistyped one, and a mistake. */
 const TEXTS: readonly (readonly [what: string, text: string])[] = [
   ['an unknown field beside it', secret('tls_certificate: { private_key: { inline_string: HUSH } }, x: 1')],
+  [
+    'an unknown field behind a long one',
+    secret(`tls_certificate: { private_key: { inline_string: ${'x'.repeat(300)}HUSH } }, x: 1`),
+  ],
   ['its own name mistyped', secret('tls_certificate: { pasword: { inline_string: HUSH } }')],
   ['in camelCase', secret('tlsCertificate: { privatKey: { inlineString: HUSH } }')],
   ['a mistyped field of it', secret('tls_certificate: { password: { inline_strin: HUSH } }')],
