@@ -61,6 +61,23 @@ t.test('a host that stays keeps its words and stats, whatever comes, goes or mov
   t.equal(hosts.size, 0);
 });
 
+t.test('each host has its own name and locality, however they repeat', async (t) => {
+  const { hosts } = directory();
+  const told = ['a', 'b', 'b', 'a', '', 'b'].map((name, i) =>
+    endpoint(`10.0.0.${i}`, { hostname: name, locality: { region: 'r', zone: name, subZone: '' } }),
+  );
+  hosts.update(told);
+  const { names, hostnameIndexes, localities, localityIndexes } = hosts.data;
+  t.same(
+    Array.from(hostnameIndexes, (index) => names[index]),
+    told.map(({ hostname }) => hostname),
+  );
+  t.same(
+    Array.from(localityIndexes, (index) => localities[index]),
+    told.map(({ locality }) => locality),
+  );
+});
+
 t.test('an address that is listed twice is one host', async (t) => {
   const { hosts } = directory();
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), {
