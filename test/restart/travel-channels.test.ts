@@ -169,7 +169,19 @@ t.test('cargo of any size is the same at the other end; what is cut or made up i
     t.throws(() => decodeCargo(last.body, bytes, [20]), { code: 'ERR_TRAVEL' });
     t.throws(() => decodeCargo(last.body, Buffer.concat([bytes, Buffer.from('x')]), [20, 21]), { code: 'ERR_TRAVEL' });
     t.throws(() => decodeCargo(last.body.subarray(1), bytes, [20, 21]), { code: 'ERR_TRAVEL' });
-    t.throws(() => decodeCargo(Buffer.from('{"sockets":[{}]}'), bytes, [20]), { code: 'ERR_TRAVEL' });
+  }
+  const offer = { facts, input: 0, sockets: [{ pending: 0, ended: false, finAsked: false }] };
+  const decode = (made: unknown) => decodeCargo(Buffer.from(JSON.stringify(made)), new Uint8Array(0), [20]);
+  t.equal(decode(offer).sockets.length, 1);
+  for (const made of [
+    null,
+    {},
+    ...[null, 1, {}, { progress: null }, { progress: 1 }].map((facts) => ({ ...offer, facts })),
+    ...[null, -1, 0.5, '0'].map((input) => ({ ...offer, input })),
+    ...[null, {}, [null], [{}], [1]].map((sockets) => ({ ...offer, sockets })),
+    ...['pending', 'ended', 'finAsked'].map((name) => ({ ...offer, sockets: [{ ...offer.sockets[0], [name]: 'x' }] })),
+  ]) {
+    t.throws(() => decode(made), { code: 'ERR_TRAVEL' }, JSON.stringify(made));
   }
   t.throws(() => decodeMessage(new Uint8Array([TravelKind.Commit, 0])), { code: 'ERR_TRAVEL' });
   t.throws(() => decodeMessage(new Uint8Array([99, 0, 0, 0, 0])), { code: 'ERR_TRAVEL' });

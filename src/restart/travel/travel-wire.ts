@@ -97,11 +97,11 @@ function parseOffer(json: Uint8Array): Offer {
     throw new TravelError('an offer that cannot be read');
   }
   const { facts, input, sockets } = parsed ?? {};
-  if (typeof facts !== 'object' || typeof facts.progress !== 'object' || !isLength(input) || !Array.isArray(sockets)) {
+  if (!facts?.progress || typeof facts.progress !== 'object' || !isLength(input) || !Array.isArray(sockets)) {
     throw new TravelError('an offer of an unknown form');
   }
-  const isSocket = ({ ended, finAsked, pending }: Offer['sockets'][number]) =>
-    isLength(pending) && typeof ended === 'boolean' && typeof finAsked === 'boolean';
+  const isSocket = (socket: Offer['sockets'][number] | null) =>
+    isLength(socket?.pending) && typeof socket.ended === 'boolean' && typeof socket.finAsked === 'boolean';
   if (!sockets.every(isSocket)) throw new TravelError('an offer of sockets of an unknown form');
   return { facts, input, sockets };
 }
