@@ -62,6 +62,20 @@ t.test('a message is printed from its level on, by every logger of the component
   t.same(log.lines(), ['info main shown', 'trace upstream deep', 'critical upstream last']);
 });
 
+t.test('each level prints what is as grave or graver, off nothing', async (t) => {
+  const names = ['trace', 'debug', 'info', 'warning', 'error', 'critical'] as const;
+  const main = getLogger('main');
+  for (let level = Level.Trace; level <= Level.Off; level++) {
+    const log = logTo({ level });
+    for (const name of names) main[name]('said');
+    t.same(
+      log.lines(),
+      names.slice(level).map((name) => `${name} main said`),
+    );
+    t.equal(main.isDebug, level <= Level.Debug);
+  }
+});
+
 t.test('levels given at the start hold for loggers that come later', async (t) => {
   const log = logTo({ level: Level.Warning, componentLevels: parseComponentLevels('rds:debug,hc:warn') });
   getLogger('rds').debug('shown');
