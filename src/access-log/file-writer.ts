@@ -307,18 +307,18 @@ export class FileWriter {
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
-const STANDARD_STREAMS: Readonly<Record<string, number>> = {
-  '/dev/stdout': 1,
-  '/dev/fd/1': 1,
-  '/proc/self/fd/1': 1,
-  '/dev/stderr': 2,
-  '/dev/fd/2': 2,
-  '/proc/self/fd/2': 2,
-};
+const STANDARD_STREAMS: ReadonlyMap<string, number> = new Map([
+  ['/dev/stdout', 1],
+  ['/dev/fd/1', 1],
+  ['/proc/self/fd/1', 1],
+  ['/dev/stderr', 2],
+  ['/dev/fd/2', 2],
+  ['/proc/self/fd/2', 2],
+]);
 
 /** Whether the path is the process's standard output or error. */
 export function isStandardStream(path: string): boolean {
-  return path in STANDARD_STREAMS;
+  return STANDARD_STREAMS.has(path);
 }
 
 interface Target {
@@ -336,7 +336,7 @@ interface Target {
 const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 function openTarget(path: string): Target {
-  const standard = STANDARD_STREAMS[path];
+  const standard = STANDARD_STREAMS.get(path);
   try {
     if (standard === undefined) {
       const fd = openSync(path, OPEN_FLAGS, 0o644);

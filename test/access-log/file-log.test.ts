@@ -194,6 +194,17 @@ t.test('a full disk costs bounded memory, dropped lines are counted, and it is t
   logger.close();
 });
 
+t.test('a file may be called as every object calls something', async (t) => {
+  const former = process.cwd();
+  process.chdir(directory);
+  t.teardown(() => process.chdir(former));
+  const { files, logger, log, text } = setUp({}, 'constructor');
+  log('a line');
+  await files.flush();
+  t.equal(text(), 'a line\n');
+  logger.close();
+});
+
 t.test('a buffer may be as large as is asked for', async (t) => {
   const { files, logger, log, text } = setUp({ flushMinBytes: 9 * 1024 * 1024, flushIntervalMs: 3_600_000 });
   const line = 'x'.repeat(65_535);

@@ -42,7 +42,7 @@ export class HeaderRule {
     if (name === '') throw new BatonError('CONFIG_INVALID', 'a header matcher needs a name', { where });
     checkFieldName(name.replace(/^:/, ''), `${where}.name`);
     this.#source = sourceOf(name);
-    this.#key = headerKey(FIELD_OF_PSEUDO[name] ?? name);
+    this.#key = headerKey(FIELD_OF_PSEUDO.get(name) ?? name);
     this.#isInverted = config.invert_match ?? false;
     this.#missingIsEmpty = config.treat_missing_header_as_empty ?? false;
     this.#text = textRule(config, where);
@@ -163,7 +163,10 @@ const COMMA = 44;
 const LONGEST_INTEGER = 20;
 
 /** Pseudo headers that stand in a field: the scheme is what x-forwarded-proto says once the edge rules have run. */
-const FIELD_OF_PSEUDO: Readonly<Record<string, string>> = { ':authority': 'host', ':scheme': 'x-forwarded-proto' };
+const FIELD_OF_PSEUDO: ReadonlyMap<string, string> = new Map([
+  [':authority', 'host'],
+  [':scheme', 'x-forwarded-proto'],
+]);
 
 function sourceOf(name: string): Source {
   if (name === ':method') return Source.Method;

@@ -159,17 +159,17 @@ const ANY_GRPC =
   RetryOn.GrpcInternal;
 
 /** By the text of a grpc-status. */
-const GRPC_CONDITIONS: Readonly<Record<string, RetryOn>> = {
-  '1': RetryOn.GrpcCancelled,
-  '4': RetryOn.GrpcDeadlineExceeded,
-  '8': RetryOn.GrpcResourceExhausted,
-  '13': RetryOn.GrpcInternal,
-  '14': RetryOn.GrpcUnavailable,
-};
+const GRPC_CONDITIONS: ReadonlyMap<string, RetryOn> = new Map([
+  ['1', RetryOn.GrpcCancelled],
+  ['4', RetryOn.GrpcDeadlineExceeded],
+  ['8', RetryOn.GrpcResourceExhausted],
+  ['13', RetryOn.GrpcInternal],
+  ['14', RetryOn.GrpcUnavailable],
+]);
 
 function grpcCondition(headers: HeaderBlock): number {
   const index = headers.findId(GRPC_STATUS);
-  return index < 0 ? 0 : (GRPC_CONDITIONS[headers.value(index)] ?? 0);
+  return index < 0 ? 0 : (GRPC_CONDITIONS.get(headers.value(index)) ?? 0);
 }
 
 /** Whether a request may ask for retries: false is certain, and the usual answer after one look at each unknown name. */

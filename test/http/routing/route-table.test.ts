@@ -260,6 +260,7 @@ t.test('headers: each kind of matcher', async (t) => {
     [{ name: ':authority', string_match: { exact: 'me' } }, ['Host: me'], true],
     [{ name: ':scheme', string_match: { exact: 'https' } }, ['x-forwarded-proto: https'], true],
     [{ name: 'Content-Type', string_match: { exact: 'text/plain' } }, ['content-type: text/plain'], true],
+    [{ name: 'constructor', string_match: { exact: 'x' } }, ['constructor: x'], true],
   ];
   for (const [header, lines, expected] of cases) {
     const match: RouteMatch = { prefix: '/', headers: [header] };
