@@ -41,6 +41,7 @@ export function checkConfigSources(
 ): void {
   finderOf(schema).find(name, message as Message, (found, path) => {
     const source = found as ConfigSource;
+    checkName(message, path, problems);
     if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
       problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
     }
@@ -54,6 +55,35 @@ export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Pro
   const ads = bootstrap.dynamic_resources?.ads_config;
   if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
 }
+
+/** An authority would say from where it comes, and not the source beside it. */
+function checkName(message: unknown, source: Path, problems: Problems): void {
+  for (const [place, field] of NAME_FIELDS) {
+    if (!place.every((part, index) => source.at(index - place.length) === part)) continue;
+    const path = [...source.slice(0, -place.length), ...field];
+    let name = message;
+    for (const part of path) name = (name as { readonly [part: string]: unknown } | undefined)?.[part];
+    if (typeof name !== 'string' || !name.startsWith('xdstp:') || problems.has(path)) continue;
+    problems.error(path, 'names of xdstp are not implemented');
+  }
+}
+
+/** Where sources stand, and instead of it the name of what is asked of them. */
+const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
+  [
+    ['eds_cluster_config', 'eds_config'],
+    ['eds_cluster_config', 'service_name'],
+  ],
+  [
+    ['rds', 'config_source'],
+    ['rds', 'route_config_name'],
+  ],
+  [
+    ['rtds_layer', 'rtds_config'],
+    ['rtds_layer', 'name'],
+  ],
+  [['config_discovery', 'config_source'], ['name']],
+];
 
 /** Virtual hosts are asked for one by one, which only delta can. */
 function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
