@@ -54,6 +54,8 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
   update(update: Update<Cluster>): readonly Rejection[] {
     const gone = this.#namesGone(update);
     logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.length} cluster(s)`);
+    // Nothing to come can say that it is gone.
+    this.#states.delete('');
     const rejections: Rejection[] = [];
     const names = new Set<string>();
     let changed = 0;

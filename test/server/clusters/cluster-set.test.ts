@@ -162,6 +162,16 @@ t.test('the start waits for the first update of CDS and for the hosts of its clu
   t.equal(warming(), 0);
 });
 
+t.test('what was refused without a name is told of until the next update', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  const cds = clusters.startCds();
+  cds.deliver({ isComplete: false, refused: [unreadable('', 'it is garbage'), unreadable('c', 'it is wrong')] });
+  t.same([...clusters.cds.states.keys()], ['', 'c']);
+  cds.deliver({ isComplete: false, resources: [resource(staticCluster('a', ['10.0.0.1']))] });
+  t.same([...clusters.cds.states.keys()], ['c', 'a']);
+});
+
 t.test('an assignment is known to the next version of its cluster, and its service is asked for once', async (t) => {
   const clusters = new Clusters();
   clusters.start();
