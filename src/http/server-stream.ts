@@ -315,6 +315,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   encodeInformational(headers: HeaderBlock): void {
     if (!this.#isOpen || this.#hasResponseHead) return;
     this.#countStatus(headers.status);
+    removeHopByHop(headers, false);
     this.#encoder.informational(headers);
   }
 

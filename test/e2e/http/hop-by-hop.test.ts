@@ -1,8 +1,10 @@
 // Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
 
 import t from 'tap';
-import { type EchoedRequest, startEchoUpstream, staticCluster } from '../harness/index.js';
+import { type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../harness/index.js';
+import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
 
 t.test('a client that names forwarding fields in Connection is still told of', async (t) => {
   const echo = await startEchoUpstream(t);
@@ -45,4 +47,17 @@ t.test('of the codings that a client takes, only that it reads trailers concerns
     const { body } = await proxy.get('/', { headers: { connection: 'te', te } });
     t.equal((JSON.parse(body) as EchoedRequest).headers['te'], expected, te);
   }
+});
+
+t.test('what a host says for its own connection goes no further with what comes in advance either', async (t) => {
+  const early = 'HTTP/1.1 103 Early Hints\r\nconnection: x-hop\r\nupgrade: other\r\nx-hop: 1\r\nlink: </a>\r\n\r\n';
+  const host = await startRawUpstream(t, ({ socket }) => socket.write(early + response(200)));
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'host')], { proxy_100_continue: true }) },
+    clusters: [staticCluster('host', host.port)],
+  });
+  const { text } = await rawExchange(proxy.port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', { until: /\r\n\r\n/ });
+  const { status, headers } = parseMessage(text);
+  t.equal(status, 103);
+  t.same(headers, { link: '</a>' });
 });
