@@ -6,6 +6,7 @@ import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
+import type { Transport } from '../io/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
 import type { HeadLimits } from './h1/head-parser.js';
@@ -81,6 +82,7 @@ export interface ConnectionManagerOptions {
 
 /** What the thread gives to every connection manager. */
 export interface HttpThread {
+  readonly transport: Transport;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly wheel: TimingWheel;

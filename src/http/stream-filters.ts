@@ -89,6 +89,7 @@ export class StreamFilters implements FilterHost {
   }
 
   continueDecoding(filter: HttpFilter): void {
+    this.#beginTurn();
     this.#flow.beginRelease();
     try {
       this.decode?.continue(filter);
@@ -100,6 +101,7 @@ export class StreamFilters implements FilterHost {
   }
 
   continueEncoding(filter: HttpFilter): void {
+    this.#beginTurn();
     try {
       this.encode?.continue(filter);
     } catch (error) {
@@ -116,6 +118,7 @@ export class StreamFilters implements FilterHost {
   }
 
   addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    this.#beginTurn();
     try {
       this.decode?.add(filter, bytes);
     } catch (error) {
@@ -124,6 +127,7 @@ export class StreamFilters implements FilterHost {
   }
 
   addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    this.#beginTurn();
     try {
       this.encode?.add(filter, bytes);
     } catch (error) {
@@ -140,6 +144,7 @@ export class StreamFilters implements FilterHost {
   }
 
   resumeForFilter(): void {
+    this.#beginTurn();
     if (--this.#pausing === 0) this.#flow.resume(PAUSED_BY_FILTERS);
   }
 
@@ -149,6 +154,7 @@ export class StreamFilters implements FilterHost {
 
   continueWithNewRoute(filter: HttpFilter, place: number): void {
     if (this.decode?.holdsHead(filter) !== true) return;
+    this.#beginTurn();
     try {
       if (!this.#stream.findNewRoute()) return;
       this.#destroyFrom(this.#filters.indexOf(filter) + 1);
@@ -161,11 +167,17 @@ export class StreamFilters implements FilterHost {
   }
 
   sendLocalReply(reply: LocalReply): void {
+    this.#beginTurn();
     try {
       this.#stream.sendLocalReply(reply);
     } catch (error) {
       this.#stream.threw(error);
     }
+  }
+
+  /** A filter calls when it likes, also when a timer or a promise of Node's has woken it. */
+  #beginTurn(): void {
+    this.#stream.manager.thread.transport.beginTurn();
   }
 
   /** Those of the chain from `place` on, behind the ones that there are. */

@@ -285,6 +285,13 @@ export class Transport {
     return end === connections.length ? 0 : end;
   }
 
+  /** Tells the time where neither the transport nor a timer has: nothing else has told it since the last turn. */
+  beginTurn(): void {
+    if (this.#inBatch) return;
+    this.clock.refresh();
+    this.onTurn();
+  }
+
   /** Calls `act` for the connection in another turn, behind what has been received by then. What it throws ends the connection. */
   later(id: number, act: () => void): void {
     this.#later.push({ id, act });
@@ -294,8 +301,7 @@ export class Transport {
   readonly #serveLater = (): void => {
     const waiting = this.#later;
     this.#later = [];
-    this.clock.refresh();
-    this.onTurn();
+    this.beginTurn();
     const endMs = performance.now() + LATER_MS;
     let served = 0;
     for (; served < waiting.length && (served === 0 || performance.now() < endMs); served++) {

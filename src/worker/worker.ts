@@ -54,7 +54,6 @@ class Worker {
   readonly #ports: WorkerPorts;
   readonly #stats: ThreadStats;
   readonly #transport: Transport;
-  readonly #clock: Clock;
   readonly #timers: TimerDriver;
   readonly #clusters: ClusterManager;
   readonly #filterConfigs = new FilterConfigs();
@@ -93,7 +92,6 @@ class Worker {
     this.#send({ kind: 'logger-files', files });
     const memory = new Memory();
     const clock = new Clock();
-    this.#clock = clock;
     this.#stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
     const limits = bufferLimits(bufferLimitBytes());
@@ -161,7 +159,7 @@ class Worker {
       for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
       this.#listeners.applyRoutes(snapshot.inlineRoutes);
       if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
-        this.#beginTurn();
+        this.#transport.beginTurn();
         this.#listeners.remove(snapshot.removedListeners);
         this.#listeners.removeChains(snapshot.removedChains);
       }
@@ -258,7 +256,7 @@ class Worker {
         this.#listeners.drain(message.windows);
         return;
       case 'drain-ended':
-        this.#beginTurn();
+        this.#transport.beginTurn();
         this.#listeners.drainEnded(message.ids);
         return;
       case 'connections':
@@ -272,7 +270,7 @@ class Worker {
         this.#takeOver(message.channels);
         return;
       case 'extension-state':
-        this.#beginTurn();
+        this.#transport.beginTurn();
         this.#ports.changed(message.name, message.state);
         return;
     }
@@ -282,7 +280,7 @@ class Worker {
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#endHandOver();
-    this.#beginTurn();
+    this.#transport.beginTurn();
     this.#listeners.end();
     this.#clusters.end();
     this.#transport.destroy();
@@ -297,7 +295,7 @@ class Worker {
   /** The thread is about to die of `error`: what can be written without waiting is written. */
   abandon(error: unknown): void {
     this.#endHandOver();
-    this.#beginTurn();
+    this.#transport.beginTurn();
     this.#listeners.abandon(error);
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
@@ -315,14 +313,14 @@ class Worker {
       this.#shim,
       this.#transport,
       this.#scope('server.hand_over.', HandOverStats),
-      () => this.#beginTurn(),
+      () => this.#transport.beginTurn(),
       channels,
       descriptors,
       () => this.#listeners.depart(undefined),
     );
     this.#departures?.close();
     this.#departures = departures;
-    this.#beginTurn();
+    this.#transport.beginTurn();
     this.#listeners.depart(departures);
     departures.start();
   }
@@ -330,18 +328,18 @@ class Worker {
   #takeOver(channels: readonly number[]): void {
     const stats = this.#scope('server.hand_over.', HandOverStats);
     this.#arrivals?.close();
-    this.#arrivals = new WorkerArrivals(this.#shim, this.#listeners, stats, () => this.#beginTurn(), channels);
+    this.#arrivals = new WorkerArrivals(
+      this.#shim,
+      this.#listeners,
+      stats,
+      () => this.#transport.beginTurn(),
+      channels,
+    );
   }
 
   #endHandOver(): void {
     this.#departures?.close();
     this.#arrivals?.close();
-  }
-
-  /** A turn that the transport has not begun: nothing has told the time since the last one. */
-  #beginTurn(): void {
-    this.#clock.refresh();
-    this.#timers.wheel.setTime(this.#clock.monotonicMs);
   }
 
   /** What should not happen, and was caught. */

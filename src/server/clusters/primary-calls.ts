@@ -49,8 +49,7 @@ export class PrimaryCalls implements Calls {
 
   begin(): UpstreamThread {
     const { thread } = this.#run();
-    thread.clock.refresh();
-    thread.wheel.setTime(thread.clock.monotonicMs);
+    thread.transport.beginTurn();
     return thread;
   }
 

@@ -16,6 +16,8 @@ const WORDS = [
   'pause',
   'resume',
   'limit:1',
+  'putRequest:x',
+  'putResponse:x',
   'held',
   'code',
   'mark',

@@ -107,6 +107,8 @@ class ScriptedFilter implements HttpFilter {
         return this.#performIn(1, rest.join(':'));
       case 'in':
         return this.#performIn(Number(rest[0]), rest.slice(1).join(':'));
+      case 'node':
+        return void setTimeout(() => this.perform(rest.slice(1).join(':')), Number(rest[0]));
       case 'reply':
         return stream.sendLocalReply({
           status: Number(rest[0]),
