@@ -27,9 +27,8 @@ export const enum H1Error {
   /** Content-Length where no body may be: CONNECT, 1xx, 204. */
   ContentLengthNotAllowed,
   LengthAndCoding,
-  /** Chunked is not the only and last coding. */
+  /** Chunked is not the only coding. */
   Coding,
-  CodingUnknown,
   CodingNotAllowed,
   ChunkSize,
   ChunkExtension,
@@ -64,7 +63,6 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.ContentLengthNotAllowed]: { status: 400, detail: 'http1.content_length_not_allowed' },
   [H1Error.LengthAndCoding]: { status: 400, detail: 'http1.content_length_and_chunked_not_allowed' },
   [H1Error.Coding]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
-  [H1Error.CodingUnknown]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
   [H1Error.CodingNotAllowed]: { status: 400, detail: 'http1.transfer_encoding_not_allowed' },
   [H1Error.ChunkSize]: { status: 400, detail: CODEC_ERROR },
   [H1Error.ChunkExtension]: { status: 400, detail: CODEC_ERROR },

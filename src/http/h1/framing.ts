@@ -1,9 +1,8 @@
 // The two fields that tell where a body ends (RFC 9112 sections 6.1 and 6.2), read literally.
 
-import { ConnectionHeader, equalsFolded } from '../../common/header-names.js';
+import { ConnectionHeader } from '../../common/header-names.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { Char } from './characters.js';
-import { H1Error } from './errors.js';
 
 /** The number in bytes[start, end), or -1 unless it is all digits and at most 2^53 - 1. */
 export function parseContentLength(bytes: Uint8Array, start: number, end: number): number {
@@ -15,27 +14,6 @@ export function parseContentLength(bytes: Uint8Array, start: number, end: number
     length = length * 10 + digit;
   }
   return length <= Number.MAX_SAFE_INTEGER ? length : -1;
-}
-
-/** Transfer-Encoding must be chunked and nothing else: why it is refused, or 0. */
-export function codingError(bytes: Uint8Array, start: number, end: number): number {
-  if (equalsFolded(bytes, start, end, CHUNKED)) return 0;
-  if (start === end) return H1Error.Coding;
-  let isLast = false;
-  let isUnknown = false;
-  for (let at = start; at < end; ) {
-    while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
-    const tokenStart = at;
-    while (at < end && bytes[at] !== Char.Comma) at++;
-    let tokenEnd = at;
-    while (tokenEnd > tokenStart && (bytes[tokenEnd - 1] === Char.Space || bytes[tokenEnd - 1] === Char.Tab)) {
-      tokenEnd--;
-    }
-    if (isLast) return H1Error.Coding;
-    if (equalsFolded(bytes, tokenStart, tokenEnd, CHUNKED)) isLast = true;
-    else isUnknown = true;
-  }
-  return isUnknown ? H1Error.CodingUnknown : H1Error.Coding;
 }
 
 /** Value of the first Content-Length field, or -1. */
@@ -61,5 +39,4 @@ export function saysChunked(headers: HeaderBlock): boolean {
 
 /** More are more than 2^53 - 1, or begin with zeros that nobody writes. */
 const MAX_LENGTH_DIGITS = 16;
-const CHUNKED = new TextEncoder().encode('chunked');
 const CHUNKED_LINE = new TextEncoder().encode(': chunked\r\n');

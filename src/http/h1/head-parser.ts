@@ -16,7 +16,7 @@ import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { isAuthority, Port } from './authority.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
-import { codingError, parseContentLength } from './framing.js';
+import { parseContentLength } from './framing.js';
 import { methodOf } from './method.js';
 import { readTarget, Target } from './target.js';
 
@@ -322,7 +322,7 @@ export class HeadParser {
       case ConnectionHeader.TransferEncoding:
         if (this.#chunked) return H1Error.Coding;
         this.#chunked = true;
-        return codingError(this.#bytes, start, end);
+        return equalsFolded(this.#bytes, start, end, CHUNKED) ? 0 : H1Error.Coding;
       case ConnectionHeader.Upgrade:
         // h2c is not offered: its upgrade is ignored, as RFC 9110 section 7.8 allows.
         if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
@@ -419,6 +419,7 @@ function valueError(byte: number): H1Error {
 
 const encoder = new TextEncoder();
 const VERSION_PREFIX = encoder.encode('HTTP/');
+const CHUNKED = encoder.encode('chunked');
 const KEEP_ALIVE = encoder.encode('keep-alive');
 const CLOSE = encoder.encode('close');
 const UPGRADE = encoder.encode('upgrade');
