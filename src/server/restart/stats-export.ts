@@ -69,7 +69,7 @@ export class StatsExport {
     for (let i = 0; i < table.length; i++) {
       const name = table.names[i]!;
       if (table.kinds[i] === Kind.Counter) {
-        const delta = isFirst ? reader.value(section, table, i) : this.#latches.delta(section, i);
+        const delta = isFirst ? this.#latched(reader, section, i) : this.#latches.delta(section, i);
         if (delta <= 0) continue;
         part.counters.push(name);
         part.deltas.push(delta);
@@ -87,6 +87,11 @@ export class StatsExport {
       bytes = section.prefix.length * 3;
     }
     if (part.counters.length + part.gauges.length > 0) yield { stats: part, bytes };
+  }
+
+  /** What a counter showed when it was latched: what is counted meanwhile is the next delta's. */
+  #latched(reader: StatsReader, section: Section, index: number): number {
+    return this.#latches.value(section, index) - reader.beforeReset(section, section.tables[Pass.Values], index);
   }
 
   /** How much of what a counter shows is nothing new for stats sinks: without sinks all of it. */

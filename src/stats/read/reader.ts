@@ -115,6 +115,13 @@ export class StatsReader {
     return sum;
   }
 
+  /** What a counter's total() has and its value() does not: what was counted before the last reset. */
+  beforeReset(section: Section, table: StatTable, index: number): number {
+    const place = table.at[index]!;
+    if (section.parts !== undefined) return this.#dynamicTotal(section.parts[place]!, NamedRecord.View);
+    return this.#pages[section.chunk]![section.base + place + this.#source.threads * PAGE_SLOTS]!;
+  }
+
   /** Whether a counter was ever incremented, a gauge ever changed, a histogram merged or a text set. */
   isUsed(section: Section, table: StatTable, index: number): boolean {
     const kind = table.kinds[index];
@@ -223,11 +230,11 @@ export class StatsReader {
     return Math.max(sum, 0);
   }
 
-  #dynamicTotal(stat: DynamicStat): number {
+  #dynamicTotal(stat: DynamicStat, slot = NamedRecord.Value): number {
     let sum = 0;
     for (let i = 0; i < stat.places.length; i++) {
       const range = this.#ranges[stat.threads[i]!]!;
-      if (range.tag(stat.places[i]!) === stat.tags[i]) sum += range.slot(stat.places[i]!, NamedRecord.Value);
+      if (range.tag(stat.places[i]!) === stat.tags[i]) sum += range.slot(stat.places[i]!, slot);
     }
     return sum;
   }
