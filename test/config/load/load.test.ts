@@ -140,7 +140,7 @@ t.test('deprecated fields are accepted with a warning', async (t) => {
 });
 
 t.test('a deprecated field is warned of once and counted each time, without a warning when told so', async (t) => {
-  const text = `static_resources: { listeners: [ ${listenerWith('one', 'reuse_port: true')}, ${listenerWith('two', 'reuse_port: true')} ],
+  const text = `static_resources: { listeners: [ ${listenerWith(1, 'reuse_port: true')}, ${listenerWith(2, 'reuse_port: true')} ],
     clusters: [ { name: known, load_assignment: { cluster_name: known } } ] }`;
   const loud = loadText(text);
   t.match(loud, { ok: true, counts: { deprecatedUses: 2 } });
@@ -184,8 +184,8 @@ t.test('loading in a thread gives the same', async (t) => {
   t.match(refused, { ok: false, errors: [{ path: 'x' }] });
 });
 
-function listenerWith(name: string, fields: string): string {
-  return `{ name: ${name}, address: { pipe: { path: /tmp/${name} } }, ${fields}, filter_chains: [ { filters: [ { name: t,
+function listenerWith(port: number, fields: string): string {
+  return `{ name: of_${port}, address: { socket_address: { address: 127.0.0.1, port_value: ${port} } }, ${fields}, filter_chains: [ { filters: [ { name: t,
     typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy, stat_prefix: x,
       cluster: known } } ] } ] }`;
 }
