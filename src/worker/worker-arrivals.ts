@@ -1,6 +1,7 @@
 // Connections that come to one worker from the parent process.
 
 import type { NativeShim } from '../io/shim.js';
+import type { Transport } from '../io/transport.js';
 import type { Arrival, Cargo } from '../listener/travel.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
@@ -19,20 +20,20 @@ export interface ArrivalListeners {
 export class WorkerArrivals {
   readonly #listeners: ArrivalListeners;
   readonly #stats: Scope;
-  readonly #beginTurn: () => void;
+  readonly #transport: Transport;
   readonly #channels: readonly ArrivalChannel[];
 
-  /** Takes over the channels `fds`. `beginTurn`: a turn that was not begun by the transport begins, the clock is read. */
+  /** Takes over the channels `fds`. */
   constructor(
     shim: NativeShim,
+    transport: Transport,
     listeners: ArrivalListeners,
     stats: Scope,
-    beginTurn: () => void,
     fds: readonly number[],
   ) {
     this.#listeners = listeners;
     this.#stats = stats;
-    this.#beginTurn = beginTurn;
+    this.#transport = transport;
     const host = {
       expect: (cargo: Cargo) => this.#expect(cargo),
       ended: (why: string) => {
@@ -49,7 +50,7 @@ export class WorkerArrivals {
 
   #expect(cargo: Cargo): Arrival | string {
     try {
-      this.#beginTurn();
+      this.#transport.beginTurn();
       const expected = this.#listeners.expect(cargo);
       if (typeof expected !== 'string') return this.#counted(expected);
       this.#stats.increment(HandOverStats.at.connections_refused);
@@ -64,7 +65,7 @@ export class WorkerArrivals {
     return {
       drop: () => arrival.drop(),
       begin: () => {
-        this.#beginTurn();
+        this.#transport.beginTurn();
         try {
           arrival.begin();
           this.#stats.increment(HandOverStats.at.connections_received);

@@ -17,8 +17,6 @@ export class WorkerDepartures implements Departures {
   readonly #shim: NativeShim;
   readonly #transport: Transport;
   readonly #stats: Scope;
-  /** A turn that was not begun by the transport begins: the clock is read. */
-  readonly #beginTurn: () => void;
   readonly #onOver: () => void;
   readonly #channels: readonly DepartureChannel[];
   /** Stopped in this turn, to leave at its end. */
@@ -37,7 +35,6 @@ export class WorkerDepartures implements Departures {
     shim: NativeShim,
     transport: Transport,
     stats: Scope,
-    beginTurn: () => void,
     fds: readonly number[],
     descriptors: number,
     onOver: () => void,
@@ -46,9 +43,8 @@ export class WorkerDepartures implements Departures {
     this.#shim = shim;
     this.#transport = transport;
     this.#stats = stats;
-    this.#beginTurn = beginTurn;
     const onRoom = () => {
-      this.#beginTurn();
+      this.#transport.beginTurn();
       this.#dispatch();
     };
     const limits = { descriptors, answerMs: ANSWER_MS };
@@ -120,7 +116,7 @@ export class WorkerDepartures implements Departures {
     }
     if (channel === undefined) {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
-      this.#beginTurn();
+      this.#transport.beginTurn();
       return departure.stay();
     }
     const { chain, listener, localText, remote, startMonotonicMs } = connection;
@@ -146,7 +142,7 @@ export class WorkerDepartures implements Departures {
       this.#told.add(why);
       logger.warning(`connections of listener '${connection.listener.name}' stay in this process: ${why}`);
     }
-    this.#beginTurn();
+    this.#transport.beginTurn();
     departure.stay();
   }
 

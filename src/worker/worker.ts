@@ -313,7 +313,6 @@ class Worker {
       this.#shim,
       this.#transport,
       this.#scope('server.hand_over.', HandOverStats),
-      () => this.#transport.beginTurn(),
       channels,
       descriptors,
       () => this.#listeners.depart(undefined),
@@ -328,13 +327,7 @@ class Worker {
   #takeOver(channels: readonly number[]): void {
     const stats = this.#scope('server.hand_over.', HandOverStats);
     this.#arrivals?.close();
-    this.#arrivals = new WorkerArrivals(
-      this.#shim,
-      this.#listeners,
-      stats,
-      () => this.#transport.beginTurn(),
-      channels,
-    );
+    this.#arrivals = new WorkerArrivals(this.#shim, this.#transport, this.#listeners, stats, channels);
   }
 
   #endHandOver(): void {
