@@ -1,10 +1,8 @@
 // Finds the extension that a typed_config names, by kind. The loader has checked that it exists: a miss here is a defect.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
-import type { HeaderNeeds } from '../access-log/operator.js';
-import type { StreamInfo } from '../access-log/stream-info.js';
+import { GuardedLogger } from '../access-log/guarded-logger.js';
 import type { AccessLog, Any } from '../config/generated/api.js';
-import type { Transport } from '../io/transport.js';
 import type {
   AccessLoggerExtension,
   AnyExtension,
@@ -60,36 +58,9 @@ export class ExtensionRegistry implements ExtensionFinder {
 export function createAccessLoggers(configs: readonly AccessLog[] | undefined, context: WorkerContext): AccessLogger[] {
   return (configs ?? []).map((log) => {
     const config = log.typed_config!;
-    return new GuardedLogger(
-      context.extensions.accessLogger(config).createOnWorker(config, context),
-      context.transport,
-    );
+    const logger = context.extensions.accessLogger(config).createOnWorker(config, context);
+    return new GuardedLogger(logger, (error) => context.transport.report(error));
   });
-}
-
-/** One that throws keeps neither the other loggers nor the end of the stream from what they have to do. */
-class GuardedLogger implements AccessLogger {
-  readonly needs: HeaderNeeds;
-  readonly #logger: AccessLogger;
-  readonly #transport: Transport;
-
-  constructor(logger: AccessLogger, transport: Transport) {
-    this.needs = logger.needs;
-    this.#logger = logger;
-    this.#transport = transport;
-  }
-
-  log(info: StreamInfo): void {
-    try {
-      this.#logger.log(info);
-    } catch (error) {
-      this.#transport.report(error);
-    }
-  }
-
-  close(): void {
-    this.#logger.close();
-  }
 }
 
 function messageOf(typeUrl: string): string {

@@ -1,0 +1,30 @@
+// A logger whose exceptions go no further: they keep neither the other loggers nor the end of the stream from what they have to do.
+
+import type { AccessLogger } from './access-logger.js';
+import type { HeaderNeeds } from './operator.js';
+import type { StreamInfo } from './stream-info.js';
+
+export class GuardedLogger implements AccessLogger {
+  readonly needs: HeaderNeeds;
+  readonly #logger: AccessLogger;
+  readonly #report: (error: unknown) => void;
+
+  /** `report` is told of what `logger` throws. */
+  constructor(logger: AccessLogger, report: (error: unknown) => void) {
+    this.needs = logger.needs;
+    this.#logger = logger;
+    this.#report = report;
+  }
+
+  log(info: StreamInfo): void {
+    try {
+      this.#logger.log(info);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  close(): void {
+    this.#logger.close();
+  }
+}
