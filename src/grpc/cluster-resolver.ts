@@ -1,8 +1,9 @@
 // Makes grpc-js know clusters: the target `baton-cluster:name` resolves to the cluster's hosts, as they come and go.
 
-import { experimental, status } from '@grpc/grpc-js';
+import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import { type Address, AddressKind } from '../io/address.js';
-import type { ClusterHosts } from './cluster-hosts.js';
+import type { ClusterHosts, Http2Keepalive } from './cluster-hosts.js';
 
 const SCHEME = 'baton-cluster';
 
@@ -31,7 +32,7 @@ class ClusterResolver implements Resolver {
   }
 
   updateResolution(): void {
-    this.#stop ??= hosts!.watchHosts(this.#cluster, (addresses) => this.#tell(addresses));
+    this.#stop ??= hosts!.watchHosts(this.#cluster, (addresses, keepalive) => this.#tell(addresses, keepalive));
   }
 
   destroy(): void {
@@ -43,14 +44,24 @@ class ClusterResolver implements Resolver {
     return decodeURIComponent(target.path);
   }
 
-  #tell(addresses: readonly Address[]): void {
+  #tell(addresses: readonly Address[], keepalive: Http2Keepalive | undefined): void {
     const endpoints = addresses.map((address) => ({ addresses: [subchannelAddress(address)] }));
-    this.#listener(experimental.statusOrFromValue(endpoints), {}, null, '');
+    this.#listener(experimental.statusOrFromValue(endpoints), keepaliveOptions(keepalive), null, '');
     if (endpoints.length > 0) return;
     // An error alone leaves connections in use, and without hosts alone calls would wait for some.
     const details = `cluster '${this.#cluster}' has no host`;
     this.#listener(experimental.statusOrFromError({ code: status.UNAVAILABLE, details }), {}, null, '');
   }
+}
+
+/** What is told beside the addresses are options of the connections to them. */
+function keepaliveOptions(keepalive: Http2Keepalive | undefined): ChannelOptions {
+  if (keepalive === undefined) return {};
+  return {
+    'grpc.keepalive_time_ms': Math.min(LONGEST_TIMER_MS, keepalive.intervalMs),
+    'grpc.keepalive_timeout_ms': Math.min(LONGEST_TIMER_MS, keepalive.timeoutMs),
+    'grpc.keepalive_permit_without_calls': 1,
+  };
 }
 
 function subchannelAddress({ kind, ip, port, path }: Address): { host: string; port: number } | { path: string } {

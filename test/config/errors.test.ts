@@ -77,8 +77,28 @@ stats_sinks:
   clusters:
   - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM, upstream_connection_options: { tcp_keepalive: {} } }
 `,
-    `baton.yaml:3:117: ${CLUSTER}.upstream_connection_options: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
+    `baton.yaml:3:117: ${CLUSTER}.upstream_connection_options: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only: connections that break unnoticed are found by connection_keepalive of its http2_protocol_options`,
     `baton.yaml:3:98: ${CLUSTER}.lb_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
+  ],
+  [
+    'pings that are never sent',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    http2_protocol_options: { connection_keepalive: { timeout: 1s } }
+  - name: b
+    load_assignment: { cluster_name: b }
+    http2_protocol_options: { connection_keepalive: { interval: 1s, timeout: 1s } }
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        explicit_http_config: { http2_protocol_options: { connection_keepalive: { timeout: 1s, interval_jitter: { value: 1 } } } }
+`,
+    `baton.yaml:5:31: ${CLUSTER}.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
+    `baton.yaml:8:31: static_resources.clusters[1].http2_protocol_options.connection_keepalive: the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which count: set it there`,
+    `baton.yaml:12:59: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
+    `baton.yaml:12:96: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive.interval_jitter: field 'interval_jitter' of envoy.config.core.v3.KeepaliveSettings is not implemented in Baton`,
   ],
   [
     'an HTTP service whose cluster speaks HTTP/2',

@@ -4,6 +4,7 @@ import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import t from 'tap';
+import type { Http2Keepalive } from '../../src/grpc/cluster-hosts.js';
 import { GrpcChannel } from '../../src/grpc/grpc-channel.js';
 import { parseAddress } from '../../src/io/address.js';
 import { startTcpUpstream, type Teardown, waitFor, withDeadline } from '../e2e/harness/index.js';
@@ -58,6 +59,36 @@ for (const [what, end, code, messages] of ENDS) {
   });
 }
 
+t.test('pings end a connection whose other end has vanished, and its calls', async (t) => {
+  const server = await startTcpUpstream(t, (socket) => {
+    // SETTINGS, and nothing ever after.
+    socket.write(Buffer.from('000000040000000000', 'hex'));
+  });
+  const channel = channelTo(t, server.port, { intervalMs: 50, timeoutMs: 50 });
+  await channel.ready();
+  const call = channel.stream('/service/method');
+  call.on('error', () => {});
+  const ended = new Promise<number>((resolve) => call.on('status', ({ code }) => resolve(code)));
+  t.equal(await withDeadline(ended, 'a status'), status.UNAVAILABLE);
+  await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
+});
+
+t.test('pings that are answered end nothing, also while there are no calls', async (t) => {
+  const server = createServer();
+  t.teardown(() => server.close());
+  let pings = 0;
+  let sessions = 0;
+  server.on('session', (session) => {
+    sessions++;
+    session.on('ping', () => pings++);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const channel = channelTo(t, (server.address() as AddressInfo).port, { intervalMs: 10, timeoutMs: 15_000 });
+  await channel.ready();
+  await waitFor(() => pings >= 5, { what: 'five pings' });
+  t.equal(sessions, 1);
+});
+
 function answer(stream: ServerHttp2Stream, body: string | Uint8Array): void {
   stream.respond(GRPC);
   stream.end(body);
@@ -69,12 +100,12 @@ function answerWell(stream: ServerHttp2Stream): void {
   stream.end(Buffer.concat([MESSAGE, MESSAGE]));
 }
 
-function channelTo(t: Teardown, port: number): GrpcChannel {
+function channelTo(t: Teardown, port: number, keepalive?: Http2Keepalive): GrpcChannel {
   const channel = new GrpcChannel(
     { envoy_grpc: { cluster_name: 'service' } },
     {
       watchHosts(_cluster, onHosts) {
-        const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${port}`)!]));
+        const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${port}`)!], keepalive));
         return () => clearImmediate(timer);
       },
       connectTimeoutMs: () => 5000,

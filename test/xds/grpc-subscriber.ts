@@ -51,7 +51,7 @@ export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, 
   const store = new StatsStore({ workers: 1 });
   const hosts: ClusterHosts = {
     watchHosts(_cluster, onHosts) {
-      const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${plane.port}`)!]));
+      const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${plane.port}`)!], undefined));
       return () => clearImmediate(timer);
     },
     connectTimeoutMs: () => 5000,

@@ -1,6 +1,6 @@
 // Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
 
-import type { Cluster, GrpcService } from '../generated/api.js';
+import type { Cluster, GrpcService, Http2ProtocolOptions } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
@@ -15,29 +15,38 @@ const WITHOUT_EFFECT = [
   'max_requests_per_connection',
   'circuit_breakers',
   'upstream_bind_config',
-  'upstream_connection_options',
   'common_lb_config',
   'round_robin_lb_config',
 ] as const;
 
 /** Whether the cluster's hosts are spoken to in HTTP/2. */
 export function speaksHttp2(cluster: Cluster): boolean {
-  return (
-    cluster.http2_protocol_options !== undefined ||
-    optionsOf(cluster)?.explicit_http_config?.http2_protocol_options !== undefined
-  );
+  return http2Options(cluster) !== undefined;
+}
+
+/** Undefined: the cluster's hosts are spoken to in HTTP/1.1. */
+export function http2Options(cluster: Cluster): Http2ProtocolOptions | undefined {
+  return optionsOf(cluster)?.explicit_http_config?.http2_protocol_options ?? cluster.http2_protocol_options;
 }
 
 /** Reports fields of a cluster with HTTP/2 that would have no effect. */
 export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
-  const refuse = (at: Path) =>
-    problems.error(at, 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only', 'key');
+  const refuse = (at: Path, instead = '') => {
+    const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
+    problems.error(at, why + instead, 'key');
+  };
   const explicit = optionsOf(cluster)?.explicit_http_config;
   if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
     const why = `it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`;
     problems.error([...path, 'http2_protocol_options'], why, 'key');
   }
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
+  if (cluster.upstream_connection_options !== undefined) {
+    const instead =
+      ': connections that break unnoticed are found by connection_keepalive of its http2_protocol_options';
+    refuse([...path, 'upstream_connection_options'], instead);
+  }
+  checkKeepalive(cluster, path, problems);
   if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
   if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {
     refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
@@ -51,6 +60,30 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
       refuse(at);
     });
   });
+}
+
+/** Reports a keepalive that never sends anything. */
+function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void {
+  const explicit = optionsOf(cluster)?.explicit_http_config?.http2_protocol_options;
+  const at = [...path, 'http2_protocol_options', 'connection_keepalive'];
+  const explicitAt = [
+    ...path,
+    'typed_extension_protocol_options',
+    HTTP_OPTIONS,
+    'explicit_http_config',
+    ...at.slice(-2),
+  ];
+  const keepalive = cluster.http2_protocol_options?.connection_keepalive;
+  if (explicit !== undefined && keepalive !== undefined) {
+    problems.error(at, `the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which count: set it there`, 'key');
+  }
+  for (const [settings, place] of [
+    [explicit?.connection_keepalive, explicitAt],
+    [keepalive, at],
+  ] as const) {
+    if (settings === undefined || settings.interval !== undefined || problems.has([...place, 'interval'])) continue;
+    problems.error(place, 'it has no effect without an interval', 'key');
+  }
 }
 
 /** Reports a gRPC service's cluster that does not exist, or that speaks HTTP/1.1. */

@@ -89,5 +89,6 @@ export const CLUSTER: ImplementedTable = {
     http_protocol_options: true,
     http2_protocol_options: true,
   },
-  'envoy.config.core.v3.Http2ProtocolOptions': {},
+  'envoy.config.core.v3.Http2ProtocolOptions': { connection_keepalive: true },
+  'envoy.config.core.v3.KeepaliveSettings': { interval: true, timeout: true },
 };

@@ -1,11 +1,11 @@
 // Hosts of clusters for gRPC channels of the primary: who watches a cluster is told its hosts whenever they change.
 
-import type { ClusterHosts } from '../../grpc/cluster-hosts.js';
+import { durationMs } from '../../common/duration.js';
+import { http2Options } from '../../config/checks/grpc-clusters.js';
+import type { ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/address.js';
 import { UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { PrimaryCluster } from './primary-cluster.js';
-
-type OnHosts = (addresses: readonly Address[]) => void;
 
 export class HostWatch implements ClusterHosts {
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
@@ -21,7 +21,8 @@ export class HostWatch implements ClusterHosts {
     this.#watchers.set(name, watchers.add(onHosts));
     const cluster = this.#clusters.get(name);
     // Before the cluster has looked for hosts there is nothing to tell.
-    if (cluster?.isInitialized) setImmediate(() => watchers.has(onHosts) && onHosts(addressesOf(cluster)));
+    if (cluster?.isInitialized)
+      setImmediate(() => watchers.has(onHosts) && onHosts(addressesOf(cluster), keepaliveOf(cluster)));
     return () => {
       watchers.delete(onHosts);
       if (watchers.size === 0 && this.#watchers.get(name) === watchers) this.#watchers.delete(name);
@@ -37,12 +38,13 @@ export class HostWatch implements ClusterHosts {
     const watchers = this.#watchers.get(cluster.spec.name);
     if (watchers === undefined || watchers.size === 0) return;
     const addresses = addressesOf(cluster);
-    for (const onHosts of watchers) onHosts(addresses);
+    const keepalive = keepaliveOf(cluster);
+    for (const onHosts of watchers) onHosts(addresses, keepalive);
   }
 
   /** There is no such cluster any more: its channels have nobody to call. */
   clusterRemoved(name: string): void {
-    for (const onHosts of this.#watchers.get(name) ?? []) onHosts([]);
+    for (const onHosts of this.#watchers.get(name) ?? []) onHosts([], undefined);
   }
 }
 
@@ -53,4 +55,10 @@ function addressesOf(cluster: PrimaryCluster): Address[] {
   const all = [...cluster.hosts];
   const healthy = all.filter((host) => (cluster.healthFlags(host) & UNHEALTHY_FLAGS) === 0);
   return (healthy.length > 0 ? healthy : all).map((host) => host.endpoint.address);
+}
+
+function keepaliveOf({ config }: PrimaryCluster): Http2Keepalive | undefined {
+  const { interval, timeout } = http2Options(config)?.connection_keepalive ?? {};
+  if (interval === undefined || timeout === undefined) return undefined;
+  return { intervalMs: durationMs(interval), timeoutMs: durationMs(timeout) };
 }
