@@ -9,10 +9,12 @@ import {
   credentials,
   Metadata,
   type ServiceError,
+  setLogger,
 } from '@grpc/grpc-js';
 import { durationMs } from '../common/duration.js';
 import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
+import { getLogger } from '../log/logger.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
 import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
@@ -22,6 +24,15 @@ const DEFAULT_CONNECT_MS = 5000;
 /** grpc-js waits this long, growing to LONGEST_PAUSE_MS, before it connects again to a host that failed. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
+
+const logger = getLogger('grpc');
+
+// What grpc-js has to say; standard error is not where the log may be.
+setLogger({
+  error: (message: string) => logger.warning(message),
+  info: (message: string) => logger.info(message),
+  debug: (message: string) => logger.debug(message),
+});
 
 export class GrpcChannel {
   readonly #client: Client;

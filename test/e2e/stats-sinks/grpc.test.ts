@@ -1,5 +1,7 @@
 // The metrics service and OpenTelemetry collectors get every count exactly once, whatever happens to them.
 
+import { constants, createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { type Config, loopback, staticCluster, waitFor } from '../harness/index.js';
 import { type GrpcPeer, startCollector, startDeafServer, startMetricsService } from './grpc-peers.js';
@@ -119,6 +121,23 @@ t.test('metrics service: who sends comes first, deltas add up, a broken stream i
   t.match(second.messages[0], { identifier: { node: { id: 'edge-1' } } });
   await request(2);
   await waitFor(() => counted(second, REQUESTS) === 2, { what: '2 requests' });
+  await baton.stop();
+});
+
+t.test('a server that does not want so many pings is pinged less often, and the log says it', async (t) => {
+  const server = createServer();
+  server.on('session', (session) => {
+    session.on('ping', () => session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const http2_protocol_options = { connection_keepalive: { interval: '0.02s', timeout: '20s' } };
+  const { port } = server.address() as AddressInfo;
+  const { baton } = await startSinkProxy(t, [{ '@type': METRICS_SERVICE, grpc_service: grpcTo('metrics') }], {
+    clusters: [staticCluster('metrics', port, { http2_protocol_options })],
+    args: ['--log-format', '%n: %v'],
+  });
+  await waitFor(() => /^grpc: .* excess pings.* 40 ms$/m.test(baton.stderr), { what: 'the log says it' });
   await baton.stop();
 });
 
