@@ -435,7 +435,7 @@ export class Server {
   }
 
   /** Everything that a worker begins with, as it is now. */
-  #startData(index: number): WorkerStart {
+  #startData(index: number): Omit<WorkerStart, 'isReplacement'> {
     const { bootstrap, concurrency, fileFlush, localIp, logging } = this.#options;
     return {
       index,

@@ -123,6 +123,8 @@ export interface Snapshot {
 /** Everything that a worker begins with. */
 export interface WorkerStart {
   readonly index: number;
+  /** Another thread served in its place, and has died. */
+  readonly isReplacement: boolean;
   readonly workers: number;
   readonly stats: WorkerStatsAttachment;
   readonly words: SharedWordsHandle;

@@ -3,6 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
 import { messageOf } from '../common/errors.js';
+import { lacksDescriptors } from '../common/few-descriptors.js';
 import { atOnce } from '../common/next-turn.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
@@ -49,6 +50,7 @@ const FINAL_FLUSH_MS = 1000;
 
 class Worker {
   readonly #name: string;
+  readonly #isReplacement: boolean;
   readonly #port: MessagePort;
   readonly #runtime: Runtime;
   readonly #ports: WorkerPorts;
@@ -78,6 +80,7 @@ class Worker {
 
   constructor(start: WorkerStart, port: MessagePort) {
     this.#name = `worker_${start.index}`;
+    this.#isReplacement = start.isReplacement;
     this.#profiled = new ProfiledThread(this.#name);
     this.#port = port;
     this.#runtime = new Runtime(start.runtime);
@@ -172,7 +175,19 @@ class Worker {
     } catch (error) {
       logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
       this.#failed(snapshot, messageOf(error));
+      if (!this.#makesRoom(snapshot, error)) return;
+      setImmediate(() => {
+        throw error;
+      });
     }
+  }
+
+  /**
+   * Without descriptors for its listen sockets a thread that replaces another one ends, so that the next one tries again: clients
+   * would wait at sockets that nobody accepts on. When the server starts, it is the server that ends.
+   */
+  #makesRoom({ isComplete }: Snapshot, error: unknown): boolean {
+    return this.#isReplacement && isComplete && lacksDescriptors(error);
   }
 
   /** Whatever else comes while a snapshot takes its steps counts behind it. */
@@ -197,6 +212,7 @@ class Worker {
     try {
       this.#listeners.apply(listener);
     } catch (error) {
+      if (this.#makesRoom(snapshot, error)) throw error;
       logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
       this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
     }

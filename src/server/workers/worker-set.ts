@@ -13,7 +13,7 @@ const DEATHS_AT_START = 5;
 
 export interface WorkerSetEvents {
   /** Everything that the worker begins with, as it is now. */
-  startData(index: number): WorkerStart;
+  startData(index: number): Omit<WorkerStart, 'isReplacement'>;
   /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
   applied(index: number, version: number): boolean;
   /** It cannot use the snapshot of this version as it is. */

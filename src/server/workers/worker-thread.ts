@@ -19,7 +19,7 @@ const ANSWER_MS = 1000;
 
 export interface WorkerThreadEvents {
   /** Everything that the thread needs to begin, as of now. */
-  startData(): WorkerStart;
+  startData(): Omit<WorkerStart, 'isReplacement'>;
   /** It uses the snapshot of this version. */
   applied(version: number): void;
   /** It cannot use the snapshot of this version as it is. */
@@ -67,7 +67,8 @@ export class WorkerThread {
     port1.on('message', (message: FromWorker) => this.#receive(message));
     this.#beginning = new AbortController();
     const { signal } = this.#beginning;
-    const task = { start: this.#events.startData(), port: port2 };
+    const start: WorkerStart = { ...this.#events.startData(), isReplacement: this.#restart !== undefined };
+    const task = { start, port: port2 };
     this.#ended = this.#pool.run(task, { transferList: [port2], signal }).then(
       () => port1.close(),
       (error: unknown) => {

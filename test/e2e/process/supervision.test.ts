@@ -1,5 +1,6 @@
 // A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -203,6 +204,25 @@ t.test('a worker that begins later answers with the files of its routes as the o
   t.equal((await httpRequest(port, '/')).body, 'a page');
   const { body } = await baton.admin('/config_dump');
   t.ok(body.includes(JSON.stringify(page)), 'the configuration is shown as it was given');
+});
+
+t.test('a worker that finds no descriptors for its listen sockets makes room for one that does', async (t) => {
+  const names = Array.from({ length: 12 }, (_, index) => `web${index}`);
+  const listeners = names.map((name) => httpListener(name, 0, { route_config: routeAllTo('echo') }));
+  const { baton, killWorker } = await startBreakableBaton(t, {
+    config: bootstrap({ listeners, clusters: [staticCluster('echo', echo.port)] }),
+  });
+  const ports = await Promise.all(names.map((name) => baton.listenerPort(name)));
+  const limit = (count: number) => execFileSync('prlimit', ['--pid', `${baton.pid}`, `--nofile=${count}:`]);
+  limit((await settledDescriptors(baton.pid)) - names.length / 2);
+  await killWorker('throw');
+  await waitFor(() => /worker 0 died: addListener: too many open files/.test(baton.stderr), {
+    what: 'want of descriptors',
+  });
+  limit(1000);
+  const answers = await Promise.all(ports.map((port) => httpRequest(port, '/')));
+  for (const { status } of answers) t.equal(status, 200);
+  await baton.stop();
 });
 
 /** All counters; histograms and gauges are left out. */
