@@ -46,9 +46,14 @@ export class StatsSinks {
     context: PrimaryContext,
     countedForMs: number,
   ): Promise<StatsSinks> {
-    const sinks = configs.map(async ({ name = '', typed_config: config }) => {
-      const extension = extensions.statsSink(config!);
-      return { name: name || extension.name, sink: await extension.createOnPrimary(config, context) };
+    const sinks = configs.map(async (config) => {
+      const extension = extensions.statsSink(config.typed_config!);
+      const name = config.name || extension.name;
+      try {
+        return { name, sink: await extension.createOnPrimary(config.typed_config, context) };
+      } catch (error) {
+        throw new Error(`stats sink '${name}' cannot be created: ${messageOf(error)}`, { cause: error });
+      }
     });
     return new StatsSinks(await Promise.all(sinks), countedForMs);
   }

@@ -1,0 +1,14 @@
+// Sinks as they are created.
+
+import t from 'tap';
+import type { ExtensionFinder, PrimaryContext } from '../../../src/extensions/factories.js';
+import { StatsSinks } from '../../../src/server/stats/stats-sinks.js';
+
+t.test('a sink that cannot be created is named', async (t) => {
+  const extension = { name: 'own.sink', createOnPrimary: () => Promise.reject(new Error('no such device')) };
+  const finder = { statsSink: () => extension } as unknown as ExtensionFinder;
+  const created = (name?: string) =>
+    StatsSinks.create([{ ...(name && { name }), typed_config: { '@type': '' } }], finder, {} as PrimaryContext, 0);
+  await t.rejects(created('mine'), { message: "stats sink 'mine' cannot be created: no such device" });
+  await t.rejects(created(), { message: "stats sink 'own.sink' cannot be created: no such device" });
+});
