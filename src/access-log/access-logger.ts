@@ -4,6 +4,7 @@ import { BatonError, messageOf } from '../common/errors.js';
 import { readRegularFile } from '../common/regular-file.js';
 import type { AccessLogFile, AccessLogFiles } from './file-log.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
+import { placed } from './format-error.js';
 import { compileJsonFormat, type JsonObject } from './json-format.js';
 import type { HeaderNeeds } from './operator.js';
 import type { StreamInfo } from './stream-info.js';
@@ -77,8 +78,9 @@ export function compileSubstitutionFormat(config: SubstitutionFormat | undefined
   const options = { omitEmptyValues: config?.omit_empty_values === true };
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
-  if (config?.text_format_source !== undefined) return compileFormat(readText(config.text_format_source), options);
-  return compileFormat(config?.text_format ?? DEFAULT_FORMAT, options);
+  const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
+  if (source === undefined) return placed('text_format', () => compileFormat(text, options));
+  return placed('text_format_source', () => compileFormat(readText(source), options));
 }
 
 function readText(source: TextSource): string {

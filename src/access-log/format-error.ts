@@ -1,6 +1,6 @@
 // What is wrong with a format: which operator, and where.
 
-import { BatonError } from '../common/errors.js';
+import { BatonError, buildEach, Mistakes } from '../common/errors.js';
 
 /** A format that is refused: the message names the operator and its position. */
 export class FormatError extends BatonError {
@@ -10,6 +10,18 @@ export class FormatError extends BatonError {
   constructor(what: string, format: string, position: number) {
     super('CONFIG_INVALID', `${what} at position ${position} of format ${JSON.stringify(format)}`);
     this.position = position;
+  }
+}
+
+/** What `build` gives. Throws what is wrong with a format with the place of that format, Mistakes for several. */
+export function placed<T>(where: string, build: () => T): T {
+  try {
+    return build();
+  } catch (thrown) {
+    return buildEach(Mistakes.of(thrown), (error): never => {
+      if (!(error instanceof BatonError) || error.where !== undefined) throw error;
+      throw new BatonError(error.code, error.message, { where, cause: error });
+    })[0]!;
   }
 }
 

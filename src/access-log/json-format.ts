@@ -3,10 +3,10 @@
 // Keys are sorted by their bytes, as Envoy does, whatever order the configuration has. A string that is exactly one
 // operator gives the operator's value with its type, or null when there is none; other strings give strings.
 
-import { BatonError, buildEach, Mistakes } from '../common/errors.js';
+import { buildEach } from '../common/errors.js';
 import { formatPath, type Path } from '../config/text/path.js';
 import { CompiledFormat, type Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
-import { FormatError } from './format-error.js';
+import { placed } from './format-error.js';
 import { escapeJson } from './json-escape.js';
 import type { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, type Operator } from './operator.js';
@@ -80,16 +80,9 @@ class Compiler {
 
   #string(format: string, path: Path): Node {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
-    try {
-      const operators = parseOperators(format, this.#needs);
-      if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
-      return new TextNode(operators, this.#omit);
-    } catch (thrown) {
-      return buildEach(Mistakes.of(thrown), (error): never => {
-        if (!(error instanceof FormatError)) throw error;
-        throw new BatonError('CONFIG_INVALID', error.message, { where: formatPath(path), cause: error });
-      })[0]!;
-    }
+    const operators = placed(formatPath(path), () => parseOperators(format, this.#needs));
+    if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
+    return new TextNode(operators, this.#omit);
   }
 }
 

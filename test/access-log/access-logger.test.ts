@@ -48,7 +48,9 @@ t.test('a format that cannot be had is refused', async (t) => {
   const source = (text_format_source: object) => () => compileFileFormat({ log_format: { text_format_source } });
   t.throws(source({ filename: join(directory, 'none') }), { code: 'CONFIG_UNREADABLE', message: /ENOENT/ });
   t.throws(source({ environment_variable: 'BATON_TEST_UNSET' }), /BATON_TEST_UNSET is not set/);
-  t.throws(source({ inline_string: '%NOPE%' }), /unknown operator %NOPE%/);
+  t.throws(source({ inline_string: '%NOPE%' }), { message: /unknown operator %NOPE%/, where: 'text_format_source' });
+  const text = () => compileFileFormat({ log_format: { text_format: '%NOPE%' } });
+  t.throws(text, { message: /unknown operator %NOPE%/, where: 'text_format' });
 });
 
 t.test('a wrong format opens no file', async (t) => {
