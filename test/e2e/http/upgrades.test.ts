@@ -25,7 +25,9 @@ const tunnels: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
   const { path, socket } = request;
   if (path.startsWith('/refuse')) socket.write(response(400, 'no'));
-  else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
+  else if (path.startsWith('/again') && tries(path) < 3) {
+    if (tries(path) === 2) socket.write(response(503, 'not yet'));
+  } else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
   else if (!path.startsWith('/hang')) {
     // From here on the bytes are the tunnel's.
     socket.removeAllListeners('data').removeAllListeners('end');
@@ -43,6 +45,15 @@ const routes = [
   routeTo({ prefix: '/echo/short' }, 'raw', { timeout: '0.2s' }),
   routeTo({ prefix: '/hang/long' }, 'raw', { timeout: '0s' }),
   routeTo({ prefix: '/hang' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/again' }, 'raw', {
+    timeout: '0s',
+    retry_policy: {
+      retry_on: '5xx',
+      num_retries: 2,
+      per_try_timeout: '0.2s',
+      retry_back_off: { base_interval: '0.001s' },
+    },
+  }),
   routeTo({ prefix: '/' }, 'raw'),
 ];
 const proxy = await startProxy(t, {
@@ -150,6 +161,23 @@ t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t
   t.equal((await idle.readToEnd()).text, '');
 });
 
+t.test('a host that does not answer an upgrade is waited for as long as its route says', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/hang'));
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 504, rest: 'upstream request timeout' });
+});
+
+t.test('an upgrade is tried again like other requests, behind which nothing has been sent', async (t) => {
+  const connection = await open(t, proxy.port, '/again');
+  t.equal(tries('/again'), 3, 'one that was not answered in time, one that was refused, and this');
+  connection.write('frame');
+  const { socket } = tunnels.at(-1)!;
+  t.same(await withDeadline(once(socket, 'data'), 'what the client sends'), ['frame']);
+  socket.end();
+  await connection.readToEnd();
+});
+
 t.test('an upgrade that nobody allows is refused with 403', async (t) => {
   for (const [port, path] of [
     [proxy.ports['without']!, '/echo'],
@@ -203,6 +231,10 @@ t.test('tunnels are counted while they live', async (t) => {
   connection.destroy();
   await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 0);
 });
+
+function tries(path: string): number {
+  return upstream.requests.filter((request) => request.path === path).length;
+}
 
 function handshake(path: string): string {
   const fields: Config = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'xyz' };

@@ -8,7 +8,6 @@ import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
-import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import { LimitKind } from '../../../../upstream/limits.js';
 import { saysOverloaded } from './router-headers.js';
@@ -29,18 +28,18 @@ export class Retries extends RetryState {
   }
 
   /** The head of a response of `cluster` has come: whether there is another try in its place. */
-  grantForResponse(headers: HeaderBlock, cluster: Cluster, isRequestComplete: boolean): boolean {
+  grantForResponse(headers: HeaderBlock, cluster: Cluster): boolean {
     const isLookedAt = this.hasConditions && !saysOverloaded(headers);
     const decision = isLookedAt ? this.onHeaders(headers.status, headers) : RetryDecision.No;
-    if (decision !== RetryDecision.No) return this.#grant(decision, cluster, isRequestComplete);
+    if (decision !== RetryDecision.No) return this.#grant(decision, cluster);
     if (this.#holder !== undefined) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
     this.end();
     return false;
   }
 
   /** A try ended without a response head, with the request's head sent or not: whether there is another one. */
-  grantForFailure(kind: RetryReset, cluster: Cluster, isSent: boolean, isRequestComplete: boolean): boolean {
-    return this.#grant(this.onReset(kind, isSent), cluster, isRequestComplete || !isSent);
+  grantForFailure(kind: RetryReset, cluster: Cluster, isSent: boolean): boolean {
+    return this.#grant(this.onReset(kind, isSent), cluster);
   }
 
   /** There is no further try. The cluster may have been replaced meanwhile by one with another circuit breaker. */
@@ -49,19 +48,15 @@ export class Retries extends RetryState {
     this.#holder = undefined;
   }
 
-  #grant(decision: RetryDecision, cluster: Cluster, canRepeat: boolean): boolean {
+  #grant(decision: RetryDecision, cluster: Cluster): boolean {
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded(cluster);
-    if (decision === RetryDecision.Retry && this.#takePlace(cluster, canRepeat)) return true;
+    if (decision === RetryDecision.Retry && this.#takePlace(cluster)) return true;
     this.end();
     return false;
   }
 
-  #takePlace(cluster: Cluster, canRepeat: boolean): boolean {
+  #takePlace(cluster: Cluster): boolean {
     const { limits, stats } = cluster;
-    if (!canRepeat && this.#stream.isUpgrade) {
-      this.#stream.httpStats.increment(HttpStats.at.rq_retry_skipped_request_not_complete);
-      return false;
-    }
     if (this.#holder === undefined && !limits.tryAcquireRetry(this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamOverflow;

@@ -190,7 +190,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
     const { info } = this.#stream;
-    this.#try.run(encoder, this.#isRequestComplete);
+    this.#try.run(encoder, this.#isRequestComplete, this.#stream.isUpgrade);
     info.upstreamHost = this.#try.host!.address;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
@@ -228,7 +228,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
     this.#try.responseBegan();
-    if (this.#retries.grantForResponse(headers, this.#cluster, this.#isRequestComplete)) {
+    if (this.#retries.grantForResponse(headers, this.#cluster)) {
       countHostFailure(host);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
@@ -306,7 +306,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The route's timeout runs from the end of the request. */
+  /** The route's timeout runs from the end of the request, and from the head of one that upgrades up to its 101. */
   #startTimeout(): void {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
     // Where one side of a tunnel has ended, the other may go on.
@@ -368,6 +368,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     // Another try needs the head in a later turn.
     if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (endStream) this.#startTimeout();
+    // Nothing more is sent of it before its answer.
+    else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
     this.#start();
   }
 
@@ -427,7 +429,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   }
 
   #isRetried(kind: RetryReset): boolean {
-    return this.#retries.grantForFailure(kind, this.#cluster, this.#try.isSent, this.#isRequestComplete);
+    return this.#retries.grantForFailure(kind, this.#cluster, this.#try.isSent);
   }
 
   #backOff(): void {

@@ -63,8 +63,12 @@ export class TryTimeouts {
   /** The try has both: the whole request and a connection. A slow sender is no slow host. */
   start(hasResponse: boolean): void {
     this.#isRunning = true;
-    if (this.#responseMs > 0 && !hasResponse) this.#response.set(this.#responseMs);
+    if (!hasResponse) this.awaitResponse();
     this.progressed();
+  }
+
+  awaitResponse(): void {
+    if (this.#responseMs > 0) this.#response.set(this.#responseMs);
   }
 
   responseBegan(): void {

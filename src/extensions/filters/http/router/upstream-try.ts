@@ -118,8 +118,8 @@ export class UpstreamTry {
     pool.start(request);
   }
 
-  /** It has got one. */
-  run(encoder: RequestEncoder, isRequestComplete: boolean): void {
+  /** It has got one. A request that upgrades is answered before it is complete. */
+  run(encoder: RequestEncoder, isRequestComplete: boolean, isUpgrade: boolean): void {
     this.#state = State.Running;
     this.#isSent = true;
     this.#encoder = encoder;
@@ -127,6 +127,7 @@ export class UpstreamTry {
     this.#cluster.requestBegan(this.host!);
     this.#timeouts?.begin();
     if (isRequestComplete) this.#timeouts?.start(false);
+    else if (isUpgrade) this.#timeouts?.awaitResponse();
   }
 
   /** It gets none. */
