@@ -165,7 +165,15 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
 
   /** Gives the stream up: the client learns nothing but that the connection ends. */
   reset(_reason: ResetReason): void {
-    if (this.decoder !== undefined) this.#close(this.writing !== Writing.Head);
+    if (this.decoder !== undefined) this.#close(this.#wouldLookWhole);
+  }
+
+  /**
+   * Only the end of the connection ends what is being sent. Any other answer shows that something is missing, and is closed behind
+   * the bytes that have been sent: a reset would destroy those that a slow client has not taken yet, of answers before it too.
+   */
+  get #wouldLookWhole(): boolean {
+    return this.writing === Writing.Raw;
   }
 
   /**
@@ -274,13 +282,13 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
 
   /** The request will never be complete. A protocol error is answered if nothing was sent yet. */
   #breakOff(reason: ResetReason, error: CodecError | undefined): void {
-    const hasBegun = this.writing !== Writing.Head;
+    const abort = this.#wouldLookWhole;
     const decoder = this.decoder!;
     this.reading = Reading.Closed;
     this.forgetStream();
     decoder.onReset(reason, error);
     if (error !== undefined) this.answerInvalid(error);
-    this.#close(hasBegun);
+    this.#close(abort);
   }
 
   /** From here on both directions are raw. */

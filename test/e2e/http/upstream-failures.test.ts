@@ -7,6 +7,8 @@ import { managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
+/** More than a client's end of a connection holds that does not read. */
+const LARGE = 1_000_000;
 const FAILED = /^upstream connect error or disconnect\/reset before headers\. reset reason: /;
 
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
@@ -77,9 +79,25 @@ t.test('a response that the host does not finish is broken for the client too', 
     if (!isChunked) t.equal(headers['content-length'], '10', `${path}: the length is still what it was`);
     const { body, isComplete } = isChunked ? dechunk(rest) : { body: rest, isComplete: rest.length === 10 };
     t.notOk(isComplete, `${path}: no end`);
-    t.ok(sent.startsWith(body), `${path}: nothing is made up`);
+    if (path.startsWith('/ends')) t.equal(body, sent, `${path}: all that there is`);
+    else t.ok(sent.startsWith(body), `${path}: nothing is made up`);
     await t.rejects(proxy.get(path), `${path}: an HTTP client reports an error`);
   }
+});
+
+t.test('a slow client gets what there is of a response that breaks off, and whole ones before it', async (t) => {
+  const broken = 'http.main.rq_reset_after_downstream_response_started';
+  const before = (await proxy.baton.stat(broken)) ?? 0;
+  const client = await connectRaw(t, proxy.port);
+  client.socket.pause();
+  client.write('GET /whole HTTP/1.1\r\nhost: a\r\n\r\nGET /ends/in-a-large-body HTTP/1.1\r\nhost: a\r\n\r\n');
+  await proxy.baton.waitForStat(broken, before + 1);
+  client.socket.resume();
+  const { text, closed } = await client.readToEnd();
+  const first = parseMessage(text);
+  t.ok(first.rest.startsWith('whole'));
+  t.equal(parseMessage(first.rest.slice('whole'.length)).rest.length, LARGE);
+  t.equal(closed, 'end');
 });
 
 t.test('a body without length ends with the connection', async (t) => {
@@ -185,6 +203,7 @@ function answers(): Record<string, string> {
     '/resets/at-once': '',
     '/ends/in-the-head': 'HTTP/1.1 200 OK\r\ncontent-len',
     '/resets/in-the-head': 'HTTP/1.1 200 OK\r\ncontent-len',
+    '/ends/in-a-large-body': `${OK}content-length: 10000000\r\n\r\n${'x'.repeat(LARGE)}`,
     '/ends/in-the-body': `${length}half`,
     '/resets/in-the-body': `${length}half`,
     '/ends/behind-the-head': length,

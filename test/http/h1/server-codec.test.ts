@@ -384,7 +384,7 @@ playServer(
 );
 playServer(
   t,
-  'giving a stream up in the middle of its answer breaks the connection',
+  'giving a stream up in the middle of its answer closes the connection: the client knows that there is more',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -392,9 +392,25 @@ playServer(
   !! begin 200
   << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
   !! reset
-  .. abort
+  .. close
   !! last more
   `,
+);
+
+playServer(
+  t,
+  'giving a stream up breaks the connection when nothing else tells the client that its answer is not whole',
+  String.raw`
+  >> GET / HTTP/1.0\r\n\r\n
+  .. headers GET / close
+  .. end
+  !! begin 200
+  !! body hello
+  << HTTP/1.0 200 OK\r\nconnection: close\r\n\r\nhello
+  !! reset
+  .. abort
+  `,
+  { acceptHttp10: true },
 );
 
 playServer(
@@ -491,7 +507,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that has begun is broken when the client ends its side',
+  'an answer that has begun is given up when the client ends its side',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
@@ -500,7 +516,7 @@ playServer(
   << HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n
   !! fin
   .. reset termination
-  .. abort
+  .. close
   `,
 );
 
@@ -566,7 +582,7 @@ playServer(
 
 playServer(
   t,
-  'an invalid chunk behind the head of the answer breaks the connection',
+  'an invalid chunk behind the head of the answer closes the connection',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
   .. headers POST /a host=x transfer-encoding=chunked
@@ -574,7 +590,7 @@ playServer(
   << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
   >> 0x3\r\n
   .. reset protocol 400 http1.codec_error
-  .. abort
+  .. close
   `,
 );
 
