@@ -32,10 +32,11 @@ export function maskFitsResource(schema: Schema, name: string, mask: FieldMask, 
   });
 }
 
-/** What a mask that fits leaves of a message. The type of an Any stays beside its fields. */
+/** What a mask that fits leaves of a message. The type of an Any stays beside its fields; undefined members count for nothing. */
 export function trim(message: Message, mask: FieldMask): Message {
   const trimmed: Message = {};
   for (const [name, value] of Object.entries(message)) {
+    if (value === undefined) continue;
     const inner = mask.get(name);
     if (name === '@type') trimmed[name] = value;
     else if (mask.has(name)) trimmed[name] = inner === undefined ? value : trim(value as Message, inner);

@@ -29,8 +29,8 @@ const DUMPS: ConfigDump[] = [
   { message: 'envoy.admin.v3.SecretsConfigDump', fields: {}, lists: [{ field: 'static_secrets', resources: [] }] },
 ];
 
-function dump(query: DumpQuery): { configs: Record<string, unknown>[] } {
-  const steps = dumpTexts(DUMPS, query, loadSchema());
+function dump(query: DumpQuery, dumps = DUMPS): { configs: Record<string, unknown>[] } {
+  const steps = dumpTexts(dumps, query, loadSchema());
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return JSON.parse([...step.value].join(''));
@@ -99,6 +99,21 @@ t.test('large values become many small texts that say the same', async (t) => {
   t.equal(texts.join(''), JSON.stringify(value));
   t.ok(Math.max(...texts.map((text) => text.length)) < 50_000);
 });
+
+t.test(
+  'a mask that leads through a member which a resource does not have leaves the resource without it',
+  async (t) => {
+    const state = { name: 'a', active_state: undefined, error_state: { details: 'bad', version_info: '2' } };
+    const resources = [{ name: 'a', message: state }];
+    const dumps = [
+      { message: 'envoy.admin.v3.ListenersConfigDump', fields: {}, lists: [{ field: 'dynamic_listeners', resources }] },
+    ];
+    const query = { resource: 'dynamic_listeners', mask: 'active_state.version_info,error_state.details' };
+    t.strictSame(dump(query, dumps).configs, [
+      { '@type': `${DUMP}.ListenersConfigDump.DynamicListener`, error_state: { details: 'bad' } },
+    ]);
+  },
+);
 
 t.test('whether a mask fits very many resources is found out in steps', async (t) => {
   const resources = Array.from({ length: 5000 }, (_, index) => cluster(`c${index}`));
