@@ -294,7 +294,7 @@ t.test('/stats refuses values that mean nothing', async (t) => {
   const refusals = {
     'filter=(': 'Invalid re2 regex',
     'type=Counter': 'invalid &type= param',
-    'format=yaml': 'usage: /stats?format=(html|active-html|json|monitoring|text)\n\n',
+    'format=yaml': 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
     invert_filter: 'invert_filter needs a filter\n',
   };

@@ -49,10 +49,10 @@ t.test('protobuf or text: what Accept names first, weights aside', async (t) => 
 
 t.test('what cannot be had is refused', async (t) => {
   const { port } = await startAdmin(t);
-  const native = 'unsupported monitoringnative histogram type when not using protobuf exposition format';
+  const native = 'unsupported prometheusnative histogram type when not using protobuf exposition format';
   const refusals = {
-    'histogram_buckets=disjoint': 'unsupported monitoring histogram bucket mode',
-    'histogram_buckets=detailed': 'unsupported monitoring histogram bucket mode',
+    'histogram_buckets=disjoint': 'unsupported prometheus histogram bucket mode',
+    'histogram_buckets=detailed': 'unsupported prometheus histogram bucket mode',
     'histogram_buckets=monitoringnative': native,
     'histogram_buckets=prometheusnative': native,
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',

@@ -56,7 +56,7 @@ export const stats: AdminHandler = {
     const asked = request.query.get('format') ?? 'text';
     const format = Object.hasOwn(ALIASES, asked) ? ALIASES[asked]! : asked;
     if (!Object.hasOwn(FORMATS, format)) {
-      throw new Refusal(400, 'usage: /stats?format=(html|active-html|json|monitoring|text)\n\n');
+      throw new Refusal(400, 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n');
     }
     return FORMATS[format]!(request, services);
   },

@@ -68,11 +68,11 @@ function histogramsOf(query: QueryParameters, isProtobuf: boolean): MonitoringHi
       return 'summary';
     case 'disjoint':
     case 'detailed':
-      throw new Refusal(400, 'unsupported monitoring histogram bucket mode');
+      throw new Refusal(400, 'unsupported prometheus histogram bucket mode');
     case 'monitoringnative':
     case 'prometheusnative':
       if (isProtobuf) return 'native';
-      throw new Refusal(400, 'unsupported monitoringnative histogram type when not using protobuf exposition format');
+      throw new Refusal(400, 'unsupported prometheusnative histogram type when not using protobuf exposition format');
     default:
       throw unknownBuckets();
   }
