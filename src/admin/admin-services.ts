@@ -102,7 +102,7 @@ export interface CertificateView {
 /** Somebody who has not all that he needs to begin. */
 export interface UnreadyView {
   readonly name: string;
-  /** Not the server itself. */
+  /** Listeners wait for it; before the workers start they wait with the server. */
   readonly isListener: boolean;
   readonly targets: readonly string[];
 }

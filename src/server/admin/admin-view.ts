@@ -85,7 +85,9 @@ function* listenerViews({ listeners }: RunningConfiguration): Generator<Listener
 
 function* unreadyViews({ configuration, waitingFor }: Server): Generator<UnreadyView> {
   const targets = waitingFor?.unreadyTargets ?? [];
-  if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener: false, targets };
+  // Listeners that are there before the workers start wait with the server.
+  const isListener = configuration.listeners.byName.size > 0;
+  if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener, targets };
   for (const { name, unreadyTargets } of configuration.listeners.initManagers()) {
     if (unreadyTargets.length > 0) yield { name, isListener: true, targets: unreadyTargets };
   }

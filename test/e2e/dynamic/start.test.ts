@@ -92,6 +92,8 @@ t.test('a server waits for one source after the other, and says for which', asyn
   t.match(baton.stderr, /cm init: all clusters initialized.*all clusters initialized. initializing init manager/s);
   t.equal(await states(baton), '503 INITIALIZING INITIALIZING 3');
   t.strictSame(JSON.parse((await baton.admin('/init_dump?mask=server')).body), {});
+  const ofListeners = await baton.admin('/init_dump?mask=listener');
+  t.match(JSON.parse(ofListeners.body), { unready_targets_dumps: [{ name: 'init manager Server' }] });
   await t.rejects(httpRequest(port), { code: 'ECONNREFUSED' }, 'nobody is let wait at a socket');
   const { http_filters: _, ...plain } = managerOf([answering({ prefix: '/' }, 'discovered')]) as Config;
   plane.set('listener', [httpListener('discovered', 0, plain)]);
