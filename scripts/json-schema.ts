@@ -87,7 +87,7 @@ class Writer {
     const rules = field.rules ?? {};
     if (field.shape === 'list') {
       const items = this.#value(field.value, (rules['repeated']?.['items'] ?? {}) as FieldRules, row, category);
-      return orNull({ type: 'array', items, ...bounds(rules['repeated'], 'items', 'Items') });
+      return orNull({ anyOf: [{ type: 'array', items, ...bounds(rules['repeated'], 'items', 'Items') }, items] });
     }
     if (field.shape === 'map') {
       const values = this.#value(field.value, (rules['map']?.['values'] ?? {}) as FieldRules, row, category);

@@ -292,11 +292,18 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                                                            ^`,
   ],
   [
-    'a single element where a list belongs',
-    'static_resources:\n  clusters:\n    name: a\n',
-    `baton.yaml:3:5: static_resources.clusters: expected a list, found a map; put '- ' before its first line
-  3 |     name: a
-    |     ^`,
+    'a mistake in a single element that stands for a list of it',
+    'static_resources:\n  clusters:\n    name: a\n    load_assignment: { cluster_name: a, endpoints: { prority: 1 } }\n',
+    `baton.yaml:4:54: ${CLUSTER}.load_assignment.endpoints[0].prority: unknown field 'prority' of envoy.config.endpoint.v3.LocalityLbEndpoints; did you mean 'priority'?
+  4 |     load_assignment: { cluster_name: a, endpoints: { prority: 1 } }
+    |                                                      ^`,
+  ],
+  [
+    'a scalar where a list of messages belongs',
+    'static_resources:\n  clusters: a\n',
+    `baton.yaml:2:13: ${CLUSTER}: expected the fields of envoy.config.cluster.v3.Cluster, found 'a'
+  2 |   clusters: a
+    |             ^`,
   ],
   [
     'a list where a single value belongs',

@@ -53,6 +53,7 @@ t.test('all spellings that the loader takes are valid', async (t) => {
     { staticResources: { clusters: [] }, statsFlushInterval: '1.5s', node: null },
     { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
     { static_resources: { clusters: [{ name: 'a', type: 'strict_dns', lb_policy: 0, load_assignment: {} }] } },
+    { static_resources: { clusters: { name: 'a', load_assignment: {} } } },
     { static_resources: { clusters: [{ name: 1.5, alt_stat_name: 3_000_000_000, load_assignment: {} }] } },
   ]) {
     t.same(schemaErrors(schema, config), [], JSON.stringify(config));
@@ -70,7 +71,7 @@ t.test('mistakes are not', async (t) => {
     { static_resources: { clusters: [{ conect_timeout: '1s' }] } },
     { static_resources: { clusters: [{ connect_timeout: '250ms' }] } },
     { static_resources: { clusters: [{ lb_policy: 'MAGLEVV' }] } },
-    { static_resources: { clusters: { name: 'a' } } },
+    { static_resources: { clusters: { nam: 'a' } } },
     { admin: { address: { socket_address: { address: '::1', port_value: 70000 } } } },
     listener({ '@type': TCP, stat_prefix: 'x', clustr: 'y' }),
     listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo' }),

@@ -153,13 +153,10 @@ export class Decoder {
     return type.kind === 'enum' ? this.#schema.enum(type.name).names.get(0) : undefined;
   }
 
+  /** A single value stands for a list of it, as it does for protobuf's own parser. */
   #list(field: FieldType, raw: unknown): unknown[] | undefined {
-    if (!Array.isArray(raw)) {
-      const dash = typeof raw === 'object' ? "; put '- ' before its first line" : '';
-      return this.#refuse(`expected a list, found ${describe(raw)}${dash}`);
-    }
     const list: unknown[] = [];
-    raw.forEach((element, index) => {
+    (Array.isArray(raw) ? raw : [raw]).forEach((element, index) => {
       this.#path.push(index);
       const value = this.#value(field.value, element);
       // What is wrong keeps its position, so that later findings name the right one.

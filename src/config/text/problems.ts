@@ -119,15 +119,23 @@ function ownPath(sources: readonly Source[], index: number, path: Path): Path | 
     let shifted = part;
     for (let at = 0; at < earlier.length; at++) {
       const held = earlier[at];
-      if (typeof part === 'number' && typeof shifted === 'number' && Array.isArray(held)) shifted -= held.length;
+      if (typeof part === 'number' && typeof shifted === 'number') shifted -= lengthOf(held);
       earlier[at] = typeof part === 'string' ? member(held, part) : undefined;
     }
     if (typeof shifted === 'number' && shifted < 0) return undefined;
+    // A single value that stands for a list of it is its first element.
+    if (shifted === 0 && !Array.isArray(value) && lengthOf(value) === 1) continue;
     const inner = throughTypedStructs(value, shifted);
     own.push(...inner.path);
     value = inner.value;
   }
   return own;
+}
+
+/** How many elements a list of a text has: a single value is one. */
+function lengthOf(held: unknown): number {
+  if (Array.isArray(held)) return held.length;
+  return held === undefined || held === null ? 0 : 1;
 }
 
 /** Where a part of a message stands in the text, from the message on, and what it holds. */

@@ -80,6 +80,26 @@ t.test('a mistake is shown where it stands, in the file or in --config-yaml', as
   );
 });
 
+t.test('a single element stands for a list of it, as in Envoy', async (t) => {
+  const one =
+    'static_resources: { clusters: { name: a, load_assignment: { cluster_name: a, endpoints: { priority: 0 } } } }';
+  t.match(bootstrapOf(one).static_resources?.clusters, [{ name: 'a', load_assignment: { endpoints: [{}] } }]);
+  t.equal(
+    bootstrapOf('stats_config: { histogram_bucket_settings: { match: { exact: a }, buckets: 1 } }').stats_config
+      ?.histogram_bucket_settings?.[0]?.buckets?.[0],
+    1,
+  );
+  t.match(
+    problemsOf(one, { yaml: 'static_resources:\n  clusters:\n    name: b\n    lb_policy: MAGLEV\n' }),
+    /^--config-yaml:4:16: static_resources\.clusters\[1\]\.lb_policy: 'MAGLEV'/,
+  );
+  t.equal(
+    bootstrapOf('static_resources: { clusters: }').static_resources?.clusters,
+    undefined,
+    'nothing is no element',
+  );
+});
+
 t.test('anchors, aliases, merge keys and !ignore work', async (t) => {
   const { node } = bootstrapOf(`
 !ignore shared: &shared { id: x, cluster: y }
