@@ -21,7 +21,11 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
 /** `; did you mean 'x'?`, or nothing when no candidate is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const found = nearest(name, candidates);
-  return found === undefined ? '' : `; did you mean '${found}'?`;
+  return found === undefined ? '' : suggestion(found);
+}
+
+export function suggestion(found: string): string {
+  return `; did you mean '${found}'?`;
 }
 
 const MAX_LENGTH = 128;

@@ -2,7 +2,7 @@
 
 import { BatonError } from '../common/errors.js';
 import { compileRegex } from '../common/regex.js';
-import { didYouMean } from '../common/suggest.js';
+import { nearest, suggestion } from '../common/suggest.js';
 import type { Extension, ExtensionCatalog, Report } from './extension.js';
 import type { FeatureUse } from './feature-use.js';
 import type { Any } from './generated/api.js';
@@ -186,13 +186,15 @@ export class Checker {
     const name = String(message['name'] ?? '');
     const category = field.category ?? this.#categories.at(-1);
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
+    // An old config in its place has been reported, with what to write instead.
+    const isReported = this.#problems.has([...this.#path, 'config']);
     if (!found) {
-      // An old config in its place has been reported, with what to write instead.
-      if (!this.#problems.has([...this.#path, 'config']) || newName(name) !== undefined) {
+      if (!isReported || newName(name) !== undefined) {
         this.#problems.error(this.#path, `${notRegistered(name, '')}${this.#nameHint(name, category)}`);
       }
       return;
     }
+    if (isReported) return;
     message['typed_config'] = { '@type': typeUrlOf(found.typeUrls[0]!) };
     this.#path.push('typed_config');
     this.#extension(message['typed_config'] as Message, message, category);
@@ -202,11 +204,17 @@ export class Checker {
   #nameHint(name: string, category: string | undefined): string {
     const successor = newName(name);
     if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
-    const known = this.#catalog.list().filter((extension) => extension.category === category);
-    return didYouMean(
+    if (this.#isOfApi(name)) return NOT_HERE;
+    return meantBy(
       name,
-      known.map((extension) => extension.name),
+      this.#catalog.list().flatMap((extension) => (extension.category === category ? extension.name : [])),
     );
+  }
+
+  /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
+  #isOfApi(name: string): boolean {
+    const start = `${name.replace(/^envoy\./, 'envoy.extensions.')}.v`;
+    return this.#schema.messageNames().some((message) => message.startsWith(start));
   }
 
   #extension(config: Message, owner: Message, category: string | undefined): void {
@@ -239,9 +247,11 @@ export class Checker {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return ': Baton does not implement this extension';
-    const urls = this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf));
-    return didYouMean(url, urls);
+    if (this.#schema.message(name)) return NOT_HERE;
+    return meantBy(
+      url,
+      this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
+    );
   }
 
   /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
@@ -265,6 +275,19 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   } catch (error) {
     if (!problems.isDamaged(path, known)) throw error;
   }
+}
+
+const NOT_HERE = ': Baton does not implement this extension';
+
+/** Of dotted names the last part tells them apart; what stands before it many have in common. */
+function meantBy(name: string, known: readonly string[]): string {
+  const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
+  const found = nearest(lastPart(name), byLast.keys());
+  return found === undefined ? '' : suggestion(byLast.get(found)!);
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
 }
 
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';

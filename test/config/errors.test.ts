@@ -467,6 +467,67 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
   ],
   [
+    "an extension of Envoy's that is not here, by its name",
+    withRoutes('', `{ name: envoy.filters.http.cors }, ${ROUTER}`),
+    `http_filters[0]: Didn't find a registered implementation for 'envoy.filters.http.cors' with type URL: '': Baton does not implement this extension`,
+  ],
+  [
+    'an extension by the last part of its name',
+    withRoutes('', '{ name: router }'),
+    `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
+  ],
+  [
+    'a type URL that shares no more than its package with one that there is',
+    withFilter(
+      '{ name: p, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy } }',
+    ),
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'p' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy'
+  7 |       { name: p, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy } }
+    |                                           ^`,
+  ],
+  [
+    'a type URL of the wrong package',
+    withFilter('{ name: p, typed_config: { "@type": type.googleapis.com/envoy.filters.network.tcp.v3.TcpProxy } }'),
+    `with type URL: 'type.googleapis.com/envoy.filters.network.tcp.v3.TcpProxy'; did you mean '${TCP_URL}'?`,
+  ],
+  [
+    'the config of an older API, which is all that is said of it',
+    withFilter('{ name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }'),
+    `baton.yaml:7:48: ${LISTENER}.filter_chains[0].filters[0].config: unknown field 'config' of envoy.config.listener.v3.Filter: it is of an older API; use typed_config
+  7 |       { name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }
+    |                                                ^`,
+  ],
+  [
+    'hosts of an older API, which is all that is said of them',
+    'static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }\n',
+    `baton.yaml:1:63: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it is of an older API; use load_assignment
+  1 | static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }
+    |                                                               ^`,
+  ],
+  [
+    'a field that belongs one level deeper',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment:
+      cluster_name: a
+      endpoints:
+      - lb_endpoints:
+        - endpoint:
+          address: { socket_address: { address: 127.0.0.1, port_value: 1 } }
+`,
+    `baton.yaml:9:11: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].address: unknown field 'address' of envoy.config.endpoint.v3.LbEndpoint; it belongs into 'endpoint'
+  9 |           address: { socket_address: { address: 127.0.0.1, port_value: 1 } }
+    |           ^`,
+  ],
+  [
+    'a UDP listener, whose filter chains nobody misses',
+    'static_resources:\n  listeners:\n  - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }\n',
+    `baton.yaml:3:44: ${LISTENER}.address.socket_address.protocol: 'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here
+  3 |   - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }
+    |                                            ^`,
+  ],
+  [
     'an extension that nobody knows',
     withFilter('{ name: mine, typed_config: { "@type": type.googleapis.com/my.Filter } }'),
     `baton.yaml:7:46: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'mine' with type URL: 'type.googleapis.com/my.Filter'

@@ -62,7 +62,8 @@ export function checkListener(listener: Listener, path: Path, around: Surroundin
     );
   }
   if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
-  if (!listener.filter_chains && !listener.default_filter_chain && !hasProblemAt(CHAINS, path, problems)) {
+  const isUdp = listener.address?.socket_address?.protocol === 'UDP';
+  if (!listener.filter_chains && !listener.default_filter_chain && !isUdp && !hasProblemAt(CHAINS, path, problems)) {
     problems.error(path, `no filter chains specified`);
   }
   listener.filter_chains?.forEach((chain, index) => {

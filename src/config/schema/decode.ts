@@ -125,10 +125,19 @@ export class Decoder {
 
   #unknown(type: MessageType, key: string): void {
     const hint = oldFieldHint(type.name, key);
-    const names = hint === undefined ? didYouMean(key, type.fields.keys()) : `: ${hint}`;
+    const names = hint === undefined ? didYouMean(key, type.fields.keys()) || this.#deeper(type, key) : `: ${hint}`;
     this.#path.push(key);
     this.#noteUnknown(this.#path, type.name, key, names);
     this.#path.pop();
+  }
+
+  /** Where a field belongs that a message beside it has: it is indented too little. */
+  #deeper(type: MessageType, key: string): string {
+    const holders = [...type.fields.values()].filter(
+      ({ shape, value }) =>
+        shape === 'single' && value.kind === 'message' && this.#schema.message(value.name)?.fields.has(key),
+    );
+    return holders.length === 1 ? `; it belongs into '${holders[0]!.name}'` : '';
   }
 
   #noteUnknown(path: Path, type: string, field: string, hint: string): void {
