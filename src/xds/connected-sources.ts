@@ -1,6 +1,7 @@
 // Sources of configuration that somebody has subscribed to: files that are read and watched, and what speaks to management
 // servers, which is loaded when the first subscription asks for one.
 
+import { fileOfSource } from '../config/file-of-source.js';
 import type { PathConfigSource } from '../config/generated/api.js';
 import { FileSource } from './file-source.js';
 import type { GrpcSources } from './grpc/grpc-sources.js';
@@ -49,7 +50,7 @@ export class ConnectedSources implements ConfigSources {
   }
 
   #begin(request: SubscriptionRequest): Subscription {
-    const { path_config_source: file } = request.source;
+    const file = fileOfSource(request.source);
     if (file !== undefined) return this.#subscribeToFile(file, request);
     this.#grpc ??= this.#loadGrpc();
     return subscribeLater(this.#grpc, request, this.#host.failed);

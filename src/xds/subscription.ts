@@ -41,7 +41,7 @@ export interface Subscription {
 }
 
 export interface SubscriptionRequest<M = unknown> {
-  /** path_config_source, api_config_source, ads or self. */
+  /** path or path_config_source, api_config_source, ads or self. */
   readonly source: ConfigSource;
   readonly type: ResourceType;
   readonly names: ResourceNames;

@@ -1,5 +1,6 @@
 // Sources of configuration: what they need to be reached must be there before them.
 
+import { fileOfSource } from '../file-of-source.js';
 import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../generated/api.js';
 import type { Message } from '../schema/decode.js';
 import { MessageFinder } from '../schema/find-messages.js';
@@ -137,7 +138,7 @@ function finderOf(schema: Schema): MessageFinder {
 
 /** Whether its hosts are known without a management server. */
 function isPrimary({ type, eds_cluster_config: eds }: Cluster): boolean {
-  return type !== 'EDS' || eds?.eds_config?.path_config_source !== undefined;
+  return type !== 'EDS' || fileOfSource(eds?.eds_config ?? {}) !== undefined;
 }
 
 const SOURCE = 'envoy.config.core.v3.ConfigSource';

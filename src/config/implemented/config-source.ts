@@ -13,7 +13,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     cds_resources_locator: refused('names of xdstp are not implemented'),
   },
   'envoy.config.core.v3.ConfigSource': {
-    path: refused("write 'path_config_source: { path: … }'"),
+    path: true,
     path_config_source: true,
     api_config_source: true,
     ads: true,

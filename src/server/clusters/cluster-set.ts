@@ -2,6 +2,7 @@
 // the version before it serves, and takes its place on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
+import { fileOfSource } from '../../config/file-of-source.js';
 import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
@@ -441,5 +442,5 @@ export class ClusterSet {
 
 /** Its hosts are known to a management server, which takes other clusters to reach. */
 function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
-  return type === 'EDS' && eds?.eds_config?.path_config_source === undefined;
+  return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
 }

@@ -74,6 +74,22 @@ t.test('what is moved into place, or changed in place, is used; what is garbled 
   await baton.stop();
 });
 
+t.test('a file may be named by path alone, as in older configurations', async (t) => {
+  const directory = tempDir(t);
+  const [listeners, clusters, endpoints] = ['listeners', 'clusters', 'endpoints'].map(
+    (name) => new ResourceFile(directory, name),
+  ) as [ResourceFile, ResourceFile, ResourceFile];
+  const eds = { name: 'host', type: 'EDS', eds_cluster_config: { eds_config: { path: endpoints.path } } };
+  endpoints.write(ENDPOINTS, staticCluster('host', one.port)['load_assignment'] as Config);
+  clusters.write(CLUSTER, eds);
+  listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
+  const baton = await startBaton(t, { config: dynamic({ path: listeners.path }, { path: clusters.path }) });
+  await becomes(baton, 'one');
+  endpoints.write(ENDPOINTS, staticCluster('host', two.port)['load_assignment'] as Config);
+  await becomes(baton, 'two');
+  await baton.stop();
+});
+
 t.test(
   'a resource whose type is mistyped leaves its listener in use, and those that its file does not name',
   async (t) => {
