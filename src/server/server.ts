@@ -9,6 +9,7 @@ import { inlineMore } from '../common/optimizer.js';
 import { HealthFailure, ServerHealth } from '../common/server-health.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
+import { watchdogsOf } from '../config/watchdogs.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
@@ -138,7 +139,7 @@ export class Server {
     this.#scopes.add('filesystem.', FilesystemStats);
     this.#serverStats = this.#scopes.add('server.', ServerStats);
     if (options.handsOverConnections) this.#scopes.add('server.hand_over.', HandOverStats);
-    this.#watchdog = new Watchdog(this.store, concurrency, bootstrap.watchdogs);
+    this.#watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
     this.#workers = this.#createWorkers();
     this.threads = new AllThreads(concurrency, options.tracesContention, this.#workers);
     this.#snapshots = new Snapshots(this.store, this.#words, concurrency);

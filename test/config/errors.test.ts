@@ -815,6 +815,25 @@ static_resources:
     |                                               ^`,
   ],
   [
+    'a watchdog for all threads that gives no time',
+    'watchdog: { megamiss_timeout: 0s }\n',
+    'baton.yaml:1:31: watchdog.megamiss_timeout: it must be above 0s',
+  ],
+  [
+    'a watchdog for all threads, and one for each kind',
+    'watchdog: {}\nwatchdogs: {}\n',
+    `baton.yaml:1:1: watchdog: only one of watchdog and watchdogs can be set
+  1 | watchdog: {}
+    | ^`,
+  ],
+  [
+    'a part of the cluster manager',
+    'cluster_manager: { local_cluster_name: a }\n',
+    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: it is for routing by zone
+  1 | cluster_manager: { local_cluster_name: a }
+    |                    ^`,
+  ],
+  [
     'names that nobody could resolve',
     `static_resources:
   clusters:

@@ -22,7 +22,7 @@ export function checkBootstrap(
 ): void {
   const clusters = bootstrap.static_resources?.clusters ?? [];
   checkRuntime(bootstrap.layered_runtime, problems);
-  checkWatchdogs(bootstrap.watchdogs, problems);
+  checkWatchdogs(bootstrap, problems);
   checkClusters(clusters, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');

@@ -1,6 +1,6 @@
 // Implemented fields of the bootstrap itself.
 
-import { ALL, type ImplementedTable, refused } from './table.js';
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {
@@ -8,6 +8,8 @@ export const BOOTSTRAP: ImplementedTable = {
     static_resources: true,
     dynamic_resources: true,
     flags_path: true,
+    cluster_manager: accepted('it holds nothing that is implemented'),
+    watchdog: true,
     watchdogs: true,
     stats_config: true,
     stats_flush_interval: true,
@@ -21,6 +23,11 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.StaticResources': { listeners: true, clusters: true },
+  'envoy.config.bootstrap.v3.ClusterManager': {
+    local_cluster_name: refused('it is for routing by zone'),
+    outlier_detection: refused('no host is ejected, so there are no events to log'),
+    load_stats_config: refused('no load is reported'),
+  },
   'envoy.config.bootstrap.v3.Watchdogs': ALL,
   'envoy.config.bootstrap.v3.Watchdog': { miss_timeout: true, megamiss_timeout: true },
   'envoy.config.bootstrap.v3.Admin': {

@@ -79,7 +79,11 @@ export const HTTP: ImplementedTable = {
     default_host_for_http_10: true,
     enable_trailers: true,
   },
-  'envoy.extensions.filters.http.router.v3.Router': { suppress_envoy_headers: true },
+  'envoy.extensions.filters.http.router.v3.Router': {
+    dynamic_stats: true,
+    suppress_envoy_headers: true,
+    start_child_span: accepted('no tracing can be configured'),
+  },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': ALL,
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': ALL,
   'envoy.extensions.filters.http.header_mutation.v3.Mutations': ALL,

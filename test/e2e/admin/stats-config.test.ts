@@ -57,12 +57,14 @@ t.test('a tag without an expression that is no default is refused', async (t) =>
 t.test('an event loop that stands still for longer than its watchdog allows is counted', async (t) => {
   const quick = { miss_timeout: '0.001s', megamiss_timeout: '3600s' };
   const watchdogs = { main_thread_watchdog: quick, worker_watchdog: quick };
-  const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [], extra: { watchdogs } }) });
-  const names = ['main_thread', 'server.main_thread', 'workers', 'server.worker_0'];
-  for (const name of names) {
-    await waitFor(async () => ((await baton.stat(`${name}.watchdog_miss`)) ?? 0) > 0, { what: `a miss of ${name}` });
-    t.equal(await baton.stat(`${name}.watchdog_mega_miss`), 0);
+  for (const extra of [{ watchdogs }, { watchdog: quick }]) {
+    const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [], extra }) });
+    const names = ['main_thread', 'server.main_thread', 'workers', 'server.worker_0'];
+    for (const name of names) {
+      await waitFor(async () => ((await baton.stat(`${name}.watchdog_miss`)) ?? 0) > 0, { what: `a miss of ${name}` });
+      t.equal(await baton.stat(`${name}.watchdog_mega_miss`), 0);
+    }
+    t.equal(await baton.stat('thread_local_cluster_manager.worker_0.clusters_inflated'), 0);
+    await baton.stop();
   }
-  t.equal(await baton.stat('thread_local_cluster_manager.worker_0.clusters_inflated'), 0);
-  await baton.stop();
 });

@@ -152,3 +152,27 @@ t.test('connections of mobile clients are counted once more, by what their first
     );
   }
 });
+
+t.test('a router without dynamic stats counts no status codes and times of its cluster', async (t) => {
+  const router = {
+    name: 'router',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+      dynamic_stats: false,
+      start_child_span: true,
+    },
+  };
+  const quiet = await startProxy(t, {
+    listeners: {
+      quiet: managerOf([routeTo({ prefix: '/' }, 'host', { timeout: '0.1s' })], { http_filters: [router] }),
+    },
+    clusters: [staticCluster('host', upstream.port)],
+  });
+  for (const path of ['/200', '/404', '/hang']) await quiet.get(path);
+  t.equal(await quiet.baton.stat('cluster.host.upstream_rq_total'), 3);
+  t.equal(await quiet.baton.stat('cluster.host.upstream_rq_timeout'), 1);
+  t.equal(await quiet.baton.stat('http.quiet.downstream_rq_2xx'), 1);
+  const { body } = await quiet.baton.admin('/stats?filter=upstream_rq_(.xx|[0-9]|completed|time:)');
+  t.equal(body, '');
+  await quiet.baton.stop();
+});

@@ -13,6 +13,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
   isTerminal: true,
   createOnWorker(config, thread, chain): TerminalFilterFactory {
     const options = {
+      hasDynamicStats: config.dynamic_stats ?? true,
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
       retryBufferLimit: chain.bufferLimit,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),

@@ -41,6 +41,8 @@ import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 const logger = getLogger('router');
 
 export interface RouterOptions {
+  /** Router.dynamic_stats: the cluster counts status codes and times of responses. */
+  readonly hasDynamicStats: boolean;
   /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
   readonly suppressEnvoyHeaders: boolean;
   /** Most bytes of a request body that are kept so that it can be tried again; a route may say less. */
@@ -212,8 +214,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   onInformational(headers: HeaderBlock): void {
     this.#try.progressed();
-    const { info, isInternal } = this.#stream;
-    if (!info.isHealthCheck) this.#cluster.responses.countResponse(headers.status, isInternal);
+    if (this.#isCounted) this.#cluster.responses.countResponse(headers.status, this.#stream.isInternal);
     // The client would see that there are two tries.
     this.#retries.disable();
     this.#retries.end();
@@ -240,7 +241,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
     const isInternal = this.#stream.isInternal;
-    if (!info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
+    if (this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
     // A response that comes before the request is complete has taken no time.
     const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
     if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders) setServiceTime(headers, Math.floor(since));
@@ -293,6 +294,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
   }
 
+  get #isCounted(): boolean {
+    return this.#options.hasDynamicStats && !this.#stream.info.isHealthCheck;
+  }
+
   /** The last byte of the response is here; the stream ends with the call that passes it on, or when filters let go of it. */
   #responseCompleted(durationMs: number, isInternal: boolean): void {
     const { info } = this.#stream;
@@ -300,7 +305,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#deadline.lift();
     this.#try.responseCompleted();
     info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
-    if (!info.isHealthCheck) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
+    if (this.#isCounted) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
     if (this.#isRequestComplete) this.#try.end();
   }
 
@@ -495,7 +500,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
       editHeaders: (headers) => {
         const { info, isInternal } = this.#stream;
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        if (isCounted && !info.isHealthCheck) this.#cluster.responses.countResponse(status, isInternal);
+        if (isCounted && this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
         if (this.#try.attempts > 0 && this.#route.includesAttemptCountInResponse)
           setAttemptCount(headers, this.#try.attempts);
         this.#route.finalizeResponse(headers, info);
