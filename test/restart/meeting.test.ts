@@ -1,17 +1,16 @@
 // Where processes of a hot restart meet: strangers cost nothing, and a name that is lost is bound again.
 
-import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../src/io/address.js';
 import { loadShim, type MessageSocketEvents, type NativeMessageSocket, type NativeShim } from '../../src/io/shim.js';
 import { Meeting } from '../../src/restart/meeting.js';
 import type { Teardown } from '../e2e/harness/environment.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
+import { copies, original } from './copies.js';
 
 const shim = loadShim();
 const silent: MessageSocketEvents = { onMessage() {}, onWritable() {}, onEnd() {} };
-const own = openSync('/dev/null', 'r');
-t.teardown(() => closeSync(own));
 
 let names = 0;
 
@@ -39,9 +38,9 @@ t.test(
     const { meeting, send } = meet(t, () => (++asked > 60 ? undefined : 'a stranger'));
     const before = copies();
     for (let count = 0; count < 50; count++) {
-      await send('parent', 'hello', new Array(64).fill(own));
-      await send('parent', '', new Array(64).fill(own));
-      await send('child', 'proof', new Array(64).fill(own));
+      await send('parent', 'hello', new Array(64).fill(original));
+      await send('parent', '', new Array(64).fill(original));
+      await send('child', 'proof', new Array(64).fill(original));
     }
     await waitFor(() => asked === 50 && copies() === before, { what: 'no descriptors of a stranger' });
     const heard: string[] = [];
@@ -55,7 +54,7 @@ t.test(
 t.test('a few hellos that come while a process begins are kept, with what they bring', async (t) => {
   const { meeting, send, close } = meet(t, () => undefined);
   const before = copies();
-  for (let count = 0; count < 20; count++) await send('parent', `hello ${count}`, [own]);
+  for (let count = 0; count < 20; count++) await send('parent', `hello ${count}`, [original]);
   await waitFor(() => copies() === before + 4, { what: 'four of them' });
   const heard: string[] = [];
   meeting.onHello((bytes, fds) => {
@@ -63,7 +62,7 @@ t.test('a few hellos that come while a process begins are kept, with what they b
     for (const fd of fds) closeSync(fd);
   });
   t.same(heard, ['hello 0', 'hello 1', 'hello 2', 'hello 3']);
-  await send('parent', 'later', [own]);
+  await send('parent', 'later', [original]);
   await waitFor(() => heard.at(-1) === 'later', { what: 'the next one' });
   close();
   t.equal(copies(), before);
@@ -91,18 +90,6 @@ t.test('a socket that ends is bound anew', async (t) => {
   await waitFor(() => heard.length === 1, { what: 'what comes to the new one' });
   t.ok(await send('child', 'proof'));
 });
-
-/** Copies of the descriptor that is sent along. */
-function copies(): number {
-  const isCopy = (fd: string) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`) === '/dev/null';
-    } catch {
-      return false;
-    }
-  };
-  return readdirSync('/proc/self/fd').filter(isCopy).length;
-}
 
 function at(path: string): Uint8Array {
   return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
