@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import t from 'tap';
+import type { NativeShim } from '../../src/io/shim.js';
+import { reapOrphans } from '../../src/restarter/orphans.js';
+
+t.test('the status of a child of its own is left to whoever waits for it', async (t) => {
+  const others = new Set<number>();
+  const own = spawn('sleep', ['100']);
+  const other = spawn('sleep', ['100']);
+  t.teardown(() => {
+    for (const each of [own, other]) each.kill();
+    process.removeAllListeners('SIGCHLD');
+  });
+  await Promise.all([once(own, 'spawn'), once(other, 'spawn')]);
+  reapOrphans({ reap: (pid: number) => others.add(pid) } as unknown as NativeShim, (pid) => pid === own.pid);
+  t.ok(others.has(other.pid!));
+  t.notOk(others.has(own.pid!));
+});
