@@ -1,5 +1,5 @@
 import t from 'tap';
-import { encodeIp, ipAddress } from '../../src/io/address.js';
+import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../src/io/address.js';
 import type { ResolvedEndpoint } from '../../src/upstream/host.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { HostSet, type HostSetData } from '../../src/upstream/host-set.js';
@@ -14,12 +14,16 @@ function endpoint(ip: string, changes: Partial<ResolvedEndpoint> = {}): Resolved
 
 function directory() {
   const words = new SharedWordsOwner();
+  const allocated: string[] = [];
   const retired: number[] = [];
   const hosts = new HostDirectory({
-    allocate: () => ({ block: words.allocateHost(), statsChunk: 1, statsBase: 2 }),
+    allocate: (address) => {
+      allocated.push(address);
+      return { block: words.allocateHost(), statsChunk: 1, statsBase: 2 };
+    },
     retire: ({ block }) => retired.push(block),
   });
-  return { hosts, retired };
+  return { hosts, allocated, retired };
 }
 
 /** What a worker would keep for a host. */
@@ -63,7 +67,7 @@ t.test('a host that stays keeps its words and stats, whatever comes, goes or mov
 
 t.test('each host has its own name and locality, however they repeat', async (t) => {
   const { hosts } = directory();
-  const told = ['a', 'b', 'b', 'a', '', 'b'].map((name, i) =>
+  const told = ['', 'a', 'b', 'b', 'a', '', 'b'].map((name, i) =>
     endpoint(`10.0.0.${i}`, { hostname: name, locality: { region: 'r', zone: name, subZone: '' } }),
   );
   hosts.update(told);
@@ -86,6 +90,75 @@ t.test('an address that is listed twice is one host', async (t) => {
     hasChanged: true,
   });
   t.equal(hosts.data.blocks.length, 1);
+});
+
+t.test('hosts of one address that have keys of their own are told apart, wherever they stand', async (t) => {
+  const { hosts } = directory();
+  const [one, other] = ['one', 'other'].map((key) => endpoint('10.0.0.1', { key }));
+  hosts.update([one!, other!]);
+  const [first, second] = hosts.data.blocks;
+  t.same(hosts.update([other!, one!, endpoint('10.0.0.2')]), { added: 1, removed: 0, hasChanged: true });
+  t.same([...hosts.data.blocks.subarray(0, 2)], [second, first]);
+});
+
+t.test('whatever is told of a host is a change when it differs, and none when it is told again', async (t) => {
+  const changes: Partial<ResolvedEndpoint>[] = [
+    { weight: 2 },
+    { healthFlags: 1 },
+    { priority: 1 },
+    { hostname: 'name' },
+    { locality: { ...LOCALITY, region: 'x' } },
+    { locality: { ...LOCALITY, zone: 'x' } },
+    { locality: { ...LOCALITY, subZone: 'x' } },
+  ];
+  for (const change of changes) {
+    const { hosts } = directory();
+    hosts.update([endpoint('10.0.0.1')]);
+    const changed = [endpoint('10.0.0.1', change)];
+    t.same(hosts.update(changed), { added: 0, removed: 0, hasChanged: true }, JSON.stringify(change));
+    const { data } = hosts;
+    t.match([...hosts.hosts][0]!.endpoint, change);
+    t.same(hosts.update([...changed]), { added: 0, removed: 0, hasChanged: false });
+    t.equal(hosts.data, data);
+  }
+});
+
+t.test('a host that comes back is another one: its words may be in use elsewhere', async (t) => {
+  const { hosts, allocated, retired } = directory();
+  hosts.update([endpoint('10.0.0.1')]);
+  const [first] = hosts.data.blocks;
+  hosts.update([]);
+  t.same(retired, [first]);
+  t.same(hosts.update([endpoint('10.0.0.1')]), { added: 1, removed: 0, hasChanged: true });
+  t.equal(allocated.length, 2);
+});
+
+t.test('what was prepared for hosts is taken once, and given back when they do not come', async (t) => {
+  const { hosts, allocated, retired } = directory();
+  hosts.update([endpoint('10.0.0.1')]);
+  const coming = [endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('10.0.0.3')];
+  for (let times = 0; times < 2; times++) for (const _ of hosts.prepare(coming));
+  t.same(allocated, ['10.0.0.1:80', '10.0.0.2:80', '10.0.0.3:80'], 'once for each');
+  hosts.update(coming.slice(0, 2));
+  t.equal(allocated.length, 3);
+  t.same(retired, []);
+  hosts.discardPrepared();
+  hosts.discardPrepared();
+  t.equal(retired.length, 1);
+  t.notOk(hosts.data.blocks.includes(retired[0]!));
+});
+
+t.test('addresses of any length are the same on the other side', async (t) => {
+  const { hosts } = directory();
+  const addresses = [20, 100, 3, 90, 60].map((length, index) => ({
+    ...{ kind: AddressKind.Unix, ip: '', port: 0 },
+    path: `/${index}`.padEnd(length, 'x'),
+  }));
+  hosts.update(addresses.map((address) => ({ ...endpoint('10.0.0.1'), address })));
+  const set = new HostSet<Pool>(hosts.data, poolOf);
+  for (const [index, address] of addresses.entries()) {
+    t.same([...set.sockaddr(index)], [...encodeAddress(address)], address.path);
+  }
 });
 
 t.test("a worker's objects live on across host sets, and those of removed hosts are named", async (t) => {
@@ -118,6 +191,7 @@ t.test('a logical host stays the same host when its name resolves anew', async (
   });
   const after = new HostSet<Pool>(hosts.data, poolOf, before);
   t.equal(after.host(0), pool);
+  t.equal([...hosts.hosts][0]!.address, '10.9.9.9:80');
   t.same([...pool.sockaddr.subarray(4, 8)], [10, 9, 9, 9]);
   t.same(retired, []);
 });
