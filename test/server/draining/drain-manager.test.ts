@@ -97,6 +97,22 @@ t.test('a drain that changes nothing joins the one before it', async (t) => {
   t.same(taken(), []);
 });
 
+t.test('a drain that is another one in anything begins beside the one before it', async (t) => {
+  const others: Partial<DrainOptions>[] = [
+    { strategy: 'immediate' },
+    { timeMs: 5000 },
+    { reason: 'sigterm' },
+    { stopsAccepting: 'never' },
+  ];
+  for (const other of others) {
+    const { manager, taken } = setUp();
+    const drain = manager.start(GRACEFUL);
+    taken();
+    t.not(manager.start({ ...GRACEFUL, ...other }), drain, JSON.stringify(other));
+    t.match(taken(), [/^drain in /]);
+  }
+});
+
 t.test('a wider drain begins for the others, and takes no time back', async (t) => {
   const { manager, pass, taken, draining } = setUp();
   manager.start({ ...GRACEFUL, reach: 'inbound' });
