@@ -43,6 +43,8 @@ export interface Subscriber {
   readonly failures: string[];
   /** While it is set, readers wait for it. */
   slowness: Promise<void> | undefined;
+  /** How often something has begun to be read. */
+  reads: number;
   subscribe(options: SubscribeOptions): Seen;
   waitForStat(name: string, value: number): Promise<unknown>;
 }
@@ -62,7 +64,11 @@ export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, 
     hosts,
     adsConfig: adsConfig as ApiConfigSource | undefined,
     node: () => Promise.resolve(encodedNode),
-    createReader: () => createReader(() => subscriber.slowness),
+    createReader: () =>
+      createReader(() => {
+        subscriber.reads++;
+        return subscriber.slowness;
+      }),
     failed: (what, error) => failures.push(`${what}: ${error}`),
   });
   const subscriber: Subscriber = {
@@ -70,6 +76,7 @@ export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, 
     sources,
     failures,
     slowness: undefined,
+    reads: 0,
     subscribe: (options) => subscribe(sources, options),
     waitForStat: (name, value) => waitFor(() => store.value(name) === value, { what: `${name} = ${value}` }),
   };
