@@ -11,7 +11,7 @@ import {
   startUpstream,
   staticCluster,
 } from '../harness/index.js';
-import { managerOf, routeTo, startProxy } from './proxy.js';
+import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 
 const trailing = await startUpstream(t, (request, response) => {
   request.resume().on('end', () => {
@@ -48,6 +48,20 @@ t.test('trailers pass when both connections have them enabled, and no others do'
   t.match(await exchange('client'), /\{\}\r\n0\r\n\r\n$/);
   t.match(await exchange('host'), /\{\}\r\n0\r\n\r\n$/);
   t.match(await exchange('both'), /\{"x-there":"1"\}\r\n0\r\nx-back: 1\r\n\r\n$/);
+});
+
+t.test('a connection has as many requests as it may have, and the last answer says so', async (t) => {
+  const manager = managerOf([answering({ prefix: '/' }, 'here')], {
+    common_http_protocol_options: { max_requests_per_connection: 2 },
+  });
+  const { baton, port } = await startProxy(t, { listeners: { worn: manager } });
+  const client = await connectRaw(t, port);
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.notMatch(await client.readUntil('here'), /connection: close/);
+  t.equal(await baton.stat('http.worn.downstream_cx_max_requests_reached'), 0);
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.match(await client.readToEnd(), { text: /\r\nconnection: close\r\n/, closed: 'end' });
+  t.equal(await baton.stat('http.worn.downstream_cx_max_requests_reached'), 1);
 });
 
 t.test('a connection that is old enough has drain_timeout for one more request', async (t) => {

@@ -68,6 +68,10 @@ t.test('a client that reads slowly holds the host back', async (t) => {
     t.equal(await digestOf(incoming), digestOfBlocks(100), `${path}: every byte arrives`);
     t.equal(written.get(path), LARGE);
   }
+  const paused = 'cluster.host.upstream_flow_control_paused_reading_total';
+  const resumed = 'cluster.host.upstream_flow_control_resumed_reading_total';
+  t.ok((await proxy.baton.stat(paused))! >= 2);
+  t.equal(await proxy.baton.stat(resumed), await proxy.baton.stat(paused));
   memory.check(t);
 });
 
@@ -94,6 +98,9 @@ t.test('a host that reads slowly holds the client back', async (t) => {
     await sending;
     t.equal(await textOf(await answered), digestOfBlocks(100), `${path}: every byte arrives`);
   }
+  const backedUp = 'cluster.host.upstream_flow_control_backed_up_total';
+  t.ok((await proxy.baton.stat(backedUp))! >= 2);
+  t.equal(await proxy.baton.stat('cluster.host.upstream_flow_control_drained_total'), await proxy.baton.stat(backedUp));
   memory.check(t);
 });
 

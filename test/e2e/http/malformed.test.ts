@@ -159,8 +159,10 @@ t.test('names with underscores pass, are dropped, or are refused', async (t) => 
   await rawExchange(proxy.ports['dropping']!, bytes);
   t.notMatch(upstream.requests.at(-1)!.head, /x_a/);
   t.match(upstream.requests.at(-1)!.head, /\r\nx-a: 2/);
+  await proxy.baton.waitForStat('http1.dropped_headers_with_underscores', 1);
   const { text } = await rawExchange(proxy.ports['rejecting']!, bytes);
   t.equal(parseMessage(text).status, 400);
+  await proxy.baton.waitForStat('http1.requests_rejected_with_underscores_in_headers', 1);
 });
 
 t.test('an empty line before a request is no fault', async (t) => {

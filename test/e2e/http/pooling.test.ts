@@ -82,6 +82,7 @@ t.test('requests of many clients use the connections that are there', async (t) 
 t.test('a connection is closed after its last request', async (t) => {
   for (let i = 0; i < 9; i++) t.equal((await proxy.get('/worn')).status, 200);
   t.equal(worn.accepted(), 3, 'three requests each');
+  await proxy.baton.waitForStat('cluster.worn.upstream_cx_max_requests', 3);
   await waitFor(() => worn.sockets.size === 0);
 });
 
@@ -89,6 +90,7 @@ t.test('an idle connection is closed in time', async (t) => {
   await proxy.get('/idle');
   t.equal(idle.accepted(), 1);
   await waitFor(() => idle.sockets.size === 0, { what: 'the idle connection to be closed' });
+  await proxy.baton.waitForStat('cluster.idle.upstream_cx_idle_timeout', 1);
   await proxy.get('/idle');
   t.equal(idle.accepted(), 2);
 });

@@ -180,6 +180,7 @@ t.test('a try that takes too long is given up for another, within the time of th
   const never = { 'x-script': 'hang', 'x-test': 'hanging tries' };
   t.match(await proxy.get('/per-try/', { headers: never }), { status: 504, body: 'upstream request timeout' });
   t.equal(attempts.get('hanging tries')!.length, 3);
+  await proxy.baton.waitForStat('cluster.raw.upstream_rq_per_try_timeout', 4);
   const whole = { 'x-script': 'hang', 'x-test': 'whole request' };
   t.match(await proxy.get('/whole/', { headers: whole }), { status: 504, body: 'upstream request timeout' });
   t.ok(attempts.get('whole request')!.length <= 3, 'the limit of the request ends the tries');
@@ -237,10 +238,13 @@ t.test('every try has the whole body and the trailers', async (t) => {
 
 t.test('a body beyond the buffer limit is not kept: the request gets its one try', async (t) => {
   const body = Buffer.alloc(3000, 'x');
+  const abandoned = 'cluster.reader.retry_or_shadow_abandoned';
   t.equal((await proxy.get('/large-body/', { method: 'POST', body })).status, 503);
   t.equal(bodies.splice(0).length, 1);
+  await proxy.baton.waitForStat(abandoned, 1);
   t.equal((await proxy.get('/large-body/', { method: 'POST', body: body.subarray(0, 1000) })).status, 200);
   t.equal(bodies.splice(0).length, 3, 'a smaller one is tried again');
+  t.equal(await proxy.baton.stat(abandoned), 1);
 });
 
 t.test('a body is kept up to the limit of its listener, and no route raises that', async (t) => {

@@ -9,6 +9,8 @@ let failures = 1;
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path === '/hang' || path === '/wait') return;
   if (path === '/end') socket.end();
+  else if (path === '/half') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (path === '/garbage') socket.write('no HTTP\r\n\r\n');
   else if (path === '/close') socket.end(response(200, 'body', { connection: 'close' }));
   else if (path === '/retry' && failures-- > 0) socket.write(response(503));
   else socket.write(response(Number(/^\/(\d{3})$/.exec(path)?.[1] ?? 200), 'body'));
@@ -25,7 +27,9 @@ const proxy = await startProxy(t, {
       routeTo({ path: '/wait' }, 'host'),
       routeTo({ path: '/retry' }, 'host', retry),
       routeTo({ path: '/closed' }, 'closed'),
-      ...['/200', '/201', '/404', '/503', '/end', '/close'].map((path) => routeTo({ path }, 'host')),
+      ...['/200', '/201', '/404', '/503', '/end', '/close', '/half', '/garbage'].map((path) =>
+        routeTo({ path }, 'host'),
+      ),
     ]),
   },
   clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
@@ -50,6 +54,7 @@ t.test('every request is counted once where it belongs', async (t) => {
     'http.main.downstream_cx_total': 14,
     'http.main.downstream_cx_http1_total': 14,
     'http.main.downstream_cx_active': 0,
+    'http.main.downstream_cx_http1_active': 0,
     'http.main.downstream_cx_destroy': 14,
     'http.main.rq_total': 14,
     'cluster.host.upstream_cx_destroy_with_active_rq': 2,
@@ -77,6 +82,9 @@ t.test('every request is counted once where it belongs', async (t) => {
     'cluster.host.upstream_rq_timeout': 1,
     'cluster.host.upstream_rq_retry': 1,
     'cluster.host.upstream_rq_retry_success': 1,
+    'cluster.host.upstream_rq_retry_backoff_exponential': 1,
+    'cluster.host.upstream_rq_tx_reset': 1,
+    'cluster.host.upstream_rq_rx_reset': 1,
     'cluster.host.retry.upstream_rq_503': 1,
     'cluster.host.upstream_rq_active': 0,
     'cluster.host.upstream_rq_pending_active': 0,
@@ -92,8 +100,59 @@ t.test('every request is counted once where it belongs', async (t) => {
   }
   t.equal(await proxy.baton.stat('cluster.host.upstream_cx_active'), upstream.sockets.size);
   t.equal(await proxy.baton.stat('cluster.host.upstream_cx_total'), upstream.accepted());
+  t.equal(await proxy.baton.stat('cluster.host.upstream_cx_http1_total'), upstream.accepted());
   t.ok((await proxy.baton.stat('http.main.downstream_cx_rx_bytes_total'))! > 1000);
   t.ok((await proxy.baton.stat('cluster.host.upstream_cx_tx_bytes_total'))! > 1000);
+});
+
+t.test('what ends before its time is counted by who has ended it', async (t) => {
+  const { baton } = proxy;
+  const cases: [what: string, act: () => Promise<unknown>, counts: Record<string, number>][] = [
+    [
+      'a client leaves',
+      async () => {
+        const client = await connectRaw(t, proxy.port);
+        client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
+        await baton.waitForStat('http.main.downstream_rq_active', 1);
+        client.reset();
+      },
+      {
+        'http.main.downstream_rq_rx_reset': 1,
+        'http.main.downstream_cx_destroy_active_rq': 1,
+        'http.main.downstream_cx_destroy_remote': 1,
+        'http.main.downstream_cx_destroy_remote_active_rq': 1,
+        'http.main.downstream_cx_destroy_local_active_rq': 0,
+        'cluster.host.upstream_rq_tx_reset': 1,
+        'cluster.host.upstream_rq_rx_reset': 0,
+      },
+    ],
+    [
+      'a host leaves amid its response',
+      () => rawExchange(proxy.port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n'),
+      {
+        'http.main.downstream_rq_tx_reset': 1,
+        'http.main.downstream_rq_rx_reset': 0,
+        'http.main.rq_reset_after_downstream_response_started': 1,
+        'cluster.host.upstream_rq_rx_reset': 1,
+        'cluster.host.upstream_rq_tx_reset': 0,
+      },
+    ],
+    ['a host does not speak HTTP', () => proxy.get('/garbage'), { 'cluster.host.upstream_cx_protocol_error': 1 }],
+    [
+      'a request has its answer before it is complete',
+      () => rawExchange(proxy.port, 'POST /direct HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n'),
+      { 'http.main.downstream_rq_response_before_rq_complete': 1, 'http.main.downstream_rq_rx_reset': 0 },
+    ],
+  ];
+  for (const [what, act, counts] of cases) {
+    const names = Object.keys(counts);
+    const before = await Promise.all(names.map((name) => baton.stat(name)));
+    await act();
+    for (const [index, name] of names.entries()) {
+      await baton.waitForStat(name, before[index]! + counts[name]!, 3000).catch(() => {});
+      t.equal((await baton.stat(name))! - before[index]!, counts[name], `${what}: ${name}`);
+    }
+  }
 });
 
 t.test('what is odd about a request, a connection or a thread is counted too', async (t) => {
