@@ -14,8 +14,8 @@ import { HeaderLine } from './header-line.js';
 export interface HeaderChanges {
   readonly toRemove: readonly string[] | undefined;
   readonly toAdd: readonly HeaderValueOption[] | undefined;
-  /** Path of both lists in the configuration, for messages: `virtual_hosts[0].request_headers`. */
-  readonly where: string;
+  /** Path of an element in the configuration, for messages: `virtual_hosts[0].request_headers_to_add[1]`. */
+  where(list: 'to_add' | 'to_remove', index: number): string;
   /** Values are taken as they are written: '%' begins no operator. */
   readonly isLiteral?: boolean;
 }
@@ -67,9 +67,10 @@ export function compileHeaderMutations(places: readonly HeaderChanges[]): Header
   return changes.length > 0 ? new HeaderMutations(changes) : undefined;
 }
 
-function changesOf({ toRemove = [], toAdd = [], where, isLiteral = false }: HeaderChanges): Change[] {
-  const removals = buildEach(toRemove, (name, index) => removal(name, `${where}_to_remove[${index}]`));
-  const additions = buildEach(toAdd, (option, index) => addition(option, `${where}_to_add[${index}]`, isLiteral));
+function changesOf(changes: HeaderChanges): Change[] {
+  const { toRemove = [], toAdd = [], isLiteral = false } = changes;
+  const removals = buildEach(toRemove, (name, index) => removal(name, changes.where('to_remove', index)));
+  const additions = buildEach(toAdd, (option, index) => addition(option, changes.where('to_add', index), isLiteral));
   // As in Envoy what overwrites goes first: a value that the same list appends is not lost.
   const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
   const looksAtHead = ordered.length > 1 && ordered.some((each) => each.looksAtHead);

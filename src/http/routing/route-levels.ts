@@ -68,7 +68,7 @@ function mutationsOf(places: readonly Place[], direction: 'request' | 'response'
     places.map(({ level, where }) => ({
       toRemove: level[`${direction}_headers_to_remove`],
       toAdd: level[`${direction}_headers_to_add`],
-      where: within(where, `${direction}_headers`),
+      where: (list, index) => within(where, `${direction}_headers_${list}[${index}]`),
     })),
   );
 }

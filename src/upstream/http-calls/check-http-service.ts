@@ -40,7 +40,7 @@ function checkHeader(option: HeaderValueOption, path: string, report: Report): v
   const name = option.header?.key?.toLowerCase() ?? '';
   if (name.startsWith(':') || OWN.has(name)) return report(`${path}.header.key`, `'${name}' is set by the call itself`);
   try {
-    compileHeaderMutations([{ toRemove: undefined, toAdd: [option], where: path, isLiteral: true }]);
+    compileHeaderMutations([{ toRemove: undefined, toAdd: [option], where: () => path, isLiteral: true }]);
   } catch (error) {
     report(path, messageOf(error));
   }

@@ -30,7 +30,7 @@ export class HttpService {
   constructor(config: HttpServiceConfig, thread: CallingThread) {
     const { uri, cluster, timeout } = config.http_uri!;
     const toAdd = config.request_headers_to_add;
-    const where = 'http_service.request_headers';
+    const where = (_: string, index: number) => `http_service.request_headers_to_add[${index}]`;
     this.#thread = thread;
     this.#reference = thread.reference(cluster!);
     this.#target = httpTarget(uri!) as HttpTarget;

@@ -6,13 +6,15 @@ import type { HeaderValueOption } from '../../../src/config/generated/api.js';
 import { compileHeaderMutations } from '../../../src/http/headers/header-mutations.js';
 import { linesOf, requestHead } from '../routing/heads.js';
 
+const at = (list: string, index: number): string => `request_headers_${list}[${index}]`;
+
 /** The fields of `lines` after additions and removals. */
 function apply(toAdd: readonly HeaderValueOption[], toRemove: readonly string[], lines: readonly string[]): string[] {
   const head = requestHead('GET /', ...lines);
   const info = new StreamInfo();
   info.requestHeaders = head;
   info.inferredRemoteAddress = '203.0.113.7:4711';
-  compileHeaderMutations([{ toAdd, toRemove, where: 'request_headers' }])!.apply(head, info);
+  compileHeaderMutations([{ toAdd, toRemove, where: at }])!.apply(head, info);
   return linesOf(head);
 }
 
@@ -100,12 +102,12 @@ t.test('bytes go out as configured', async (t) => {
 });
 
 t.test('nothing configured is nothing to do', async (t) => {
-  t.equal(compileHeaderMutations([{ toAdd: [], toRemove: undefined, where: 'a' }]), undefined);
+  t.equal(compileHeaderMutations([{ toAdd: [], toRemove: undefined, where: at }]), undefined);
 });
 
 t.test('what every request needs can be neither removed nor set here', async (t) => {
   const compile = (toAdd: HeaderValueOption[], toRemove: string[]) => (): unknown =>
-    compileHeaderMutations([{ toAdd, toRemove, where: 'x' }]);
+    compileHeaderMutations([{ toAdd, toRemove, where: at }]);
   t.throws(compile([], ['Host']), { code: 'CONFIG_INVALID' });
   t.throws(compile([], [':path']), { code: 'CONFIG_INVALID' });
   t.throws(compile([{ header: { key: ':authority', value: 'x' } }], []), { code: 'CONFIG_INVALID' });

@@ -8,6 +8,7 @@ import { CONFIGURATION_CHECKS } from '../../../src/server/configuration/configur
 
 const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const FILE_LOG = 'envoy.extensions.access_loggers.file.v3.FileAccessLog';
+const MUTATION = 'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
 const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
 
 const ROUTE = '{ match: { prefix: / }, direct_response: { status: 200 } }';
@@ -74,6 +75,13 @@ t.test('what follows from a mistake is not told', async (t) => {
   );
 });
 
+t.test('mistakes in mutations of headers are told where they stand', async (t) => {
+  const mutations = '{ request_mutations: [ { remove: host }, { append: { header: { key: a, value: "%FOO%" } } } ] }';
+  const filter = `{ name: m, typed_config: { "@type": type.googleapis.com/${MUTATION}, mutations: ${mutations} } },`;
+  const at = `${AT}.http_filters[0].typed_config.mutations.request_mutations`;
+  t.same(mistakes({ filter }), [`${at}[0].remove`, `${at}[1].append.header.value`]);
+});
+
 function header(value: string): string {
   return `response_headers_to_add: [ { header: { key: a, value: "${value}" } } ]`;
 }
@@ -89,10 +97,12 @@ interface Parts {
   /** Fields of the connection manager, and of its route_config. */
   readonly manager?: string;
   readonly routes?: string;
+  /** Before the router. */
+  readonly filter?: string;
 }
 
 /** Paths of everything that is wrong with a bootstrap. */
-function mistakes({ top = '', manager = '', routes = ANSWERS }: Parts): string[] {
+function mistakes({ top = '', manager = '', routes = ANSWERS, filter = '' }: Parts): string[] {
   const yaml = `${top}static_resources:
   listeners:
   - name: l
@@ -102,7 +112,7 @@ function mistakes({ top = '', manager = '', routes = ANSWERS }: Parts): string[]
       - name: h
         typed_config: { "@type": type.googleapis.com/${MANAGER}, stat_prefix: a, ${manager === '' ? '' : `${manager},`}
           route_config: { ${routes} },
-          http_filters: [ { name: envoy.filters.http.router } ] }
+          http_filters: [ ${filter} { name: envoy.filters.http.router } ] }
 `;
   const result = loadConfiguration(
     { yaml, logFormat: 'given' },

@@ -86,7 +86,7 @@ function compileList(mutations: readonly HeaderMutation[] | undefined, where: st
     (mutations ?? []).map(({ remove, append }, index) => ({
       toRemove: remove === undefined ? undefined : [remove],
       toAdd: append === undefined ? undefined : [append],
-      where: `${where}[${index}]`,
+      where: (list) => `${where}[${index}].${list === 'to_add' ? 'append' : 'remove'}`,
     })),
   );
 }
