@@ -11,7 +11,7 @@ import type { AdminHandler, AdminResponse } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
 import { HandlerTable } from '../handler-table.js';
 import { HANDLERS } from '../handlers/index.js';
-import { LostPlaceError } from '../render/body-places.js';
+import { EndingError, LostPlaceError } from '../render/body-places.js';
 import type { AdminTraffic } from './admin-traffic.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
@@ -209,7 +209,7 @@ export class AdminServer {
     } catch (error) {
       // A body that was cut short must not look complete.
       cut(response);
-      if (error instanceof LostPlaceError) return;
+      if (error instanceof LostPlaceError || error instanceof EndingError) return;
       logger.exception(Level.Error, `the answer to "${target.slice(0, 200)}" was cut short`, error);
     }
   }

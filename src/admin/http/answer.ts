@@ -7,7 +7,7 @@ import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } fro
 import type { AdminServices } from '../admin-services.js';
 import type { HandlerTable } from '../handler-table.js';
 import { helpText } from '../help-text.js';
-import { NoPlaceError } from '../render/body-places.js';
+import { EndingError, NoPlaceError } from '../render/body-places.js';
 import type { PathRule } from './allowed-paths.js';
 import { parseForm, parseQuery } from './query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
@@ -65,7 +65,7 @@ export async function answer(
 
 function answerOf(error: unknown, path: string): AdminResponse {
   if (error instanceof Refusal) return { status: error.status, body: error.message };
-  if (error instanceof NoPlaceError) return { status: 503, body: `${error.message}\n` };
+  if (error instanceof NoPlaceError || error instanceof EndingError) return { status: 503, body: `${error.message}\n` };
   if (error instanceof BatonError && error.code !== 'INTERNAL') {
     // It is the operator's to mend: a stack would say nothing more.
     logger.error(`admin path "${path}" failed: ${error.describe()}`);

@@ -48,6 +48,14 @@ export class LostPlaceError extends Error {
   }
 }
 
+/** The server ends, and with it what makes bodies: nothing has failed. */
+export class EndingError extends Error {
+  constructor() {
+    super('the server is ending');
+    this.name = 'EndingError';
+  }
+}
+
 const logger = getLogger('admin');
 
 export class BodyPlaces {

@@ -5,7 +5,7 @@ import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
 import { getLogger } from '../../log/logger.js';
-import { BodyPlaces } from './body-places.js';
+import { BodyPlaces, EndingError } from './body-places.js';
 import { RenderStream } from './render-stream.js';
 import type { RenderTask } from './render-thread.js';
 import type { RenderKind, RenderRequests, RenderSupplies } from './renderers.js';
@@ -19,8 +19,6 @@ const IDLE_MS = 20_000;
 const YOUNG_MB = 12;
 /** Half a megabyte of each may wait for its client. 32 KiB a second is less than any network has on which stats are read. */
 const PLACES = { places: THREADS * BODIES_A_THREAD, roundMs: 2000, leastBytes: 64 * 1024, maxWaitMs: 30_000 };
-
-const ENDING = 'the server is ending';
 
 const logger = getLogger('admin');
 
@@ -69,7 +67,7 @@ export class RenderPool {
     request: RenderRequests[K],
     supply?: () => RenderSupplies[K],
   ): Promise<Body> {
-    if (this.#isClosed) throw new Error(ENDING);
+    if (this.#isClosed) throw new EndingError();
     const { port1, port2 } = new MessageChannel();
     const stream: RenderStream = new RenderStream(port1, supply, () => this.#places.release(stream));
     try {
@@ -88,10 +86,12 @@ export class RenderPool {
     return withFirst(stream);
   }
 
-  /** Ends all threads; bodies that are being made fail. */
+  /** Ends all threads; bodies that are being made fail with an EndingError. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#places.close(new Error(ENDING));
+    const ending = new EndingError();
+    this.#places.close(ending);
+    for (const stream of this.#made) stream.fail(ending);
     await this.#pool?.destroy();
   }
 

@@ -153,3 +153,18 @@ t.test('a client that leaves ends its body', async (t) => {
   t.equal((await httpRequest(port, '/stats', { method: 'HEAD' })).status, 200);
   await waitFor(() => services.renders.bodies === 0);
 });
+
+t.test('a server that ends while bodies are made has nothing to complain of', async (t) => {
+  const { port, server, services } = await startAdmin(t);
+  for (let i = 0; i < 4000; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
+  const log = captureLog(t);
+  for (const path of ['/stats', '/stats/monitoring', '/stats?format=json']) {
+    const connection = await connectRaw(t, port);
+    connection.socket.pause();
+    connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  }
+  await waitFor(() => services.renders.bodies === 3);
+  await server.close(0);
+  await waitFor(() => services.renders.bodies === 0);
+  t.equal(log.text(), '');
+});
