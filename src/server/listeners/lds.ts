@@ -7,7 +7,7 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
-import type { ListenerSet } from './listener-set.js';
+import type { ListenerPlan, ListenerSet } from './listener-set.js';
 import type { ListenerSpec } from './primary-listener.js';
 
 const logger = getLogger('upstream');
@@ -60,6 +60,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const gone = new Set(this.#removedBy(update));
     for (const name of gone) if (this.#remove(name)) hasChanged = true;
     for (const name of this.#shadowed.keys()) if (gone.has(name)) this.#shadowed.delete(name);
+    const trades = this.#listeners.planTrades(update.resources.map(specOf));
+    if (trades !== undefined && this.#apply(trades)) hasChanged = true;
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
@@ -115,26 +117,20 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   /** Returns whether it changes anything. Throws when it cannot be used. */
   #set(resource: Resource<Listener>): boolean {
-    const { message: config, name, sensitive } = resource;
+    const { name } = resource;
     if (this.#listeners.entry(name)?.isStatic) this.#shadowed.set(name, resource);
     else this.#shadowed.delete(name);
-    const spec: ListenerSpec = {
-      name,
-      config,
-      isStatic: false,
-      number: undefined,
-      shown: shown(config, sensitive),
-      state: accepted(resource),
-    };
-    const plan = this.#listeners.plan({ set: [spec], removed: [] }, false);
-    if (plan.names.length === 0) {
-      logger.debug(`lds: add/update listener '${name}' skipped`);
-      return false;
-    }
-    // What turns out later comes to onFailure.
+    const plan = this.#listeners.plan({ set: [specOf(resource)], removed: [] }, false);
+    const hasChanged = this.#apply(plan);
+    if (!hasChanged) logger.debug(`lds: add/update listener '${name}' skipped`);
+    return hasChanged;
+  }
+
+  /** Returns whether it changes anything. What turns out later comes to onFailure. */
+  #apply(plan: ListenerPlan): boolean {
     void plan.apply();
-    logger.info(`lds: add/update listener '${name}'`);
-    return true;
+    for (const name of plan.names) logger.info(`lds: add/update listener '${name}'`);
+    return plan.names.length > 0;
   }
 
   #reject(resource: Resource<Listener>, error: unknown): Rejection {
@@ -156,4 +152,16 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
   }
+}
+
+function specOf(resource: Resource<Listener>): ListenerSpec {
+  const { message: config, name, sensitive } = resource;
+  return {
+    name,
+    config,
+    isStatic: false,
+    number: undefined,
+    shown: shown(config, sensitive),
+    state: accepted(resource),
+  };
 }

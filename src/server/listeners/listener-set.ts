@@ -28,9 +28,12 @@ import {
   type PreparedChange,
   type PresentListeners,
   prepare,
+  tradingPlaces,
+  versionsOf,
 } from './prepare-change.js';
 import type { ListenerMakers, ListenerSpec, PrimaryListener } from './primary-listener.js';
 import { SocketOffers } from './socket-offers.js';
+import { boundAddressOf } from './socket-source.js';
 import { StoppedDirections } from './stopped-directions.js';
 
 const logger = getLogger('main');
@@ -154,26 +157,27 @@ export class ListenerSet {
    * unusable: then nothing has happened. `isStatic`: it is one of the bootstrap, which LDS cannot change; nor this those of LDS.
    */
   plan(change: ListenerChange, isStatic: boolean): ListenerPlan {
-    const { removed, restored, updates } = this.#prepare(change, isStatic);
-    return {
-      names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
-      whenReady: async (ended) => {
-        await Promise.all(updates.map(({ init }) => init.whenReady(ended)));
-      },
-      apply: () => {
-        for (const name of removed) this.#remove(this.#entries.get(name)!);
-        for (const name of restored) {
-          this.#stats.increment(ListenerManagerStats.at.listener_modified);
-          this.#restore(this.#entries.get(name)!);
-        }
-        for (const update of updates) this.#begin(update, isStatic);
-        this.#countListeners();
-        return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
-      },
-      discard: () => {
-        for (const update of updates) discardUpdate(update, this.#blocks);
-      },
-    };
+    try {
+      return this.#planOf(this.#prepare(change, isStatic), isStatic);
+    } catch (error) {
+      this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
+      throw error;
+    }
+  }
+
+  /**
+   * What takes those listeners of LDS to their addresses that get them from each other; undefined: there are none, or what stands
+   * against it is to be seen at each by itself.
+   */
+  planTrades(set: readonly ListenerSpec[]): ListenerPlan | undefined {
+    try {
+      const trading = tradingPlaces(set, this.#entries);
+      return trading.length === 0
+        ? undefined
+        : this.#planOf(this.#prepare({ set: trading, removed: [] }, false), false);
+    } catch {
+      return undefined;
+    }
   }
 
   /**
@@ -276,11 +280,42 @@ export class ListenerSet {
     }
   }
 
-  #begin(update: ListenerUpdate, isStatic: boolean): void {
+  #planOf(prepared: PreparedChange, isStatic: boolean): ListenerPlan {
+    const { leaving, removed, restored, updates } = prepared;
+    return {
+      names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
+      whenReady: async (ended) => {
+        await Promise.all(updates.map(({ init }) => init.whenReady(ended)));
+      },
+      apply: () => {
+        for (const name of removed) this.#remove(this.#entries.get(name)!);
+        for (const name of restored) {
+          this.#stats.increment(ListenerManagerStats.at.listener_modified);
+          this.#restore(this.#entries.get(name)!);
+        }
+        // Nobody goes from an address before all that come to others can.
+        const ready = this.#isRunning && leaving.size > 0 ? whenAllReady(updates) : undefined;
+        for (const update of updates) this.#begin(update, isStatic, leaving, ready);
+        this.#countListeners();
+        return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
+      },
+      discard: () => {
+        for (const update of updates) discardUpdate(update, this.#blocks);
+      },
+    };
+  }
+
+  /** `ready`: when it may be rolled out; undefined: when it has what it needs. */
+  #begin(
+    update: ListenerUpdate,
+    isStatic: boolean,
+    leaving: PreparedChange['leaving'],
+    ready: Promise<void> | undefined,
+  ): void {
     const { name } = update.spec;
     const { at } = ListenerManagerStats;
     let entry = this.#entries.get(name);
-    const why = this.#whyNotAnyMore(update, entry, isStatic);
+    const why = this.#whyNotAnyMore(update, entry, isStatic, leaving);
     if (why !== undefined) {
       discardUpdate(update, this.#blocks);
       update.settle(new Error(why));
@@ -297,6 +332,7 @@ export class ListenerSet {
     const known = entry;
     // Before that the server itself waits, and nobody is served.
     if (!this.#isRunning) this.#use(known, update);
+    else if (ready !== undefined) void ready.then(() => this.#rollOut(known, update));
     else update.init.wait(() => void this.#rollOut(known, update));
   }
 
@@ -305,6 +341,7 @@ export class ListenerSet {
     { chains, spec: { config, name } }: ListenerUpdate,
     entry: Entry | undefined,
     isStatic: boolean,
+    leaving: PreparedChange['leaving'],
   ): string | undefined {
     // Before that nothing waits.
     if (!this.#isRunning) return undefined;
@@ -313,8 +350,8 @@ export class ListenerSet {
     }
     if (entry !== undefined && entry.isStatic !== isStatic) return `a dynamic listener has the name '${name}' by now`;
     const others = [...this.#entries.values()].filter((other) => other !== entry);
-    const versions = others.flatMap(({ active, warming }) => [active, warming?.listener]);
-    if (chains === undefined && isAddressTaken(config, versions))
+    const versions = others.flatMap(versionsOf).filter((version) => !leaving.has(version));
+    if (chains === undefined && isAddressTaken(boundAddressOf(config), versions))
       return `another listener has the address of '${name}' by now`;
     return undefined;
   }
@@ -391,12 +428,7 @@ export class ListenerSet {
       serverInit: this.#serverInit,
       parent,
     };
-    try {
-      return prepare(change, isStatic, now, this.#makers, this.#blocks);
-    } catch (error) {
-      this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
-      throw error;
-    }
+    return prepare(change, isStatic, now, this.#makers, this.#blocks);
   }
 
   #remove(entry: Entry): void {
@@ -434,4 +466,10 @@ export class ListenerSet {
     this.#stats.set(at.total_listeners_active, this.#active.size);
     this.#stats.set(at.total_listeners_warming, warming);
   }
+}
+
+/** Resolves when each of them has what it needs, or is not going to be used. */
+async function whenAllReady(updates: readonly ListenerUpdate[]): Promise<void> {
+  const ready = (init: InitManager) => new Promise<void>((resolve) => init.wait(resolve));
+  await Promise.all(updates.map(({ init, outcome }) => Promise.race([ready(init), outcome])));
 }

@@ -11,7 +11,7 @@ import { ListenError } from './listen-sockets.js';
 import type { ListenerBlocks } from './listener-blocks.js';
 import { changesChainsAlone, discardUpdate, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from './primary-listener.js';
-import { boundAddressOf, socketSource } from './socket-source.js';
+import { boundAddressOf, leavesAddress, socketSource } from './socket-source.js';
 import type { StoppedDirections } from './stopped-directions.js';
 
 /** Listeners that come, change and go together. */
@@ -48,6 +48,8 @@ export interface PreparedChange {
   /** Listeners whose configuration is again what is active: their updates are dropped. */
   readonly restored: readonly string[];
   readonly updates: readonly ListenerUpdate[];
+  /** Versions in whose places come others, elsewhere: `updates` may have their addresses. */
+  readonly leaving: ReadonlySet<PrimaryListener>;
 }
 
 const logger = getLogger('config');
@@ -66,23 +68,45 @@ export function prepare(
   }
   const preparation = new Preparation(new Set(removed), isStatic, now, makers, blocks);
   try {
+    for (const spec of change.set) preparation.noteLeaving(spec);
     for (const spec of change.set) preparation.add(spec);
   } catch (error) {
     for (const update of preparation.updates) discardUpdate(update, blocks);
     throw error;
   }
-  return { removed, restored: preparation.restored, updates: preparation.updates };
+  const { leaving, restored, updates } = preparation;
+  return { removed, restored, updates, leaving };
 }
 
-/** Whether one of these has the address that a listener is to be bound to. */
-export function isAddressTaken(config: Listener, versions: readonly (PrimaryListener | undefined)[]): boolean {
-  const address = boundAddressOf(config);
-  return address !== undefined && versions.some((each) => each?.hasSockets && addressText(each.address) === address);
+/** Those of LDS that want an address which another one leaves when all of them are set, and those that leave it. */
+export function tradingPlaces(
+  set: readonly ListenerSpec[],
+  entries: ReadonlyMap<string, ListenerEntry>,
+): ListenerSpec[] {
+  const holders = new Map<string, ListenerSpec>();
+  for (const spec of set) {
+    const entry = entries.get(spec.name);
+    for (const version of entry?.isStatic ? [] : versionsOf(entry)) {
+      if (leavesAddress(version, spec.config)) holders.set(addressText(version.address), spec);
+    }
+  }
+  const trading = new Set<ListenerSpec>();
+  for (const spec of set) {
+    const holder = holders.get(wantedAddress(spec.config, entries.get(spec.name)) ?? '');
+    if (holder !== undefined && holder !== spec) trading.add(holder).add(spec);
+  }
+  return [...trading];
+}
+
+/** Whether one of these has that address. */
+export function isAddressTaken(address: string | undefined, versions: readonly PrimaryListener[]): boolean {
+  return address !== undefined && versions.some((each) => each.hasSockets && addressText(each.address) === address);
 }
 
 class Preparation {
   readonly updates: ListenerUpdate[] = [];
   readonly restored: string[] = [];
+  readonly leaving = new Set<PrimaryListener>();
   readonly #removed: ReadonlySet<string>;
   readonly #isStatic: boolean;
   readonly #now: PresentListeners;
@@ -103,10 +127,16 @@ class Preparation {
     this.#blocks = blocks;
   }
 
+  /** To be called for all before add(): the listener's versions may have addresses that others get. */
+  noteLeaving({ config, name }: ListenerSpec): void {
+    const entry = this.#now.entries.get(name);
+    if (entry?.isStatic !== this.#isStatic || this.#isStopped(config)) return;
+    for (const version of versionsOf(entry)) if (leavesAddress(version, config)) this.leaving.add(version);
+  }
+
   add(spec: ListenerSpec): void {
     const { config, name } = spec;
-    const { isRunning, stopped } = this.#now;
-    if (isRunning && stopped.includes(config)) {
+    if (this.#isStopped(config)) {
       const direction = config.traffic_direction ?? 'UNSPECIFIED';
       logger.debug(
         `listener ${name} can not be added because listeners in the traffic direction ${direction} are stopped`,
@@ -118,11 +148,17 @@ class Preparation {
     if (entry !== undefined && (this.#isLocked(entry) || isDeepStrictEqual(latest, config))) {
       logger.debug(`duplicate/locked listener '${name}'. no add/update`);
     } else if (entry?.warming !== undefined && isDeepStrictEqual(entry.active?.config, config)) {
+      this.#checkAddress(spec, entry);
       this.restored.push(name);
     } else {
       logger.debug(`begin add/update listener: name=${name}`);
       this.updates.push(this.#update(spec, entry));
     }
+  }
+
+  #isStopped(config: Listener): boolean {
+    const { isRunning, stopped } = this.#now;
+    return isRunning && stopped.includes(config);
   }
 
   /** Throws ListenError when the bootstrap wants a listener that is one of LDS. */
@@ -141,7 +177,7 @@ class Preparation {
     if (isRunning && active !== undefined && !active.isStopped && changesChainsAlone(active.config, config)) {
       return new ListenerUpdate(spec, init, active, active.makeChains(config, init));
     }
-    this.#checkAddress(spec);
+    this.#checkAddress(spec, entry);
     const { address, former } = socketSource(name, config, this.#socketOwners(entry), parent);
     const block = this.#blocks.hold(name);
     try {
@@ -154,29 +190,41 @@ class Preparation {
   }
 
   /** Throws ListenError when another listener has the address, or is about to. */
-  #checkAddress({ config, name }: ListenerSpec): void {
+  #checkAddress({ config, name }: ListenerSpec, entry: ListenerEntry | undefined): void {
+    const address = wantedAddress(config, entry);
     const others = [...this.#now.entries.values()].filter(
       (entry) => entry.name !== name && !this.#removed.has(entry.name),
     );
     const versions = [
-      ...others.flatMap(({ active, warming }) => [active, warming?.listener]),
+      ...others.flatMap(versionsOf).filter((version) => !this.leaving.has(version)),
       ...this.updates.map(({ listener }) => listener),
     ];
-    if (!isAddressTaken(config, versions)) return;
+    if (!isAddressTaken(address, versions)) return;
     throw new ListenError(
-      `error adding listener: '${name}' has duplicate address '${boundAddressOf(config)}' as existing listener, to check if the listener ` +
+      `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
     );
   }
 
   /** Versions whose sockets a new one may go on with. */
   *#socketOwners(entry: ListenerEntry | undefined): Generator<PrimaryListener> {
-    for (const each of [entry, ...[...this.#removed].map((name) => this.#now.entries.get(name))]) {
-      if (each?.active !== undefined) yield each.active;
-      if (each?.warming !== undefined && each.warming.chains === undefined) yield each.warming.listener;
-    }
+    for (const each of [entry, ...[...this.#removed].map((name) => this.#now.entries.get(name))])
+      yield* versionsOf(each);
+    yield* this.leaving;
     yield* this.#now.postponed;
     // Workers are just being told to stop.
     yield* this.#now.formers.listeners();
   }
+}
+
+/** What two listeners cannot both have: with port 0 the port is the one that the listener has got. */
+function wantedAddress(config: Listener, entry: ListenerEntry | undefined): string | undefined {
+  const kept = versionsOf(entry).find((version) => version.hasSockets && !leavesAddress(version, config));
+  return boundAddressOf(config) ?? (kept && addressText(kept.address));
+}
+
+/** Versions that have sockets of their own. */
+export function versionsOf({ active, warming }: Partial<ListenerEntry> = {}): PrimaryListener[] {
+  const versions = [active, warming?.chains === undefined ? warming?.listener : undefined];
+  return versions.filter((version) => version !== undefined);
 }

@@ -43,6 +43,11 @@ export function boundAddressOf(config: Listener): string | undefined {
   return address.kind !== AddressKind.Unix && address.port === 0 ? undefined : addressText(address);
 }
 
+/** Whether a version has no place in a configuration of its name: its address is free then. */
+export function leavesAddress(version: PrimaryListener, config: Listener): boolean {
+  return !bindsToPort(config) || !isAt(version, version.name, addressText(listenAddress(config.address)));
+}
+
 function isAt(owner: PrimaryListener, name: string, wanted: string): boolean {
   if (addressText(owner.address) === wanted) return true;
   return owner.name === name && addressText(listenAddress(owner.config.address)) === wanted;

@@ -253,6 +253,27 @@ t.test('a configuration that is refused, needs a restart, or cannot be had chang
   t.equal(await baton.stat('config_reload.update_failure'), 2);
 });
 
+t.test('listeners exchange their addresses, and no connection is refused', async (t) => {
+  const [one, two] = [await freePort(), await freePort()];
+  const door = (port: number) => httpListener('door', port, managerOf([answering({ prefix: '/' }, 'door')]));
+  const gate = (port: number) => httpListener('gate', port, managerOf([answering({ prefix: '/' }, 'gate')]));
+  const config = (listeners: Config[]) => bootstrap({ listeners, clusters: [] });
+  const baton = await startBaton(t, {
+    config: config([door(one), gate(two)]),
+    args: ['--concurrency', '2', '--drain-time-s', '1'],
+  });
+  const clients = [...SteadyClient.start(t, one, 2), ...SteadyClient.start(t, two, 2)];
+  await Promise.all(clients.map((client) => client.answers(20)));
+  write(baton, config([door(two), gate(one)]));
+  t.match(await reload(baton, 'apply=true'), { status: 200, outcome: 'applied' });
+  t.same([(await httpRequest(one)).body, (await httpRequest(two)).body], ['gate', 'door']);
+  // The connections of before are asked to end, and new ones take their places.
+  await waitFor(() => clients.every((client) => client.closing.includes(true)), { what: 'all to leave' });
+  await Promise.all(clients.map((client) => client.answers(20)));
+  for (const { failures, isRefused } of clients)
+    t.strictSame({ failures, isRefused }, { failures: [], isRefused: false });
+});
+
 t.test('--watch-config applies a file that is moved into place, edited, or behind another link', async (t) => {
   const directory = tempDir(t);
   const answer = (text: string): string =>

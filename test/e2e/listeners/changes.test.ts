@@ -182,6 +182,52 @@ t.test('an address goes from one version to the next without a refused connectio
   );
 });
 
+t.test('addresses pass between listeners without a refused connection', async (t) => {
+  const changing = await Changing.start(t, [
+    httpListener('door', 0, saying('first')),
+    httpListener('gate', 0, saying('second')),
+  ]);
+  const { baton } = changing;
+  const [one, two] = [await baton.listenerPort('door'), await baton.listenerPort('gate')];
+  const [atOne, atTwo] = [new Load(one, 2), new Load(two, 2)];
+  t.teardown(() => Promise.all([atOne.end(), atTwo.end()]));
+  await changing.set([httpListener('door', two, saying('third')), httpListener('gate', one, saying('fourth'))]);
+  await waitFor(() => atOne.answers.get('fourth')! > 20 && atTwo.answers.get('third')! > 20, { what: 'an exchange' });
+  // The address of one that goes is that of one that stays, whose own is that of one that comes.
+  await changing.set([httpListener('gate', two, saying('mended')), httpListener('bell', one, saying('renamed'))]);
+  await waitFor(() => atOne.answers.get('renamed')! > 20 && atTwo.answers.get('mended')! > 20, { what: 'all to move' });
+  await Promise.all([atOne.end(), atTwo.end()]);
+  t.same([...atOne.failures, ...atTwo.failures], []);
+  t.equal(await baton.stat('listener_manager.lds.update_rejected'), 0);
+});
+
+t.test('a listener leaves its address when the one that comes there has its routes, and not before', async (t) => {
+  const silent = await startTcpUpstream(t, () => {});
+  const listeners = [httpListener('door', 0, saying('door')), httpListener('gate', 0, saying('gate'))];
+  const changing = await Changing.start(t, listeners, 2, [staticCluster('silent', silent.port, HTTP2)]);
+  const { baton } = changing;
+  const [one, two] = [await baton.listenerPort('door'), await baton.listenerPort('gate')];
+  const answers = async () => [(await httpRequest(one, '/')).body, (await httpRequest(two, '/')).body];
+  const exchanged = (timeout: string) => [
+    httpListener('door', two, saying('new door')),
+    httpListener('gate', one, lateRoutes(timeout)),
+  ];
+  await changing.write(exchanged('0s'));
+  await baton.waitForStat('listener_manager.total_listeners_warming', 2);
+  t.same(await answers(), ['door', 'gate']);
+  // It cannot stay where the other one is about to come.
+  await changing.write([exchanged('0s')[0]!, listeners[1]!]);
+  t.match(new Map((await changing.dump()).dynamic_listeners?.map((each) => [each.name, each])).get('gate'), {
+    error_state: { details: /'gate' has duplicate address/ },
+  });
+  await changing.set(listeners);
+  t.same(await answers(), ['door', 'gate']);
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'nothing has changed');
+  await changing.write(exchanged('0.2s'));
+  await waitFor(async () => (await httpRequest(one, '/')).status === 404, { what: 'the version without routes' });
+  await waitFor(async () => (await httpRequest(two, '/')).body === 'new door', { what: 'the other one' });
+});
+
 t.test('a listener that only drains has no state but that', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))], 60);
   const kept = await connectRaw(t, await changing.baton.listenerPort('door'));
@@ -492,18 +538,8 @@ t.test('listeners change before and after a hot restart, and no request fails', 
 t.test('a changed listener serves as it was until its routes are there', async (t) => {
   // A management server that never says anything.
   const silent = await startTcpUpstream(t, () => {});
-  const services = [{ envoy_grpc: { cluster_name: 'silent' } }];
   const waiting = (limit: number, timeout = '0s') => ({
-    ...httpListener('door', 0, {
-      rds: {
-        route_config_name: 'late',
-        config_source: {
-          api_config_source: { api_type: 'GRPC', transport_api_version: 'V3', grpc_services: services },
-          resource_api_version: 'V3',
-          initial_fetch_timeout: timeout,
-        },
-      },
-    }),
+    ...httpListener('door', 0, lateRoutes(timeout)),
     per_connection_buffer_limit_bytes: limit,
   });
   const first = httpListener('door', 0, saying('first'));
@@ -633,6 +669,21 @@ function connectFrom(t: Test, port: number, localAddress: string): Promise<RawCo
       resolve(new RawConnection(socket));
     });
   });
+}
+
+/** Routes from the cluster 'silent', which are waited for so long. */
+function lateRoutes(timeout: string): Config {
+  const services = [{ envoy_grpc: { cluster_name: 'silent' } }];
+  return {
+    rds: {
+      route_config_name: 'late',
+      config_source: {
+        api_config_source: { api_type: 'GRPC', transport_api_version: 'V3', grpc_services: services },
+        resource_api_version: 'V3',
+        initial_fetch_timeout: timeout,
+      },
+    },
+  };
 }
 
 /** Requests on new connections, one after the other in each of a few lanes. */
