@@ -90,7 +90,7 @@ function partsOf(substitution: string, groups: number): (string | number)[] {
 }
 
 /** How many capture groups an expression has that compiles. */
-export function groupCount(pattern: string): number {
+function groupCount(pattern: string): number {
   const RE2 = loadRe2();
   // The alternative in front matches anything, and a match has a place for each group.
   return new RE2(`|${pattern}`).exec('')!.length - 1;

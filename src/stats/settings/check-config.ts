@@ -1,10 +1,10 @@
 // Checks what the bootstrap says of stats beyond what the schema can tell.
 
 import { messageOf } from '../../common/errors.js';
-import { compileRegex, groupCount } from '../../common/regex.js';
 import type { Report } from '../../config/extension.js';
 import type { Bootstrap, TagSpecifier } from '../../config/generated/api.js';
 import { isDefaultTag } from '../tags/default-rows.js';
+import { compileTagRegex, tagGroupCount } from '../tags/tag-regex.js';
 
 export function checkStatsConfig(bootstrap: Bootstrap, report: Report): void {
   const { stats_config: config, stats_flush_interval: interval, stats_flush_on_admin: onAdmin } = bootstrap;
@@ -43,8 +43,8 @@ function checkTag(tag: TagSpecifier, path: string, report: Report): void {
 
 function checkRegex(regex: string, path: string, report: Report): void {
   try {
-    compileRegex(regex);
-    if (groupCount(regex) > 0) return;
+    compileTagRegex(regex);
+    if (tagGroupCount(regex) > 0) return;
     report(path, 'it finds no value: put what is to be the value of the tag in parentheses');
   } catch (error) {
     report(path, messageOf(error));

@@ -1,6 +1,7 @@
 // A tag that configuration finds with an expression of its own.
 
-import { compileRegex, type Regex } from '../../common/regex.js';
+import type { Regex } from '../../common/regex.js';
+import { compileTagRegex } from './tag-regex.js';
 import type { Found } from './token-pattern.js';
 
 /** The first capture group is taken out of the name; the second, if it matched anything, is the value, else the first. */
@@ -11,7 +12,7 @@ export class RegexRule {
 
   /** @throws BatonError REGEX_INVALID */
   constructor(pattern: string) {
-    this.#regex = compileRegex(pattern, 'd');
+    this.#regex = compileTagRegex(pattern, 'd');
     this.firstToken = /^\^(\w+)(?:\\\.|\$$)/.exec(pattern)?.[1] ?? '';
   }
 
