@@ -82,7 +82,7 @@ export class FileWriter {
 
   /** Takes bytes[0, length), which the caller no longer touches: so many whole lines. */
   write(bytes: Uint8Array, length: number, lines: number): void {
-    if (this.#pendingBytes + length > this.#options.maxPendingBytes) {
+    if (this.#isClosed || this.#pendingBytes + length > this.#options.maxPendingBytes) {
       this.#options.counters.dropped += lines;
       if (this.#dropped === 0) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
       this.#dropped += lines;

@@ -51,6 +51,10 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     return steps === undefined ? () => {} : yield* steps;
   }
 
+  close(): void {
+    for (const log of this.options.accessLogs) log.close();
+  }
+
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */
   expect({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
     const former = FormerRequests.from(facts.progress, isClientBlocked);

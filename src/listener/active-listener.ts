@@ -85,14 +85,18 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** A chain that takes no connections any more is over: those that it still has end. */
   removeChain(id: number): void {
-    if (!this.#formerChains.delete(id)) return;
+    const chain = this.#formerChains.get(id);
+    if (chain === undefined) return;
+    this.#formerChains.delete(id);
     this.#end((connection) => connection.chain.id === id);
+    chain.terminal.close?.();
   }
 
   /** It is over: connections that there still are, end. */
   remove(): void {
     this.stop(false);
     this.#end(() => true);
+    for (const { terminal } of this.#allChains()) terminal.close?.();
   }
 
   /** Connections of all chains, or of the one with this id, are asked to end. */

@@ -19,6 +19,8 @@ export interface TerminalNetworkFilter {
    * place for new requests. Throws when they cannot be built. Absent: it has none.
    */
   prepareRoutes?(routes: RouteConfiguration): Generator<void, () => void>;
+  /** The chain is gone, and its last connection with it: gives up what the filter holds open. Absent: nothing. */
+  close?(): void;
 }
 
 /** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */

@@ -49,11 +49,23 @@ export class WorkerListeners {
    */
   apply(snapshot: ListenerSnapshot): void {
     const existing = this.#listeners.get(snapshot.id);
-    const chains = snapshot.chains.map(
-      (chain) => existing?.chain(chain.id) ?? this.#chains.get(chain) ?? atOnce(this.#chainSteps(snapshot, chain)),
-    );
-    const finder = finderOf(snapshot.chains, chains);
-    if (existing !== undefined) return existing.setChains(chains, finder);
+    const made: FilterChain[] = [];
+    try {
+      const chains = snapshot.chains.map((chain) => {
+        const known = existing?.chain(chain.id);
+        if (known === undefined) made.push(this.#takeChain(snapshot, chain));
+        return known ?? made.at(-1)!;
+      });
+      const finder = finderOf(snapshot.chains, chains);
+      if (existing !== undefined) existing.setChains(chains, finder);
+      else this.#add(snapshot, chains, finder);
+    } catch (error) {
+      for (const { terminal } of made) terminal.close?.();
+      throw error;
+    }
+  }
+
+  #add(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): void {
     const listener = this.#create(snapshot, chains, finder);
     listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
     if (this.#departures !== undefined) listener.depart(this.#departures);
@@ -66,6 +78,7 @@ export class WorkerListeners {
    * cannot be built is left to these.
    */
   *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
+    for (const { terminal } of this.#chains.values()) terminal.close?.();
     this.#chains.clear();
     this.#changes.clear();
     try {
@@ -82,6 +95,13 @@ export class WorkerListeners {
       if (chain.routes === undefined || !isLong(chain.routes) || existing?.chain(chain.id) !== undefined) continue;
       this.#chains.set(chain, yield* this.#chainSteps(snapshot, chain));
     }
+  }
+
+  /** As prepare() has built it, or built now. */
+  #takeChain(snapshot: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
+    const prepared = this.#chains.get(chain);
+    this.#chains.delete(chain);
+    return prepared ?? atOnce(this.#chainSteps(snapshot, chain));
   }
 
   *#prepareRoutes(snapshot: InlineRoutesSnapshot): Generator<void, void> {
@@ -220,7 +240,12 @@ export class WorkerListeners {
       filterConfig === undefined
         ? NO_FILTERS
         : this.#context.extensions.networkFilter(filterConfig).createOnWorker(filterConfig, identity, this.#context);
-    if (routes !== undefined) (yield* routesChange(terminal, routes))();
+    try {
+      if (routes !== undefined) (yield* routesChange(terminal, routes))();
+    } catch (error) {
+      terminal.close?.();
+      throw error;
+    }
     return {
       id,
       name: config.name ?? '',

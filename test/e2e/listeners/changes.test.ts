@@ -276,6 +276,25 @@ t.test('an update of filter chains drains those that have changed, and leaves th
   t.equal((await changing.stats()).get('total_listeners_draining'), 0);
 });
 
+t.test('log files are closed when the last chain that logs to them is gone', async (t) => {
+  const directory = tempDir(t);
+  const door = (log: string, limit: number) => ({
+    ...httpListener('door', 0, { ...saying('door'), access_log: [fileAccessLog(join(directory, log))] }),
+    per_connection_buffer_limit_bytes: limit,
+  });
+  const changing = await Changing.start(t, [door('first', 60_000)], 1);
+  const opened = (logs: string[]) =>
+    waitFor(() => openFilesIn(changing.baton, directory).join() === logs.join(), { what: `open files: ${logs}` });
+  await opened(['first']);
+  await changing.set([door('second', 60_000)]);
+  t.equal((await changing.stats()).get('listener_in_place_updated'), 1, 'only its chain is another');
+  await opened(['second']);
+  await changing.set([door('third', 61_000)]);
+  await opened(['third']);
+  await changing.set([]);
+  await opened([]);
+});
+
 t.test('what cannot be used is refused, and what was there before serves on', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))]);
   const { baton } = changing;
@@ -629,12 +648,25 @@ function descriptorsOf({ pid }: BatonProcess): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => isSocket(`/proc/${pid}/fd/${fd}`)).length;
 }
 
+/** Names of the files in a directory that the process has open. */
+function openFilesIn({ pid }: BatonProcess, directory: string): string[] {
+  const names = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+    const path = linkOf(`/proc/${pid}/fd/${fd}`);
+    return path.startsWith(`${directory}/`) ? [path.slice(directory.length + 1)] : [];
+  });
+  return [...new Set(names)].sort();
+}
+
 function isSocket(path: string): boolean {
+  return linkOf(path).startsWith('socket:');
+}
+
+/** Where a descriptor leads; '' when it was closed meanwhile. */
+function linkOf(path: string): string {
   try {
-    return readlinkSync(path).startsWith('socket:');
+    return readlinkSync(path);
   } catch {
-    // It was closed meanwhile.
-    return false;
+    return '';
   }
 }
 

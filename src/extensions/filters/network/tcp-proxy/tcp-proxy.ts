@@ -35,6 +35,10 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
     return connection.isOver ? undefined : connection;
   }
 
+  close(): void {
+    for (const log of this.options.accessLogs) log.close();
+  }
+
   expect(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string {
     const former = FormerPair.from(cargo.facts.progress);
     const server = cargo.sockets[1];
