@@ -3,7 +3,7 @@
 //   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
 //     ^── child ended ──┘                     └── child ended ──> alone ── hello ──> welcomed …
 //
-// Once it has been told to end, the child's own end is no news.
+// A further child that ends before it is live leaves it alone again. Once it has been told to end, the child's own end is no news.
 
 import { messageOf } from '../common/errors.js';
 import { atMostMs } from '../common/within-ms.js';
@@ -78,6 +78,8 @@ export class ParentEnd {
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
+  /** A child was live: nothing is accepted here any more, whatever becomes of it and of further ones. */
+  #wasReplaced = false;
 
   constructor(host: ParentHost, deadlines = DEADLINES) {
     this.#host = host;
@@ -148,6 +150,7 @@ export class ParentEnd {
       case 'live': {
         if (this.#state !== 'welcomed') return;
         this.#state = 'replaced';
+        this.#wasReplaced = true;
         const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
         this.#timer.set(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
         this.#host.replaced(new Set(message.taken));
@@ -208,15 +211,19 @@ export class ParentEnd {
     this.#child = undefined;
     this.#timer.clear();
     if (this.#state === 'ending') return;
-    if (this.#state === 'welcomed') {
+    const wasLive = this.#state === 'replaced';
+    const what = wasLive
+      ? 'the child process that took over has gone'
+      : 'the child process has gone before it was live';
+    if (!wasLive) this.#host.childLost();
+    if (!this.#wasReplaced) {
       this.#state = 'idle';
-      this.#host.childLost();
-      logger.warning(`the child process has gone before it was live (${why}); this one serves on`);
+      logger.warning(`${what} (${why}); this one serves on`);
       return;
     }
     this.#state = 'alone';
     const seconds = this.#host.parentShutdownTimeS;
-    logger.error(`the child process that took over has gone (${why}); this one ends in ${seconds} s`);
+    logger.error(`${what} (${why}); this one ends in ${seconds} s`);
     this.#timer.set(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
   }
 

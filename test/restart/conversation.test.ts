@@ -156,6 +156,19 @@ t.test('a parent that nobody tells to end does it by itself', async (t) => {
   }
 });
 
+t.test('it does so as well when a further child has gone before it was live', async (t) => {
+  const { end, host } = parent();
+  const { events } = greet(end);
+  events.message(live([], 60), []);
+  events.ended('it has ended');
+  const further = greet(end);
+  t.match(further.link.sent, [{ message: { kind: 'welcome' } }]);
+  further.events.ended('it has ended');
+  await until(() => host.log.includes('end'));
+  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'till then another one may take over');
+  await end.finish();
+});
+
 t.test('a child believes nobody who does not prove his uid', async (t) => {
   const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: true };
   await t.rejects(
