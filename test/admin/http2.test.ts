@@ -74,6 +74,25 @@ t.test('the access log has the headers of answers in both protocols', async (t) 
   t.same(lines, ['HTTP/1.1 text/plain; charset=UTF-8 200', 'HTTP/2 text/plain; charset=UTF-8 200']);
 });
 
+t.test('an access logger that fails keeps neither the others nor the server from what they have to do', async (t) => {
+  const log = captureLog(t);
+  const statuses: number[] = [];
+  const needs = compileFormat('').needs;
+  const broken = () => {
+    throw new Error('on purpose');
+  };
+  const requestLog = new RequestLog([
+    { needs, log: broken, close() {} },
+    { needs, log: (info) => void statuses.push(info.responseCode), close() {} },
+  ]);
+  const { port } = await startAdmin(t, { requestLog });
+  await httpRequest(port, '/ready');
+  await httpRequest(port, '/nowhere');
+  await waitFor(() => statuses.length === 2, { what: 'what the other one is told' });
+  t.same(statuses, [200, 404]);
+  t.match(log.text(), /an access logger of the admin interface failed: Error: on purpose/);
+});
+
 t.test('an answer that ends its connection is none to warn of where connections have no such header', async (t) => {
   const warnings: Error[] = [];
   const note = (warning: Error) => warnings.push(warning);

@@ -2,10 +2,13 @@
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { AccessLogger } from '../../access-log/access-logger.js';
+import { GuardedLogger } from '../../access-log/guarded-logger.js';
 import type { HeaderView } from '../../access-log/header-view.js';
 import { ResponseFlag } from '../../access-log/response-flags.js';
 import { type Protocol, StreamInfo } from '../../access-log/stream-info.js';
 import type { HeaderKey } from '../../common/header-names.js';
+import { Level } from '../../log/levels.js';
+import { getLogger } from '../../log/logger.js';
 
 /** A request that has ended. */
 export interface EndedRequest {
@@ -34,6 +37,8 @@ export interface EndedRequest {
   readonly endMs: number;
 }
 
+const logger = getLogger('admin');
+
 const LEFT = 'downstream_remote_disconnect';
 const ANSWERED = 'admin_filter_response';
 
@@ -42,7 +47,9 @@ export class RequestLog {
   readonly #info = new StreamInfo();
 
   constructor(loggers: readonly AccessLogger[]) {
-    this.#loggers = loggers;
+    const report = (error: unknown) =>
+      logger.exception(Level.Error, 'an access logger of the admin interface failed', error);
+    this.#loggers = loggers.map((each) => new GuardedLogger(each, report));
   }
 
   log(request: EndedRequest): void {
@@ -62,7 +69,7 @@ export class RequestLog {
     info.downstream = { remoteText: request.peer, localText: request.localAddress };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
-    for (const logger of this.#loggers) logger.log(info);
+    for (const each of this.#loggers) each.log(info);
   }
 }
 
