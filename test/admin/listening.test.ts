@@ -93,6 +93,18 @@ t.test('a socket file that a killed process left is replaced, one that is served
   await t.rejects(second.listen({ address: parseAddress(path)! }), { code: 'CONFIG_INVALID' });
 });
 
+t.test('a server that is told to end while it begins to listen does not listen', async (t) => {
+  const path = join(tempDir(t), 'admin.sock');
+  const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
+  t.throws(() => execFileSync(process.execPath, ['-e', leave]));
+  const server = new AdminServer(new FakeServices());
+  const listening = server.listen({ address: parseAddress(path)! });
+  await server.close();
+  await t.rejects(listening, { message: 'the admin interface has been closed' });
+  t.notOk(existsSync(path));
+  await t.rejects(server.listen({ address: LOOPBACK }), { message: 'the admin interface has been closed' });
+});
+
 t.test('an abstract Unix socket', async (t) => {
   const name = `@baton-admin-test-${process.pid}`;
   const server = await started(t, { address: parseAddress(name)! });

@@ -118,11 +118,14 @@ export class AdminServer {
 
   /**
    * Starts to listen on an address, or on a socket that somebody else has bound, and resolves with the address.
-   * Rejects with a BatonError that says which address cannot be had, and why.
+   * Rejects with a BatonError that says which address cannot be had, and why; and when close() has been called by then.
    */
   async listen(target: ListenTarget): Promise<Address> {
     this.#address = await listen(this.#protocols.server, target);
-    return this.#address;
+    if (this.#closed === undefined) return this.#address;
+    // There was nothing to close yet.
+    await this.#close(0);
+    throw new Error('the admin interface has been closed');
   }
 
   /**
