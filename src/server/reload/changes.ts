@@ -76,15 +76,9 @@ class ClusterChange implements Change {
     }
   }
 
-  /** Former versions warm once more, and meanwhile the new ones serve. */
   async undo(): Promise<void> {
     if (!this.#isUsed) return this.discard();
-    const staged = this.#server.clusters.stage(this.#former);
-    try {
-      await warm(staged);
-    } finally {
-      staged.commit();
-    }
+    await restore(this.#former, this.#server);
     const known = new Set(this.#former.map(({ name }) => name));
     const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
     this.#server.clusters.apply({ set: [], removed: added });
@@ -100,8 +94,19 @@ async function warm({ ready, waiting }: StagedClusters): Promise<void> {
   });
 }
 
+/** Former versions warm once more, and meanwhile the new ones serve. They are used then, with hosts or without. */
+async function restore(former: readonly Cluster[], { clusters }: Reloaded): Promise<void> {
+  const staged = clusters.stage(former);
+  try {
+    await warm(staged);
+  } finally {
+    staged.commit();
+  }
+}
+
 /** They are the last to go, so nothing that could fail follows. */
-function clusterRemoval(removed: readonly string[], { clusters, departing, settle }: Reloaded): Change {
+function clusterRemoval(removed: readonly string[], server: Reloaded): Change {
+  const { clusters, departing, settle } = server;
   const former = removed.flatMap((name) => clusters.byName.get(name)?.config ?? []);
   return {
     prepare: () => {},
@@ -112,9 +117,7 @@ function clusterRemoval(removed: readonly string[], { clusters, departing, settl
     discard: () => {},
     undo: async () => {
       departing.keep(removed);
-      const staged = clusters.stage(former);
-      await warm(staged);
-      staged.commit();
+      await restore(former, server);
       await settle();
     },
   };

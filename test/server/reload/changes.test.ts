@@ -91,6 +91,22 @@ t.test('workers that cannot use it get back what they had', async (t) => {
   t.strictSame(active, asItWas);
 });
 
+t.test('clusters that come back without hosts are used all the same', async (t) => {
+  const { server, log, active } = fakeServer(['a', 'b'], [false]);
+  const { stage } = server.clusters as unknown as { stage: (set: readonly Cluster[]) => object };
+  const clusters = {
+    ...server.clusters,
+    stage: (set: readonly Cluster[]) => ({ ...stage(set), ready: Promise.reject(new Error('no hosts')) }),
+  };
+  const plan = { ...NOTHING, removedClusters: ['b'] };
+  const { byName } = server.clusters;
+  await t.rejects(carryOut(changesOf(plan, { ...server, clusters: { ...clusters, byName } } as unknown as Reloaded)), {
+    message: 'a worker cannot use it; and it could not be undone: no hosts',
+  });
+  t.strictSame(log, ['remove b', 'settle', 'stage b', 'commit b']);
+  t.strictSame([...active.keys()], ['a', 'b']);
+});
+
 t.test('a dynamic cluster keeps its name', async (t) => {
   const { server, log } = fakeServer(['dynamic']);
   const plan = { ...NOTHING, clusters: [{ name: 'dynamic' }] };
