@@ -492,6 +492,17 @@ t.test('metadata is refused when it is configured if gRPC would throw where it i
   t.end();
 });
 
+t.test('so is a target', (t) => {
+  const found: string[] = [];
+  const targets = ['a:80', 'dns:a', 'unix:/a b', 'ipv6:[::1]:80', 'dns:a\n', '\na:80', 'a b:80', 'dns:', 'a'];
+  for (const target_uri of targets) {
+    const google_grpc = { target_uri, stat_prefix: 'a' };
+    checkManagementService({ google_grpc }, 'at', () => found.push(target_uri));
+  }
+  t.same(found, ['dns:a\n', '\na:80', 'a b:80', 'dns:', 'a']);
+  t.end();
+});
+
 t.test('requests keep to the rate limit', async (t) => {
   const plane = await startControlPlane(t);
   const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 20 } };

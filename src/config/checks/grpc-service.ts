@@ -34,7 +34,7 @@ function checkTarget(service: GrpcService | undefined, path: string, report: Rep
       report(`${path}.initial_metadata[${index}].raw_value`, "gRPC metadata is text: give 'value'");
   });
   const target = service?.google_grpc?.target_uri;
-  if (target !== undefined && !/^(dns:|unix:|ipv4:|ipv6:)|^[^:/]+:[0-9]+$/.test(target)) {
+  if (target !== undefined && !/^(dns:|unix:|ipv4:|ipv6:).+$|^[^:/\s]+:[0-9]+$/.test(target)) {
     report(
       `${path}.google_grpc.target_uri`,
       `'${target}' is no target: give host:port, or a dns:, unix:, ipv4: or ipv6: URI`,
