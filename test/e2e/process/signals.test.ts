@@ -128,6 +128,8 @@ t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', asy
     '20',
     '--concurrency',
     '2',
+    '--component-log-level',
+    'connection:debug',
   ]);
   const port = await baton.listenerPort('web');
   for (let index = 0; index < 20; index++) await httpRequest(port, `/before-${index}`);
@@ -139,6 +141,7 @@ t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', asy
   await baton.stop();
   t.match(readFileSync(`${log}.1`, 'utf8'), /\[info\].*caught SIGUSR1/, 'the old file got the line of the signal');
   t.match(readFileSync(log, 'utf8'), /exiting\n$/, 'the new file got what came later');
+  t.match(readFileSync(log, 'utf8'), 'new connection', 'of workers too');
   t.equal(baton.stderr, '', 'nothing went to stderr');
   const old = readFileSync(`${access}.1`, 'utf8');
   const now = readFileSync(access, 'utf8');
