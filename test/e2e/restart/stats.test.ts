@@ -79,6 +79,20 @@ t.test('counters go on where the parent stood, with its last requests; gauges ar
   await child.stop();
 });
 
+t.test('what a parent held when it was killed is held no longer', async (t) => {
+  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s' });
+  const client = await connectRaw(t, port);
+  client.write('GET / HTTP/1.1\r\nhost: a\r\n');
+  await parent.waitForStat('http.web.downstream_cx_active', 1);
+  const child = await line.start(1, { config, args: LONG });
+  await child.waitForStat('server.parent_connections', 1);
+  await child.waitForStat('http.web.downstream_cx_active', 1);
+  await parent.kill();
+  await child.waitForStat('http.web.downstream_cx_active', 0);
+  await child.waitForStat('server.parent_connections', 0);
+  await child.stop();
+});
+
 t.test('the last requests of a parent are counted by its child, though nobody asks in between', async (t) => {
   const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
   await requests(port, 4);
