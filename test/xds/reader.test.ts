@@ -3,13 +3,17 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { ClusterLoadAssignment } from '../../src/config/generated/api.js';
+import type { ClusterLoadAssignment, ConfigSource } from '../../src/config/generated/api.js';
 import type { LoadCounts } from '../../src/config/load/load.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import { StatsStore } from '../../src/stats/store.js';
+import { ConnectedSources } from '../../src/xds/connected-sources.js';
 import { CachedReader } from '../../src/xds/reading/cached-reader.js';
 import { ReadingThread, type ReadingThreadOptions } from '../../src/xds/reading/reading-thread.js';
 import { type DynamicOptions, readingSettings } from '../../src/xds/reading/settings.js';
+import type { Update } from '../../src/xds/resource.js';
 import type { EncodedResource } from '../../src/xds/resource-reader.js';
+import { ResourceFile } from '../e2e/dynamic/resource-file.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
@@ -364,4 +368,42 @@ t.test('what is known already may come once more beside something new of its nam
   const { refused, resources } = await reader.read('cluster', 'v2', [newer, older]);
   t.match(resources, [{ name: 'a', message: { connect_timeout: '2s' } }]);
   t.match(refused, [{ name: 'a', details: /^duplicate resource 'a'/, message: { connect_timeout: '1s' } }]);
+});
+
+t.test('a file that several have subscribed to is watched until the last of them leaves', async (t) => {
+  const failures: string[] = [];
+  const sources = new ConnectedSources({
+    store: new StatsStore({ workers: 1 }),
+    hosts: { watchHosts: () => () => {}, connectTimeoutMs: () => 1000 },
+    bootstrap: BOOTSTRAP,
+    dynamic: DEFAULTS,
+    node: () => ({}),
+    counted() {},
+    failed: (what, error) => failures.push(`${what}: ${error}`),
+  });
+  t.teardown(() => sources.close());
+  const file = new ResourceFile(tempDir(t), 'clusters');
+  file.write(CLUSTER, { name: 'a' });
+  const subscribe = (statPrefix: string) => {
+    const versions: string[] = [];
+    const watcher = {
+      update({ version }: Update) {
+        versions.push(version);
+        return [];
+      },
+      fetchTimedOut() {},
+    };
+    const source = file.source as ConfigSource;
+    const subscription = sources.subscribe({ source, type: 'cluster', names: '*', statPrefix, watcher });
+    return { subscription, hears: (version: string) => waitFor(() => versions.includes(version), { what: version }) };
+  };
+  const [one, other] = [subscribe('one.'), subscribe('other.')];
+  await Promise.all([one.hears('1'), other.hears('1')]);
+  one.subscription.close();
+  await other.hears(file.write(CLUSTER, { name: 'b' }));
+  other.subscription.close();
+  const later = subscribe('later.');
+  await later.hears('2');
+  await later.hears(file.write(CLUSTER, { name: 'c' }));
+  t.same(failures, []);
 });
