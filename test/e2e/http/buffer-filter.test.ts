@@ -27,6 +27,13 @@ const upstream = await startUpstream(t, (request, answer) => {
   });
 });
 
+const http_filters = [
+  { name: 'buffer', typed_config: { '@type': `${FILTER}Buffer`, max_request_bytes: LIMIT } },
+  {
+    name: 'router',
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+  },
+];
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf(
@@ -35,17 +42,12 @@ const proxy = await startProxy(t, {
         routeTo({ prefix: '/smaller' }, 'host', {}, perRoute({ buffer: { max_request_bytes: 10 } })),
         routeTo({ prefix: '/' }, 'host'),
       ],
-      {
-        http_filters: [
-          { name: 'buffer', typed_config: { '@type': `${FILTER}Buffer`, max_request_bytes: LIMIT } },
-          {
-            name: 'router',
-            typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
-          },
-        ],
-        ...TRAILERS,
-      },
+      { http_filters, ...TRAILERS },
     ),
+    tunnels: managerOf([routeTo({ prefix: '/' }, 'host')], {
+      http_filters,
+      upgrade_configs: [{ upgrade_type: 'websocket' }],
+    }),
   },
   clusters: [
     staticCluster('host', upstream.port, {
@@ -54,6 +56,16 @@ const proxy = await startProxy(t, {
       },
     }),
   ],
+});
+
+t.test('what may become a tunnel is not held: it has no end', async (t) => {
+  const { text } = await rawExchange(
+    proxy.ports['tunnels']!,
+    'GET /tunnel HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+  );
+  t.equal(parseMessage(text).status, 200);
+  t.match(requests.splice(0), [{ url: '/tunnel', headers: { upgrade: 'websocket' } }]);
+  bodies.splice(0);
 });
 
 t.test('a request that comes slowly reaches the host at once and with its length', async (t) => {

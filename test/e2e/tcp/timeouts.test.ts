@@ -1,16 +1,31 @@
 // Connections of a TCP proxy end when they are idle for too long, or too old.
 
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { startBlackHole } from '../clusters/black-hole.js';
-import { bootstrap, startBaton, staticCluster, tcpListener } from '../harness/index.js';
+import {
+  bootstrap,
+  fileAccessLog,
+  startBaton,
+  staticCluster,
+  tcpListener,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { openStream, startPeers } from './stream.js';
 
+const logs = tempDir(t);
 const upstream = await startPeers(t);
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [
-      tcpListener('idle', 0, { cluster: 'upstream', idle_timeout: '2s' }),
-      tcpListener('old', 0, { cluster: 'upstream', max_downstream_connection_duration: '1s' }),
+      tcpListener('idle', 0, { cluster: 'upstream', idle_timeout: '2s', access_log: [flagLog('idle')] }),
+      tcpListener('old', 0, {
+        cluster: 'upstream',
+        max_downstream_connection_duration: '1s',
+        access_log: [flagLog('old')],
+      }),
       tcpListener('connecting', 0, { cluster: 'silent', idle_timeout: '0.2s', max_connect_attempts: 2 }),
       tcpListener('forever', 0, { cluster: 'upstream', idle_timeout: '0s' }),
     ],
@@ -19,6 +34,7 @@ const baton = await startBaton(t, {
       staticCluster('silent', await startBlackHole(t), { connect_timeout: '0.5s' }),
     ],
   }),
+  args: ['--file-flush-interval-msec', '50'],
 });
 
 t.test('idle_timeout ends both sides of a connection that is silent, and only that', async (t) => {
@@ -75,3 +91,13 @@ t.test('max_downstream_connection_duration ends a connection in the midst of its
   await baton.waitForStat('tcp.old.max_downstream_connection_duration', 1);
   t.equal(await baton.stat('tcp.old.idle_timeout'), 0);
 });
+
+t.test('the log says which of the two it was', async () => {
+  for (const [name, lines] of Object.entries({ idle: 'SI\nSI\nSI\n', old: 'DT\n' })) {
+    await waitFor(() => readFileSync(join(logs, name), 'utf8') === lines, { what: `the lines of ${name}` });
+  }
+});
+
+function flagLog(name: string) {
+  return fileAccessLog(join(logs, name), '%RESPONSE_FLAGS%\n');
+}
