@@ -253,5 +253,6 @@ t.test('what begins like HTTP/2 and is not is refused, and bytes may come one by
   const silent = await connectRaw(t, port);
   silent.write('PRI');
   t.equal((await httpRequest(port, '/ready')).status, 200, 'others are served meanwhile');
-  silent.destroy();
+  silent.write('NT / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor(() => silent.received.includes('400 Bad Request'), { what: 'the refusal of what was no preface' });
 });
