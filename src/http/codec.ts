@@ -34,7 +34,7 @@ export interface CodecError {
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;
-  /** Plain ASCII text of the answer; most have none. */
+  /** Plain ASCII text of the answer. */
   readonly body?: string;
 }
 

@@ -225,7 +225,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       info.responseFlags |= ResponseFlag.DownstreamProtocolError;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
       // The codec answers when nothing was sent yet.
-      if (!this.#hasResponseHead && error !== undefined) this.#countAnswer(error.status);
+      if (!this.#hasResponseHead && error !== undefined) {
+        info.bytesSent = error.body?.length ?? 0;
+        this.#countAnswer(error.status);
+      }
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
@@ -239,6 +242,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     this.connection.describe(info);
     info.responseCodeDetails = error.detail;
+    // As in Envoy: what its connection speaks, unless the head has said that it is older.
+    info.protocol = error.status === 426 ? Protocol.Http10 : Protocol.Http11;
     if (error.detail.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesSent = error.body?.length ?? 0;
     this.#countAnswer(error.status);

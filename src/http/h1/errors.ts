@@ -1,6 +1,7 @@
 // Everything that can be wrong with an HTTP/1 message: codes for the parsers, and what each means to those above them.
 
 import type { CodecError } from '../codec.js';
+import { reasonPhrase } from './lines.js';
 
 /** Parsers return these negated. */
 export const enum H1Error {
@@ -45,32 +46,37 @@ const CODEC_ERROR = 'http1.codec_error';
 
 /** By H1Error. Details are those of Envoy's response code details where it has one. */
 const ERRORS: Readonly<Record<H1Error, CodecError>> = {
-  [H1Error.RequestLine]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.RequestLine]: unreadable(400, CODEC_ERROR),
   [H1Error.StatusLine]: { status: 502, detail: CODEC_ERROR },
-  [H1Error.Version]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.Version]: unreadable(400, CODEC_ERROR),
   [H1Error.Http10]: { status: 426, detail: 'low_version' },
-  [H1Error.Target]: { status: 400, detail: 'http1.invalid_url' },
-  [H1Error.FieldName]: { status: 400, detail: 'http1.invalid_characters' },
-  [H1Error.FieldValue]: { status: 400, detail: 'http1.invalid_characters' },
-  [H1Error.Connection]: { status: 400, detail: 'http1.connection_header_rejected' },
-  [H1Error.LineEnd]: { status: 400, detail: CODEC_ERROR },
-  [H1Error.HeadTooLarge]: { status: 431, detail: 'http1.headers_too_large' },
-  [H1Error.TooManyFields]: { status: 431, detail: 'http1.too_many_headers' },
+  [H1Error.Target]: unreadable(400, 'http1.invalid_url'),
+  [H1Error.FieldName]: unreadable(400, 'http1.invalid_characters'),
+  [H1Error.FieldValue]: unreadable(400, 'http1.invalid_characters'),
+  [H1Error.Connection]: unreadable(400, 'http1.connection_header_rejected'),
+  [H1Error.LineEnd]: unreadable(400, CODEC_ERROR),
+  [H1Error.HeadTooLarge]: unreadable(431, 'http1.headers_too_large'),
+  [H1Error.TooManyFields]: unreadable(431, 'http1.too_many_headers'),
   [H1Error.HostMissing]: { status: 400, detail: 'missing_host_header' },
-  [H1Error.HostRepeated]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.HostRepeated]: unreadable(400, CODEC_ERROR),
   [H1Error.HostInvalid]: { status: 400, detail: 'invalid_host' },
-  [H1Error.ContentLength]: { status: 400, detail: CODEC_ERROR },
-  [H1Error.ContentLengthNotAllowed]: { status: 400, detail: 'http1.content_length_not_allowed' },
-  [H1Error.LengthAndCoding]: { status: 400, detail: 'http1.content_length_and_chunked_not_allowed' },
-  [H1Error.Coding]: { status: 400, detail: 'http1.invalid_transfer_encoding' },
-  [H1Error.CodingNotAllowed]: { status: 400, detail: 'http1.transfer_encoding_not_allowed' },
-  [H1Error.ChunkSize]: { status: 400, detail: CODEC_ERROR },
-  [H1Error.ChunkExtension]: { status: 400, detail: CODEC_ERROR },
-  [H1Error.ChunkEnd]: { status: 400, detail: CODEC_ERROR },
+  [H1Error.ContentLength]: unreadable(400, CODEC_ERROR),
+  [H1Error.ContentLengthNotAllowed]: unreadable(400, 'http1.content_length_not_allowed'),
+  [H1Error.LengthAndCoding]: unreadable(400, 'http1.content_length_and_chunked_not_allowed'),
+  [H1Error.Coding]: unreadable(400, 'http1.invalid_transfer_encoding'),
+  [H1Error.CodingNotAllowed]: unreadable(400, 'http1.transfer_encoding_not_allowed'),
+  [H1Error.ChunkSize]: unreadable(400, CODEC_ERROR),
+  [H1Error.ChunkExtension]: unreadable(400, CODEC_ERROR),
+  [H1Error.ChunkEnd]: unreadable(400, CODEC_ERROR),
   [H1Error.Unrequested]: { status: 502, detail: CODEC_ERROR },
   [H1Error.UpgradeNotRequested]: { status: 502, detail: CODEC_ERROR },
   [H1Error.NoMemory]: { status: 503, detail: 'overload' },
 };
+
+/** What cannot be read as HTTP/1 is answered with the words of its status, as in Envoy. */
+function unreadable(status: number, detail: string): CodecError {
+  return { status, detail, body: reasonPhrase(status) };
+}
 
 /** What a parser's code means. */
 export function codecError(code: H1Error): CodecError {

@@ -48,7 +48,7 @@ export class Lines {
     const index = status * 2 + minorVersion;
     const line = this.#statusLines[index];
     if (line !== undefined) return line;
-    const text = `HTTP/1.${minorVersion} ${status} ${REASONS[status] ?? 'Unknown'}\r\n`;
+    const text = `HTTP/1.${minorVersion} ${status} ${reasonPhrase(status)}\r\n`;
     return (this.#statusLines[index] = this.#write(text));
   }
 
@@ -57,6 +57,11 @@ export class Lines {
     for (let i = 0; i < text.length; i++) this.#memory.bytes[start + i] = text.charCodeAt(i);
     return { start, length: text.length };
   }
+}
+
+/** The words of a status, as Envoy writes them. */
+export function reasonPhrase(status: number): string {
+  return REASONS[status] ?? 'Unknown';
 }
 
 function tailText(bits: number): string {
@@ -69,7 +74,6 @@ function tailText(bits: number): string {
   return text;
 }
 
-/** Reason phrases as Envoy writes them. */
 const REASONS: Readonly<Record<number, string>> = {
   100: 'Continue',
   101: 'Switching Protocols',

@@ -14,6 +14,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { KeepAliveClient } from './keep-alive.js';
+import { parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
@@ -207,6 +208,27 @@ t.test('flags and details tell what happened', async (t) => {
     ends.filter((line) => !expected.test(line)),
     [],
     'both ends are known, however the connection has ended',
+  );
+});
+
+t.test('what cannot be read is logged with what it is answered', async (t) => {
+  const access_log = [withFormat('unreadable', text('%PROTOCOL% %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_SENT%\n'))];
+  const { port } = await startProxy(t, {
+    listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log }) },
+  });
+  const cases = [
+    ['nonsense\r\n\r\n', 'HTTP/1.1 400 DPE 11', 'Bad Request'],
+    [`GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`, 'HTTP/1.1 431 DPE 31', 'Request Header Fields Too Large'],
+    ['GET / HTTP/1.0\r\n\r\n', 'HTTP/1.0 426 - 0', ''],
+  ] as const;
+  for (const [request, , body] of cases) {
+    const answer = await rawExchange(port, request);
+    t.equal(parseMessage(answer.text).rest, body);
+  }
+  await waitFor(() => lines('unreadable').length === cases.length);
+  t.same(
+    lines('unreadable'),
+    cases.map(([, line]) => line),
   );
 });
 

@@ -76,7 +76,7 @@ playServer(
   .. headers GET /a host=x
   .. end
   !! answer 200
-  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 400 Bad Request\r\ncontent-length: 11\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nBad Request
   .. idle
   .. invalid 400 http1.invalid_characters
   `,
@@ -576,7 +576,7 @@ playServer(
   .. data abc
   .. reset protocol 400 http1.codec_error
   .. close
-  << HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  << HTTP/1.1 400 Bad Request\r\ncontent-length: 11\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\nBad Request
   `,
 );
 
