@@ -7,10 +7,15 @@ import type { FieldType, Schema } from './schema.js';
 /** Fields that are wanted: undefined means all of the field, a mask means parts of it. */
 export type FieldMask = ReadonlyMap<string, FieldMask | undefined>;
 
+type Paths = Map<string, Paths | undefined>;
+
+/** Protobuf's readers refuse messages that are nested deeper. */
+const MAX_DEPTH = 100;
+
 /** Reads `a,b.c`. A path that another one contains counts for nothing. */
 export function parseFieldMask(text: string): FieldMask {
-  const mask = new Map<string, FieldMask | undefined>();
-  for (const path of text.split(',')) if (path !== '') add(mask, path.split('.'));
+  const mask: Paths = new Map();
+  for (const path of text.split(',')) if (path !== '') add(mask, path);
   return mask;
 }
 
@@ -44,16 +49,19 @@ export function trim(message: Message, mask: FieldMask): Message {
   return trimmed;
 }
 
-function add(mask: Map<string, FieldMask | undefined>, path: readonly string[]): void {
-  const [first = '', ...rest] = path;
-  if (rest.length === 0) {
-    mask.set(first, undefined);
-    return;
+function add(mask: Paths, path: string): void {
+  const names = path.split('.', MAX_DEPTH + 1);
+  // As a whole it names no field.
+  if (names.length > MAX_DEPTH) return void mask.set(path, undefined);
+  const last = names.pop()!;
+  let paths = mask;
+  for (const name of names) {
+    if (!paths.has(name)) paths.set(name, new Map());
+    const inner = paths.get(name);
+    if (inner === undefined) return;
+    paths = inner;
   }
-  if (mask.has(first) && mask.get(first) === undefined) return;
-  const inner = (mask.get(first) as Map<string, FieldMask | undefined> | undefined) ?? new Map();
-  mask.set(first, inner);
-  add(inner, rest);
+  paths.set(last, undefined);
 }
 
 function fieldFits(schema: Schema, field: FieldType | undefined, inner: FieldMask | undefined): boolean {

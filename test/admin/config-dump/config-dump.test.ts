@@ -59,6 +59,11 @@ t.test('a mask keeps the dumps that it fits, and of them the fields that it name
   }
 });
 
+t.test('a path that is deeper than any message names no field', async (t) => {
+  const mask = Array.from({ length: 10_000 }, () => 'bootstrap').join('.');
+  t.throws(() => dump({ mask }), { status: 400, message: /^FieldMask .* could not be successfully applied/ });
+});
+
 t.test('a resource is shown with its own type, and a mask reaches into its message', async (t) => {
   const element = { '@type': `${DUMP}.ClustersConfigDump.StaticCluster` };
   const shown = dump({ resource: 'static_clusters', mask: 'cluster.name', nameRegex: 'w.*' });
