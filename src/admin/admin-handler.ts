@@ -57,6 +57,8 @@ export interface AdminResponse {
   readonly contentType?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly body: string | Uint8Array | Pieces;
+  /** The body goes on until its client leaves. */
+  readonly isEndless?: boolean;
 }
 
 /** What mutating endpoints answer. */

@@ -273,7 +273,7 @@ function restarted(
     concurrency: succession.concurrency,
     handOverConnections: (childWorkers) => succession.handOverConnections(childWorkers),
     takeConnections: (channels) => succession.takeConnections(channels),
-    empty: () => succession.empty(),
+    empty: () => succession.empty(() => admin()?.isAnswering ?? false),
     exportStats: () => succession.exportStats(),
     importStats: (piece) => succession.importStats(piece),
     parentEnded: () => succession.parentEnded(),

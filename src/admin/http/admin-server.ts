@@ -74,6 +74,7 @@ export class AdminServer {
   readonly #requestLog: RequestLog | undefined;
   readonly #protocols: Protocols;
   readonly #connections = new Connections();
+  readonly #unanswered = new Set<Exchange>();
   #address: Address | undefined;
   #closed: Promise<void> | undefined;
   #isReplaced = false;
@@ -114,6 +115,11 @@ export class AdminServer {
   /** Where it listens: port 0 has become a port. Undefined before listen(). */
   get address(): Address | undefined {
     return this.#address;
+  }
+
+  /** There are requests whose answers are not out yet, and will be. */
+  get isAnswering(): boolean {
+    return this.#unanswered.size > 0;
   }
 
   /**
@@ -175,12 +181,14 @@ export class AdminServer {
     const exchange = new Exchange(request, response, socket);
     this.#connections.wait(socket, response);
     this.#traffic?.requestBegan(socket);
+    this.#unanswered.add(exchange);
     cutWhenStalled(response, this.#stallTimeoutMs);
     // The client has left; sendResponse() learns it from 'close'.
     response.on('error', () => {});
     try {
       await this.#answer(exchange);
     } finally {
+      this.#unanswered.delete(exchange);
       this.#ended(exchange);
     }
   }
@@ -206,6 +214,7 @@ export class AdminServer {
       answered = await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
     }
     if (this.#closed !== undefined || this.#isReplaced) setHeader(response, 'connection', 'close');
+    if (answered.isEndless) this.#unanswered.delete(exchange);
     exchange.status = answered.status ?? 200;
     try {
       exchange.bytesSent = await sendResponse(response, answered, method === 'HEAD');

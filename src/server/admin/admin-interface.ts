@@ -104,6 +104,11 @@ export class AdminInterface {
     return this.#server.handlers;
   }
 
+  /** There are requests whose answers are not out yet, and will be. */
+  get isAnswering(): boolean {
+    return this.#server.isAnswering;
+  }
+
   /**
    * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns
    * whether it does. Rejects with a ListenError.

@@ -10,6 +10,6 @@ export function eventStreamEndpoint({ path, aliases, help, headers, open }: Even
     mutates: false,
     help,
     parameters: [],
-    handle: () => ({ contentType: 'text/event-stream', headers, body: open() }),
+    handle: () => ({ contentType: 'text/event-stream', headers, body: open(), isEndless: true }),
   };
 }

@@ -9,6 +9,10 @@ export function postEndpoint(endpoint: PostEndpoint): AdminHandler {
     mutates: true,
     help: endpoint.help,
     parameters: [],
-    handle: ({ body }) => endpoint.answer(body),
+    // Pieces come as traffic does.
+    handle: async ({ body }) => {
+      const answer = await endpoint.answer(body);
+      return { ...answer, isEndless: typeof answer.body !== 'string' };
+    },
   };
 }

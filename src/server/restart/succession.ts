@@ -144,11 +144,11 @@ export class Succession {
     });
   }
 
-  /** Resolves when there are no connections any more; never if the process ends before. */
-  async empty(): Promise<void> {
+  /** Resolves when there are no connections any more, and admin has answered; never if the process ends before. */
+  async empty(isAnswering: () => boolean): Promise<void> {
     while (!this.#host.isEnding) {
       const open = await this.#host.openConnections();
-      if (isQuiet(open) && open.accepting === 0) return;
+      if (isQuiet(open) && open.accepting === 0 && !isAnswering()) return;
       await setTimeoutPromise(EMPTY_POLL_MS);
     }
     return new Promise(() => {});

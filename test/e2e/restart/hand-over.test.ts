@@ -288,6 +288,39 @@ t.test('what the new configuration has no place for stays and drains', async (t)
   await child.stop();
 });
 
+t.test('the old process stays for what its admin interface has been asked, and for no stream', async (t) => {
+  const config = {
+    ...bootstrap({ listeners: [proxy('web', 'db')], clusters: [staticCluster('db', 1)] }),
+    stats_sinks: [
+      {
+        name: 'circuits',
+        typed_config: { '@type': 'type.googleapis.com/envoy.config.metrics.v3.HystrixSink', num_buckets: 1 },
+      },
+    ],
+  };
+  const line = new EpochLine(t);
+  const old = await line.start(0, { config, args: LONG });
+  const [stream, asking] = [await connectRaw(t, old.adminPort), await connectRaw(t, old.adminPort)];
+  stream.write('GET /circuit_event_stream HTTP/1.1\r\nhost: admin\r\n\r\n');
+  await stream.readUntil('\r\n\r\n');
+  asking.write('POST /stats HTTP/1.1\r\nhost: admin\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n');
+  await asking.readUntil('100 Continue\r\n\r\n');
+  const next = await line.start(1, { config, args: LONG });
+  await waitForLog(old, 'draining all listeners');
+  const uptime = async () => {
+    const { body } = await next.admin('/server_info');
+    return Number.parseInt((JSON.parse(body) as { uptime_current_epoch: string }).uptime_current_epoch, 10);
+  };
+  const begun = await uptime();
+  await waitFor(async () => old.exit !== undefined || (await uptime()) >= begun + 3, { what: 'time to pass' });
+  t.equal(old.exit, undefined, 'it waits for the answer');
+  asking.write('x');
+  t.match((await asking.readToEnd()).text, /^HTTP\/1\.1 200 OK\r\n.*\r\n0\r\n\r\n$/s);
+  await waitFor(() => old.exit !== undefined, { what: 'the end of the old process' });
+  t.same(old.exit, { code: 0, signal: null });
+  await next.stop();
+});
+
 t.test('when the new process is killed, what is still in the old one is served there, and drains', async (t) => {
   const held: ServerResponse[] = [];
   const upstream = await startUpstream(t, (_request, response) => void held.push(response));
