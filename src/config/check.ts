@@ -182,7 +182,8 @@ export class Checker {
     const field = type.fields.get('typed_config')!;
     const oneof = type.oneofs.find((candidate) => candidate.name === field.oneof);
     const path = [...this.#path, 'typed_config'];
-    if (this.#problems.has(path) || oneof?.fields.some((member) => message[member] !== undefined)) return;
+    if (this.#problems.has(path) || this.#problems.has([...this.#path, 'name'])) return;
+    if (oneof?.fields.some((member) => message[member] !== undefined)) return;
     const name = String(message['name'] ?? '');
     const category = field.category ?? this.#categories.at(-1);
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);

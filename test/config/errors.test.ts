@@ -521,6 +521,37 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |           ^`,
   ],
   [
+    'slips in the names of what must be set',
+    withFilter(`{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefx: t, clustr: known } }`),
+    `${LISTENER}.filter_chains[0].filters[0].typed_config.stat_prefx: unknown field 'stat_prefx' of envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy; did you mean 'stat_prefix'?`,
+    `${LISTENER}.filter_chains[0].filters[0].typed_config.clustr: unknown field 'clustr' of envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy; did you mean 'cluster'?`,
+  ],
+  [
+    'a slip beside a field that is not implemented, below the one that it belongs into',
+    withRoutes(
+      '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, timeout: 5s, route: { cluster: known, hash_policy: [{}] } } ] }',
+    ),
+    `routes[0].timeout: unknown field 'timeout' of envoy.config.route.v3.Route; it belongs into 'route'`,
+    `routes[0].route.hash_policy: field 'hash_policy' of envoy.config.route.v3.RouteAction is not implemented in Baton`,
+  ],
+  [
+    'a match of an older API, which is all that is said of it',
+    withRoutes('{ name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }'),
+    `baton.yaml:9:59: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.regex: unknown field 'regex' of envoy.config.route.v3.RouteMatch: it is of an older API; use safe_regex
+  9 |           { name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }
+    |                                                           ^`,
+  ],
+  [
+    'an asterisk without quotes',
+    withRoutes('{ name: v, domains: [ * ] }'),
+    `baton.yaml:9:33: Alias cannot be an empty string; put a text that begins with '*' into quotes`,
+  ],
+  [
+    'a type URL whose key has no quotes',
+    withFilter('{ name: t, typed_config: { @type: a } }'),
+    "Plain value cannot start with reserved character @; put a text that begins with '@' into quotes",
+  ],
+  [
     'a UDP listener, whose filter chains nobody misses',
     'static_resources:\n  listeners:\n  - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }\n',
     `baton.yaml:3:44: ${LISTENER}.address.socket_address.protocol: 'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here
@@ -1149,4 +1180,15 @@ t.test('many mistakes are all counted, and the first hundred shown', async (t) =
   const lines = problemsOf(text).split('\n');
   t.equal(lines.filter((line) => line.startsWith('baton.yaml:1:')).length, 100);
   t.ok(lines.some((line) => line.endsWith('and 150 further errors')));
+});
+
+t.test('of a slip in the name of what must be set, the slip alone is told', async (t) => {
+  const result = loadText(
+    'admin: { addres: { pipe: { path: /a } } }\nnode: { id: a, cluster: b }\nstatic_resources: { listeners: [ { addres: {}, filter_chains: [ { filters: [ { nam: x } ] } ] } ] }',
+  );
+  t.same(result.ok ? [] : result.errors.map(({ path }) => path), [
+    'admin.addres',
+    `${LISTENER}.addres`,
+    `${LISTENER}.filter_chains[0].filters[0].nam`,
+  ]);
 });

@@ -38,7 +38,7 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   const isTypeWrong = problems.has([...path, 'type']);
   // Others may have none: whoever asks such a cluster is told that it has no healthy host.
   if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
-    if (!problems.has([...path, 'load_assignment']) && !problems.has([...path, 'hosts'])) {
+    if (!problems.has([...path, 'load_assignment'])) {
       problems.error(path, 'a cluster of type LOGICAL_DNS needs a load_assignment');
     }
     return;
@@ -203,7 +203,7 @@ function checkEndpoint(
   const path = [...lbPath, 'endpoint'];
   const address = endpoint?.address;
   if (!address) {
-    const causes = [path, [...path, 'address'], [...lbPath, 'address'], [...lbPath, 'endpoint_name']];
+    const causes = [path, [...path, 'address'], [...lbPath, 'endpoint_name']];
     if (!causes.some((cause) => problems.has(cause))) {
       problems.error(endpoint ? path : lbPath, 'an endpoint needs an address');
     }

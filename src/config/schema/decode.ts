@@ -3,7 +3,7 @@
 // The form: proto field names, wrappers unwrapped, durations and 64-bit integers as strings, Any unpacked in place, and
 // nothing that has its default (unless its being set means something).
 
-import { didYouMean } from '../../common/suggest.js';
+import { didYouMean, nearest, suggestion } from '../../common/suggest.js';
 import { CREDENTIALS } from '../checks/certificates.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
@@ -90,7 +90,7 @@ export class Decoder {
       if (key === '@type' && '@type' in message) continue;
       const field = type.fields.get(key) ?? type.byJsonName.get(key);
       if (!field) {
-        this.#unknown(type, key);
+        this.#unknown(type, key, raw);
         continue;
       }
       const held = raw[key];
@@ -123,21 +123,27 @@ export class Decoder {
     return `only one of ${members.join(', ')} can be set, and '${other}' is set as well`;
   }
 
-  #unknown(type: MessageType, key: string): void {
-    const hint = oldFieldHint(type.name, key);
-    const names = hint === undefined ? didYouMean(key, type.fields.keys()) || this.#deeper(type, key) : `: ${hint}`;
+  #unknown(type: MessageType, key: string, raw: Record<string, unknown>): void {
+    const old = oldFieldHint(type.name, key);
+    const near = old === undefined ? nearest(key, type.fields.keys()) : /; use (\w+)/.exec(old)?.[1];
+    const holder = old === undefined && near === undefined ? this.#holderOf(type, key) : undefined;
+    const hint = old === undefined ? (near === undefined ? '' : suggestion(near)) : `: ${old}`;
+    const meant = near ?? holder;
     this.#path.push(key);
-    this.#noteUnknown(this.#path, type.name, key, names);
+    this.#noteUnknown(this.#path, type.name, key, holder === undefined ? hint : `; it belongs into '${holder}'`);
     this.#path.pop();
+    // What an extension lacks beside its name, the name tells better.
+    if (meant === undefined || meant === 'typed_config' || this.#unknownFields !== 'refuse') return;
+    if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
   }
 
-  /** Where a field belongs that a message beside it has: it is indented too little. */
-  #deeper(type: MessageType, key: string): string {
+  /** Which field beside it a field belongs into, having been indented too little. */
+  #holderOf(type: MessageType, key: string): string | undefined {
     const holders = [...type.fields.values()].filter(
       ({ shape, value }) =>
         shape === 'single' && value.kind === 'message' && this.#schema.message(value.name)?.fields.has(key),
     );
-    return holders.length === 1 ? `; it belongs into '${holders[0]!.name}'` : '';
+    return holders.length === 1 ? holders[0]!.name : undefined;
   }
 
   #noteUnknown(path: Path, type: string, field: string, hint: string): void {

@@ -54,6 +54,11 @@ export class Problems {
     this.errors.push(...problems);
   }
 
+  /** What stands there was meant by a field of another name, which has been reported. */
+  expect(path: Path): void {
+    this.#paths.add(formatPath(path));
+  }
+
   /** Whether that very path has an error: what follows from it need not be reported. */
   has(path: Path): boolean {
     return this.#paths.size > 0 && this.#paths.has(formatPath(path));

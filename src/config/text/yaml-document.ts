@@ -263,7 +263,9 @@ function explain({ code, message }: Pick<YAMLError, 'code' | 'message'>, text: s
     case 'BLOCK_AS_IMPLICIT_KEY':
       return `${message}; put a text with ': ' into quotes, or indent the following line less`;
     default:
-      return message;
+      return /^(Plain value cannot start|Alias cannot be)/.test(message)
+        ? `${message}; put a text that begins with '${text[offset]}' into quotes`
+        : message;
   }
 }
 
