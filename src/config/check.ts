@@ -205,10 +205,11 @@ export class Checker {
   #nameHint(name: string, category: string | undefined): string {
     const successor = newName(name);
     if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
-    if (this.#isOfApi(name)) return NOT_HERE;
+    const known = this.#catalog.list();
+    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return NOT_HERE;
     return meantBy(
       name,
-      this.#catalog.list().flatMap((extension) => (extension.category === category ? extension.name : [])),
+      known.flatMap((extension) => (extension.category === category ? extension.name : [])),
     );
   }
 

@@ -472,6 +472,13 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     `http_filters[0]: Didn't find a registered implementation for 'envoy.filters.http.cors' with type URL: '': Baton does not implement this extension`,
   ],
   [
+    'an extension in a place for others, by its name',
+    withFilter(ROUTER),
+    `baton.yaml:7:7: ${LISTENER}.filter_chains[0].filters[0]: Didn't find a registered implementation for 'envoy.filters.http.router' with type URL: ''
+  7 |       { name: envoy.filters.http.router }
+    |       ^`,
+  ],
+  [
     'an extension by the last part of its name',
     withRoutes('', '{ name: router }'),
     `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
