@@ -249,7 +249,8 @@ function formatIp6(bytes: Uint8Array, at: number): string {
 }
 
 function parseIp4(text: string): Uint8Array | undefined {
-  const value = parseIp4At(Buffer.from(text, 'latin1'), 0, text.length);
+  const bytes = Buffer.from(text);
+  const value = parseIp4At(bytes, 0, bytes.length);
   if (value === NOT_IP4) return undefined;
   return Uint8Array.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
 }

@@ -43,6 +43,7 @@ t.test('what cannot be an address is refused with its reason', async (t) => {
     ':::',
     '1::2::3',
     'fe80::1%',
+    '\u013127.0.0.1',
   ])
     t.throws(() => encodeIp(ip, 1), { code: 'CONFIG_INVALID' }, ip);
   t.throws(() => encodeIp('::1', 65536), /port 65536/);
