@@ -171,11 +171,6 @@ function makeHost(cluster: Cluster, { hostScope, hosts }: ClusterSnapshot) {
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
     const scope = { ...hostScope, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
     const stats = cluster.thread.stats.scope(scope);
-    return new Host<HttpPools>(
-      hosts.blocks[index]!,
-      hosts.names[hosts.hostnameIndexes[index]!]!,
-      set.sockaddr(index),
-      stats,
-    );
+    return new Host<HttpPools>(hosts.blocks[index]!, set.hostname(index), set.sockaddr(index), stats);
   };
 }

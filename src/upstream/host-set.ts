@@ -30,6 +30,8 @@ export interface HostSetData {
 /** What a worker keeps for a host. */
 export interface HostObject {
   readonly block: number;
+  /** Set anew when the same host has another name now. */
+  hostname: string;
   readonly sockaddr: Uint8Array;
   /** The same host has another address now. */
   moveTo(sockaddr: Uint8Array): void;
@@ -63,6 +65,10 @@ export class HostSet<H extends HostObject> {
     return this.#objects[index] ?? this.#meet(index);
   }
 
+  hostname(index: number): string {
+    return this.data.names[this.data.hostnameIndexes[index]!]!;
+  }
+
   /** A copy: it outlives the set. */
   sockaddr(index: number): Uint8Array {
     const { sockaddrs, sockaddrEnds } = this.data;
@@ -88,7 +94,10 @@ export class HostSet<H extends HostObject> {
     if (host === undefined) {
       host = this.#make(this, index);
       this.#known.set(block, host);
-    } else if (!this.#isAt(index, host.sockaddr)) host.moveTo(this.sockaddr(index));
+    } else {
+      host.hostname = this.hostname(index);
+      if (!this.#isAt(index, host.sockaddr)) host.moveTo(this.sockaddr(index));
+    }
     this.#objects[index] = host;
     return host;
   }

@@ -29,7 +29,7 @@ export interface ResolvedEndpoint {
 export class Host<Pools = unknown> {
   /** First of its HostWord words; the host's identity. */
   readonly block: number;
-  readonly hostname: string;
+  hostname: string;
   /** This thread's counts of the host. */
   readonly stats: Scope;
   /** Its cluster's: here they are found without a look-up. */

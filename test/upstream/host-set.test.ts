@@ -31,6 +31,7 @@ class Pool {
   moves = 0;
   constructor(
     readonly block: number,
+    public hostname: string,
     public sockaddr: Uint8Array,
   ) {}
   moveTo(sockaddr: Uint8Array): void {
@@ -38,7 +39,8 @@ class Pool {
     this.moves++;
   }
 }
-const poolOf = (set: HostSet<Pool>, index: number) => new Pool(set.data.blocks[index]!, set.sockaddr(index));
+const poolOf = (set: HostSet<Pool>, index: number) =>
+  new Pool(set.data.blocks[index]!, set.hostname(index), set.sockaddr(index));
 
 t.test('a host that stays keeps its words and stats, whatever comes, goes or moves around it', async (t) => {
   const { hosts, retired } = directory();
@@ -177,6 +179,19 @@ t.test("a worker's objects live on across host sets, and those of removed hosts 
   t.equal(kept.moves + last.moves, 0);
   t.same(after.takeRemoved(), [dropped]);
   t.same(after.takeRemoved(), [], 'told once');
+});
+
+t.test('a host that stays is known by the name that it has now', async (t) => {
+  const { hosts } = directory();
+  hosts.update([endpoint('10.0.0.1', { hostname: 'old' })]);
+  const before = new HostSet<Pool>(hosts.data, poolOf);
+  const pool = before.host(0);
+  t.equal(pool.hostname, 'old');
+  t.match(hosts.update([endpoint('10.0.0.1', { hostname: 'new' })]), { added: 0, removed: 0 });
+  const after = new HostSet<Pool>(hosts.data, poolOf, before);
+  t.equal(after.host(0), pool);
+  t.equal(pool.hostname, 'new');
+  t.equal(pool.moves, 0);
 });
 
 t.test('a logical host stays the same host when its name resolves anew', async (t) => {
