@@ -3,6 +3,7 @@
 import { BatonError } from '../../common/errors.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { type HeaderReader, headerReader } from './header-reader.js';
 import type { Route } from './route.js';
@@ -82,7 +83,9 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
     const name = this.#name(headers) ?? '';
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
-    const route = this.#make(name);
+    const text = Buffer.from(name, 'latin1').toString();
+    // What is no UTF-8 stays as it is: many such names would become the same text.
+    const route = this.#make(byteText(text) === name ? text : name);
     if (route.cluster !== undefined) this.#routes.set(name, route);
     return route;
   }

@@ -5,13 +5,13 @@ import type {
   ScopedRoutes_ScopeKeyBuilder,
   ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor,
 } from '../../config/generated/api.js';
+import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { type HeaderReader, headerReader } from './header-reader.js';
 
 /** The key of a scope as one string: no header can hold what joins the fragments. */
 export function scopeKey(fragments: readonly string[]): string {
-  // Headers are read as Latin-1, whatever they hold.
-  return Buffer.from(fragments.join('\0')).toString('latin1');
+  return byteText(fragments.join('\0'));
 }
 
 export class ScopeKeyBuilder {
@@ -49,9 +49,9 @@ class HeaderValueExtractor {
   constructor(config: ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor, where: string) {
     const { element, element_separator: separator = '', index, name = '' } = config;
     this.#value = headerReader(name, `${where}.name`);
-    this.#separator = separator;
+    this.#separator = byteText(separator);
     this.#index = index ?? 0;
-    this.#element = element && { key: element.key ?? '', separator: element.separator ?? '' };
+    this.#element = element && { key: byteText(element.key ?? ''), separator: byteText(element.separator ?? '') };
     if (element === undefined && index === undefined) {
       throw new BatonError('CONFIG_INVALID', 'it needs index or element', { where });
     }

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { BatonError } from '../../../src/common/errors.js';
 import type { Route as RouteConfig, RouteConfiguration, RouteMatch } from '../../../src/config/generated/api.js';
+import { byteText } from '../../../src/http/headers/byte-text.js';
 import { RouteKind } from '../../../src/http/routing/route.js';
 import { buildRouteTable, type RouteTable } from '../../../src/http/routing/route-table.js';
 import { requestHead } from './heads.js';
@@ -377,6 +378,8 @@ t.test('cluster_header names the cluster', async (t) => {
   t.equal(match('x-cluster: two'), 'two');
   t.equal(match('x-cluster: three'), undefined);
   t.equal(match(), undefined);
+  known.add('größe');
+  t.equal(match(byteText('x-cluster: größe')), 'größe', 'a name beyond ASCII is UTF-8');
   known.add('three');
   t.equal(match('x-cluster: three'), 'three', 'a cluster that comes later is found');
   const asked: string[] = [];

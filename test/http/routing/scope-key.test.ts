@@ -3,6 +3,7 @@
 import t from 'tap';
 import { BatonError } from '../../../src/common/errors.js';
 import type { ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor as Extractor } from '../../../src/config/generated/api.js';
+import { byteText } from '../../../src/http/headers/byte-text.js';
 import { ScopeKeyBuilder, scopeKey } from '../../../src/http/routing/scope-key.js';
 import { requestHead } from './heads.js';
 
@@ -31,6 +32,11 @@ t.test('an element is chosen by its key, and what is behind the separator counts
   t.equal(keyOf(zone, 'addr: rack=1,zone=eu=1,zone=us'), 'eu=1');
   t.equal(keyOf(zone, 'addr: zone'), '');
   t.equal(keyOf(zone, 'addr: Zone=eu'), undefined);
+});
+
+t.test('separators, keys and values may be beyond ASCII', async (t) => {
+  const zone = builder({ name: 'addr', element_separator: '§', element: { separator: '→', key: 'größe' } });
+  t.equal(keyOf(zone, byteText('addr: a→1§größe→€')), scopeKey(['€']));
 });
 
 t.test('pseudo headers have their values', async (t) => {
