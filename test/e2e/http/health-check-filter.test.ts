@@ -3,7 +3,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { type Config, rawExchange, startUpstream, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  connectRaw,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 
 const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck';
@@ -109,6 +117,23 @@ t.test('the answer of the host is kept for cache_time', async (t) => {
   await baton.stop();
   const [first, second] = readFileSync(log, 'utf8').split('\n');
   t.same([first, second], ['/healthz 500 - via_upstream', '/healthz 500 LH health_check_cached']);
+});
+
+t.test('a check that begins while health checks are failed has an answer, without one of a host to keep', async (t) => {
+  const { port, baton } = await startProxy(t, {
+    listeners: { main: checked({ pass_through_mode: true, cache_time: '3600s', headers: PATH }) },
+    clusters: [staticCluster('host', upstream.port)],
+  });
+  await baton.admin('/healthcheck/fail', { method: 'POST' });
+  const client = await connectRaw(t, port);
+  client.write('POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\nconnection: close\r\n\r\n');
+  await waitFor(async () => (await baton.stat('http.main.health_check.request_total')) === 1, {
+    what: 'the check to begin',
+  });
+  await baton.admin('/healthcheck/ok', { method: 'POST' });
+  client.write('body');
+  t.match((await client.readToEnd()).text, /^HTTP\/1.1 503 /);
+  t.match(await statsOf(baton), { failed: 1, cached_response: 0 });
 });
 
 t.test('clusters need their share of healthy hosts', async (t) => {

@@ -3,6 +3,7 @@
 import type { Clock } from '../../../../io/clock.js';
 
 export class CachedAnswer {
+  /** 0: no host has answered yet. */
   status = 0;
   isDegraded = false;
   readonly #clock: Clock;

@@ -85,7 +85,8 @@ export class HealthCheckFilter implements HttpFilter {
 
   #answer(): void {
     const { cache, clusters, health, stats } = this.#rules;
-    if (health.isFailing) return this.#reply(503, 'health_check_failed', false);
+    // Without an answer to repeat, health checks were failed when this one began.
+    if (health.isFailing || cache?.status === 0) return this.#reply(503, 'health_check_failed', false);
     if (cache !== undefined) {
       stats.increment(at.cached_response);
       return this.#reply(cache.status, 'health_check_cached', cache.isDegraded);
