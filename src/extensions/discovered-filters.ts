@@ -2,6 +2,7 @@
 
 import { BatonError } from '../common/errors.js';
 import type { Any, ExtensionConfigSource, HttpFilter } from '../config/generated/api.js';
+import { messageNameOf } from '../config/schema/message-name.js';
 import type { ExtensionFinder, HttpFilterExtension } from './factories.js';
 
 /** Equal for filters that share what is discovered: of that name, from that source. */
@@ -16,8 +17,8 @@ export function discoveredExtension(
   discovery: ExtensionConfigSource,
   extensions: ExtensionFinder,
 ): HttpFilterExtension {
-  const type = messageOf(config['@type']);
-  const types = (discovery.type_urls ?? []).map(messageOf);
+  const type = messageNameOf(config['@type']);
+  const types = (discovery.type_urls ?? []).map(messageNameOf);
   if (!types.includes(type)) {
     throw refusal(`filter config has type URL ${type} but expect ${types.join(', ')}`);
   }
@@ -27,13 +28,9 @@ export function discoveredExtension(
       `terminal filter named ${name} of type ${extension.name} must be the last filter in a http filter chain`,
     );
   }
-  const own = messageOf(extension.typeUrls[0]!);
+  const own = messageNameOf(extension.typeUrls[0]!);
   if (type !== own) throw refusal(`it is what routes say to '${extension.name}'; the filter needs ${own}`);
   return extension;
-}
-
-function messageOf(typeUrl: string): string {
-  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
 }
 
 function refusal(why: string): BatonError {

@@ -3,6 +3,7 @@
 import type { AccessLogger } from '../access-log/access-logger.js';
 import { GuardedLogger } from '../access-log/guarded-logger.js';
 import type { AccessLog, Any } from '../config/generated/api.js';
+import { messageNameOf } from '../config/schema/message-name.js';
 import type {
   AccessLoggerExtension,
   AnyExtension,
@@ -19,7 +20,7 @@ export class ExtensionRegistry implements ExtensionFinder {
 
   constructor(extensions: readonly AnyExtension[]) {
     for (const extension of extensions) {
-      for (const url of extension.typeUrls) this.#byMessage.set(messageOf(url), extension);
+      for (const url of extension.typeUrls) this.#byMessage.set(messageNameOf(url), extension);
     }
   }
 
@@ -48,7 +49,7 @@ export class ExtensionRegistry implements ExtensionFinder {
   }
 
   #find(config: Any): AnyExtension {
-    const extension = this.#byMessage.get(messageOf(config['@type']));
+    const extension = this.#byMessage.get(messageNameOf(config['@type']));
     if (extension === undefined) throw wrongKind(config, 'an extension of this build');
     return extension;
   }
@@ -67,10 +68,6 @@ export function createAccessLoggers(configs: readonly AccessLog[] | undefined, c
     for (const logger of loggers) logger.close();
     throw error;
   }
-}
-
-function messageOf(typeUrl: string): string {
-  return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
 }
 
 function wrongKind(config: Any, wanted: string): Error {
