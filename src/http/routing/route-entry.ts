@@ -1,9 +1,9 @@
 // One entry of a virtual host's routes: the conditions, and the route or routes behind them.
 
-import { knownHeader } from '../../common/header-names.js';
 import type { RouteMatch } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
 import type { Runtime, RuntimeFraction } from '../../runtime/runtime.js';
+import { isGrpcRequest } from '../grpc-reply.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { compileHeaderRules, type HeaderRule, matchesAll } from './header-rule.js';
 import type { PathRule } from './path-rule.js';
@@ -68,25 +68,9 @@ export class RouteConditions {
 
   hold(headers: HeaderBlock, random: number): boolean {
     if (this.#fraction !== undefined && !this.#fraction.isHitBy(random)) return false;
-    if (this.#isGrpc && !isGrpc(headers)) return false;
+    if (this.#isGrpc && !isGrpcRequest(headers)) return false;
     if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
     for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
     return true;
   }
-}
-
-const CONTENT_TYPE = knownHeader('content-type');
-const GRPC = new TextEncoder().encode('application/grpc');
-const PLUS = 43;
-
-/** content-type: application/grpc, alone or with a "+suffix". */
-function isGrpc(headers: HeaderBlock): boolean {
-  const index = headers.findId(CONTENT_TYPE);
-  if (index < 0) return false;
-  const start = headers.valueStart(index);
-  const end = headers.valueEnd(index);
-  const { bytes } = headers.memory;
-  if (end - start < GRPC.length) return false;
-  for (let i = 0; i < GRPC.length; i++) if (bytes[start + i] !== GRPC[i]) return false;
-  return end - start === GRPC.length || bytes[start + GRPC.length] === PLUS;
 }
