@@ -107,17 +107,16 @@ export class WorkerDepartures implements Departures {
     const departure = connection.isClosed ? undefined : connection.handler?.depart?.();
     if (departure === undefined) return;
     const channel = this.#pick();
+    if (channel === undefined) {
+      this.#transport.beginTurn();
+      return departure.stay();
+    }
     const sockets: FrozenConnection[] = [];
     try {
       for (const id of departure.ids) sockets.push(this.#transport.copyFrozen(id));
     } catch (error) {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
       return this.#stay(connection, departure, String(error));
-    }
-    if (channel === undefined) {
-      for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
-      this.#transport.beginTurn();
-      return departure.stay();
     }
     const { chain, listener, localText, remote, startMonotonicMs } = connection;
     const fingerprint = chain.fingerprint();
