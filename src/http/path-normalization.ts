@@ -161,9 +161,7 @@ const MUST_ESCAPE = new Uint8Array(256).map((_, byte) =>
 );
 
 /** Bytes that may mean that a path is not in normal form; of dots only those behind a slash count. */
-const SUSPECT = new Uint8Array(256).map((mustEscape, byte) =>
-  MUST_ESCAPE[byte] === 1 || byte === PERCENT || byte === BACKSLASH ? 1 : mustEscape,
-);
+const SUSPECT = MUST_ESCAPE.map((mustEscape, byte) => (byte === PERCENT || byte === BACKSLASH ? 1 : mustEscape));
 const DOT = 46;
 
 /** Whether nothing of all this can apply to the path. */

@@ -29,8 +29,8 @@ export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
 export const EVENT_STRIDE = 4;
 
 /**
- * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB, and of its receive limit), and no event after End+Reset order as listed:
- * Data… then at most one End (the peer's FIN; sending goes on), then at most one Reset.
+ * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB, and of its receive limit). Behind
+ * its last Data there is at most one End (the peer's FIN; sending goes on), then at most one Reset and nothing more.
  */
 export const enum Event {
   /** A new connection `id`. offset: where the peer's sockaddr was written in the receive window; length: its bytes (low 16 bits). The listener's id is in the control word ACCEPTED_BY + index of the event. */

@@ -2,7 +2,7 @@
 
 import type { Memory } from '../../io/memory.js';
 
-/** Lines that sendHead() puts behind the fields; any may be combined. */
+/** Lines that sendRequestHead() and sendResponseHead() put behind the fields; any may be combined. */
 export const enum Tail {
   None = 0,
   Close = 1,
