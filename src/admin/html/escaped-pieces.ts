@@ -9,12 +9,11 @@ const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_,
   return entity === undefined ? undefined : Buffer.from(entity);
 });
 
-/** `head`, the escaped pieces one by one, and `tail`. Empty pieces pass, for they only hand on the thread. */
-export function escapedPieces(head: string, pieces: Pieces, tail: string): EscapedPieces {
-  return new EscapedPieces(head, pieces, tail);
-}
-
-/** No generator: one that has not begun, or waits for its source, would not hand a return() on to it. */
+/**
+ * `head`, the escaped pieces one by one, and `tail`. Empty pieces pass, for they only hand on the thread.
+ *
+ * No generator: one that has not begun, or waits for its source, would not hand a return() on to it.
+ */
 export class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
   readonly #pieces: Pieces;
   readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;

@@ -3,7 +3,7 @@
 import { type AdminHandler, type AdminParameter, type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
 import type { QueryParameters } from '../http/query-parameters.js';
 import { statsQuery } from '../stats/stats-parameters.js';
-import { escapedPieces } from './escaped-pieces.js';
+import { EscapedPieces } from './escaped-pieces.js';
 import { endpointRows, parameterRow } from './forms.js';
 import { PAGE_TAIL, page, pageHead, requireHtml } from './page.js';
 
@@ -20,7 +20,7 @@ export function statsPage(handler: AdminHandler, query: QueryParameters, lines: 
 ${formTable(endpointRows(handler, { index: 1, values: query, button: 'Show' }))}
 <section id='stats-section' aria-label='Stats' hidden></section>
 <pre id='stats-text'>`;
-  return page(escapedPieces(head, piecesOf(lines), `</pre>\n${PAGE_TAIL}`));
+  return page(new EscapedPieces(head, piecesOf(lines), `</pre>\n${PAGE_TAIL}`));
 }
 
 /**

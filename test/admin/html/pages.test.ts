@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
 import t from 'tap';
-import { escapeBytes, escapedPieces } from '../../../src/admin/html/escaped-pieces.js';
+import { EscapedPieces, escapeBytes } from '../../../src/admin/html/escaped-pieces.js';
 import { escapeHtml } from '../../../src/admin/html/page.js';
 import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
 import { httpRequest } from '../../e2e/harness/http-client.js';
@@ -60,7 +60,7 @@ t.test('pieces of a page are made one at a time, and their source learns when no
     return: () => ({ done: true, value: returned++ }) as const,
     [Symbol.iterator]: () => source,
   };
-  const pieces = escapedPieces('head', source, 'tail');
+  const pieces = new EscapedPieces('head', source, 'tail');
   t.equal(String((await pieces.next()).value), 'head');
   t.equal(made, 0);
   t.equal(String((await pieces.next()).value), '&lt;0&gt;');
@@ -69,7 +69,7 @@ t.test('pieces of a page are made one at a time, and their source learns when no
   t.equal(returned, 1);
   t.same(await pieces.next(), { done: true, value: undefined });
   // As for HEAD, which wants none.
-  await escapedPieces('head', source, 'tail').return!();
+  await new EscapedPieces('head', source, 'tail').return!();
   t.equal(returned, 2);
 });
 
@@ -80,7 +80,7 @@ t.test('a source that waits is told at once', async (t) => {
     return: async () => ({ done: (isTold = true), value: undefined }) as const,
     [Symbol.asyncIterator]: () => source,
   };
-  const pieces = escapedPieces('head', source, 'tail');
+  const pieces = new EscapedPieces('head', source, 'tail');
   await pieces.next();
   void pieces.next();
   await pieces.return!();
