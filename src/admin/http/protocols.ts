@@ -45,6 +45,10 @@ export class Protocols {
   /** Made for the first client that speaks it: loading it takes 10 ms and 2 MB. */
   #http2: Http2Server | undefined;
   readonly #sessions = new Map<Http2Session, Socket>();
+  /** Connections that have not sent enough to tell. */
+  readonly #undecided = new Set<Socket>();
+  /** Whose session begins right now. */
+  #beginning: Socket | undefined;
 
   constructor(options: ProtocolOptions) {
     const { maxHeaderBytes, requestTimeoutMs, keepAliveMs } = options;
@@ -86,11 +90,6 @@ export class Protocols {
     for (const socket of this.#undecided) socket.destroy();
   }
 
-  /** Connections that have not sent enough to tell. */
-  readonly #undecided = new Set<Socket>();
-  /** Whose session begins right now. */
-  #beginning: Socket | undefined;
-
   #accept(socket: Socket): void {
     if (!this.#options.admits(socket)) {
       socket.destroy();
@@ -99,8 +98,7 @@ export class Protocols {
     this.#options.onConnection(socket);
     this.#undecided.add(socket);
     let head: Buffer = Buffer.alloc(0);
-    const onError = () => socket.destroy();
-    const onTimeout = () => socket.destroy();
+    const cut = () => void socket.destroy();
     const onReadable = () => {
       const chunk = socket.read() as Buffer | null;
       // It is called at the end, too.
@@ -113,19 +111,15 @@ export class Protocols {
       socket.unshift(head);
       this.#begin(socket, isPreface);
     };
-    const onEnd = () => socket.destroy();
     const decided = () => {
       this.#undecided.delete(socket);
       socket.setTimeout(0);
       socket.off('readable', onReadable);
-      socket.off('end', onEnd);
-      socket.off('error', onError);
-      socket.off('timeout', onTimeout);
+      for (const event of ['end', 'error', 'timeout']) socket.off(event, cut);
     };
-    socket.on('error', onError);
-    socket.on('end', onEnd);
+    for (const event of ['end', 'error', 'timeout']) socket.on(event, cut);
     socket.on('close', () => this.#undecided.delete(socket));
-    socket.setTimeout(this.#options.requestTimeoutMs, onTimeout);
+    socket.setTimeout(this.#options.requestTimeoutMs);
     socket.on('readable', onReadable);
   }
 
