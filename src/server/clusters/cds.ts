@@ -5,7 +5,7 @@ import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
-import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
 
@@ -17,7 +17,6 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
   /** Those whose names static clusters have. */
   readonly #shadowed = new Map<string, Resource<Cluster>>();
   #version = '';
-  #subscription: Subscription | undefined;
   #target: InitTarget | undefined;
 
   constructor(clusters: ClusterSet) {
@@ -28,17 +27,13 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
   start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
     this.#clusters.waitIn(init);
     this.#target = init.add('CDS');
-    this.#subscription = sources.subscribe<Cluster>({
+    sources.subscribe<Cluster>({
       source,
       type: 'cluster',
       names: '*',
       statPrefix: 'cluster_manager.cds.',
       watcher: this,
     });
-  }
-
-  close(): void {
-    this.#subscription?.close();
   }
 
   /** Of the last update from which something was used; '' before. */

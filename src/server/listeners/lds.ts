@@ -5,7 +5,7 @@ import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
-import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
 import type { ListenerSpec } from './primary-listener.js';
@@ -23,7 +23,6 @@ export class ListenerDiscovery implements Watcher<Listener> {
   /** Of the last update that has changed a listener; '' when there was none. */
   #versionInfo = '';
   #target: InitTarget | undefined;
-  #subscription: Subscription | undefined;
 
   constructor(source: ConfigSource, sources: ConfigSources, listeners: ListenerSet) {
     this.#source = source;
@@ -35,7 +34,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   /** Subscribes; `init` waits for the first update. */
   start(init: InitManager): void {
     this.#target = init.add('LDS');
-    this.#subscription = this.#sources.subscribe<Listener>({
+    this.#sources.subscribe<Listener>({
       source: this.#source,
       type: 'listener',
       names: '*',
@@ -91,10 +90,6 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   fetchTimedOut(): void {
     this.#target?.ready();
-  }
-
-  close(): void {
-    this.#subscription?.close();
   }
 
   /** Names of listeners that are no longer there. */
