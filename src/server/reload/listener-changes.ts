@@ -111,13 +111,13 @@ async function prepared(
 ): Promise<ListenerPlan> {
   const plan = listeners.plan({ set, removed }, true);
   try {
-    const left = set.filter(
+    const leftOut = set.find(
       ({ config, name }) => !plan.names.includes(name) && listeners.entry(name)?.active?.config !== config,
     );
-    for (const { config, name } of left) {
-      const direction = config.traffic_direction ?? 'UNSPECIFIED';
+    if (leftOut !== undefined) {
+      const direction = leftOut.config.traffic_direction ?? 'UNSPECIFIED';
       throw new Error(
-        `listener '${name}' cannot be changed: listeners in the traffic direction ${direction} are stopped`,
+        `listener '${leftOut.name}' cannot be changed: listeners in the traffic direction ${direction} are stopped`,
       );
     }
     await withinMs(
