@@ -3,9 +3,9 @@
 import { FileWatch, fileIdentity } from '../common/file-watch.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
-import { ResourceTtls } from './grpc/resource-ttls.js';
 import type { RefusedResource, ResourceType } from './resource.js';
 import { type ReadFile, ResourceFileError, type ResourceReader } from './resource-reader.js';
+import { ResourceTtls } from './resource-ttls.js';
 import {
   type Rejection,
   type ResourceNames,

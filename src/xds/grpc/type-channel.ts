@@ -3,12 +3,12 @@
 import { messageOf } from '../../common/errors.js';
 import { hidesNames, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
+import { ResourceTtls } from '../resource-ttls.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
 import { Delta } from './delta.js';
 import type { Response, SentResource } from './discovery-messages.js';
 import type { GrpcSourcesHost } from './host.js';
 import type { Protocol } from './protocol.js';
-import { ResourceTtls } from './resource-ttls.js';
 import { typeUrlOf } from './services.js';
 import { StateOfTheWorld } from './state-of-the-world.js';
 import { rejectionText, Watch } from './watch.js';

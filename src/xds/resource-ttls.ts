@@ -1,6 +1,6 @@
 // Times to live of resources: one timer, at the earliest end.
 
-import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
+import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 
 export class ResourceTtls {
   readonly #expired: (names: readonly string[]) => void;
