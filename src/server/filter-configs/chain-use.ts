@@ -7,6 +7,14 @@ import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
 
+/** What a filter has of a configuration on the primary, made before workers build it. One of the two is called, once. */
+export interface PreparedConfig {
+  /** The filter has it from now on; what it had until now ends. */
+  use(): void;
+  /** It will not be used. */
+  discard(): void;
+}
+
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
   readonly #host: FilterConfigsHost;
@@ -25,24 +33,27 @@ export class ChainUse {
     return discoveredExtension(filter.name ?? '', config, filter.config_discovery!, context.extensions);
   }
 
-  /** Makes all that the filter needs before workers build it. What it returns ends what the filter had until now. */
-  prepare(extension: HttpFilterExtension, config: Any): () => void {
+  /** Makes all that the filter needs before workers build it. Throws when that cannot be had, such as names of its stats. */
+  prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
     for (const { prefix, layout } of extension.scopes?.(config, chain) ?? []) {
       if (this.#scopes.has(prefix)) continue;
       this.#scopes.set(prefix, this.#host.scopes.hold([{ prefix, layout }]));
     }
     const part = extension.createOnPrimary?.(config, context);
-    return () => {
-      this.#part?.close();
-      this.#part = part;
+    return {
+      use: () => {
+        this.#part?.close();
+        this.#part = part;
+      },
+      discard: () => part?.close(),
     };
   }
 
   /** The filter has no configuration any more, or that of the chain itself again. */
   withdraw(): void {
     const { default_config: byDefault } = this.#user.filter.config_discovery!;
-    if (byDefault !== undefined) return this.prepare(this.extensionOf(byDefault), byDefault)();
+    if (byDefault !== undefined) return this.prepare(this.extensionOf(byDefault), byDefault).use();
     this.#part?.close();
     this.#part = undefined;
   }

@@ -10,7 +10,7 @@ import type { FilterConfigSnapshot } from '../../worker/messages.js';
 import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import type { ChainUse } from './chain-use.js';
+import type { ChainUse, PreparedConfig } from './chain-use.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
 
 const logger = getLogger('config');
@@ -71,12 +71,11 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     this.#uses.set(use, ready);
     const config = this.#resource?.message.typed_config;
     if (config !== undefined) {
-      const problem = problemOf(use, config);
-      if (problem === undefined) {
-        use.prepare(use.extensionOf(config), config)();
-      } else {
+      const prepared = prepareFor([use], config);
+      if (typeof prepared !== 'string') prepared[0]!.use();
+      else {
         this.#count(ExtensionConfigStats.at.config_conflict);
-        logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${problem}`);
+        logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${prepared}`);
       }
     }
     this.#host.publish({ scopes: use.scopes });
@@ -132,19 +131,18 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
       return [];
     }
     const config = resource.message.typed_config;
-    const details = config === undefined ? 'typed_config is missing' : this.#problemWith(config);
-    if (details !== undefined) {
-      const rejection = { name: this.name, details };
+    const uses = [...this.#uses.keys()];
+    const prepared = config === undefined ? 'typed_config is missing' : prepareFor(uses, config);
+    if (typeof prepared === 'string') {
+      const rejection = { name: this.name, details: prepared };
       this.#state = rejected(this.#state, resource, rejection);
       this.#count(ExtensionConfigStats.at.config_fail);
       return [rejection];
     }
-    const uses = [...this.#uses.keys()];
-    const replace = uses.map((use) => use.prepare(use.extensionOf(config!), config!));
     this.#state = accepted(resource);
     this.#resource = resource;
     this.#publish(uses);
-    for (const end of replace) end();
+    for (const each of prepared) each.use();
     this.#count(ExtensionConfigStats.at.config_reload);
     logger.info(`ecds: the filter '${this.name}' is configured by version '${resource.version}'`);
     return [];
@@ -159,15 +157,6 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     for (const use of uses) use.withdraw();
     this.#publish(uses);
     logger.info(`ecds: the configuration of the filter '${this.name}' is removed`);
-  }
-
-  /** Why one of the chains cannot use it; undefined: all can. */
-  #problemWith(config: Any): string | undefined {
-    for (const use of this.#uses.keys()) {
-      const problem = problemOf(use, config);
-      if (problem !== undefined) return problem;
-    }
-    return undefined;
   }
 
   #publish(uses: readonly ChainUse[]): void {
@@ -186,11 +175,17 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   }
 }
 
-function problemOf(use: ChainUse, config: Any): string | undefined {
+/** The configuration for all of these chains; a text, with nothing made, says why one of them cannot use it. */
+function prepareFor(uses: readonly ChainUse[], config: Any): PreparedConfig[] | string {
+  const prepared: PreparedConfig[] = [];
   try {
-    use.extensionOf(config);
-    return undefined;
+    const extensions = uses.map((use) => use.extensionOf(config));
+    uses.forEach((use, index) => {
+      prepared.push(use.prepare(extensions[index]!, config));
+    });
+    return prepared;
   } catch (error) {
+    for (const each of prepared) each.discard();
     return messageOf(error);
   }
 }

@@ -1,6 +1,6 @@
 // The discovered configurations of HTTP filters (ECDS) as the primary keeps them: each is shared by all chains that name it.
 
-import { discoveredExtension, keyOfDiscovered } from '../../extensions/discovered-filters.js';
+import { keyOfDiscovered } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '../../extensions/factories.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { ChainUse } from './chain-use.js';
@@ -34,12 +34,7 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     const { filter, context } = user;
     const { apply_default_config_without_warming: isEarly, default_config: byDefault } = filter.config_discovery!;
     const use = new ChainUse(user, this.#host);
-    if (byDefault !== undefined) {
-      use.prepare(
-        discoveredExtension(filter.name ?? '', byDefault, filter.config_discovery!, context.extensions),
-        byDefault,
-      )();
-    }
+    if (byDefault !== undefined) use.prepare(use.extensionOf(byDefault), byDefault).use();
     const key = keyOfDiscovered(filter);
     const provider = this.#providers.get(key) ?? this.#add(key, user);
     const target = isEarly && byDefault !== undefined ? undefined : context.waitFor(`ECDS ${filter.name ?? ''}`);

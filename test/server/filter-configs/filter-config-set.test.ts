@@ -14,6 +14,7 @@ import { FilterConfigSet } from '../../../src/server/filter-configs/filter-confi
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
+import { defineLayout } from '../../../src/stats/layout.js';
 import { HttpStats, TapStats } from '../../../src/stats/layouts/http.js';
 import { ExtensionConfigStats } from '../../../src/stats/layouts/xds.js';
 import { StatsStore } from '../../../src/stats/store.js';
@@ -179,6 +180,21 @@ t.test('stats of a filter come with its configuration, and go with its chain', (
   t.equal(store.scopesUnder('http.a.probe.').length, 1, 'streams that began before still count there');
   part.close();
   t.strictSame(store.scopesUnder('http.a.probe.'), []);
+  t.end();
+});
+
+t.test('what one chain cannot have is left to no other', (t) => {
+  const { attach, parts, set, sources, store } = start();
+  attach();
+  const taken = store.addScope('http.b.probe.', defineLayout({ rq_tapped: 'gauge' }));
+  attach({}, { statPrefix: 'http.b.' });
+  const [subscription] = sources.subscriptions;
+  t.match(subscription!.deliver({ resources: [resource(probe('x'))] }), [{ name: 'limit', details: /rq_tapped/ }]);
+  t.same(parts, []);
+  t.match([...set.providers], [{ resource: undefined, state: { clientStatus: 'NACKED' } }]);
+  store.removeScope(taken);
+  t.same(subscription!.deliver({ resources: [resource(probe('x'))] }), []);
+  t.same(parts, ['x', 'x']);
   t.end();
 });
 
