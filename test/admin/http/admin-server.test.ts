@@ -2,8 +2,11 @@ import { Agent, request } from 'node:http';
 import t from 'tap';
 import type { AdminHandler } from '../../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../../src/admin/handlers/index.js';
+import { AdminTraffic } from '../../../src/admin/http/admin-traffic.js';
+import { StatsStore } from '../../../src/stats/store.js';
 import { httpRequest } from '../../e2e/harness/http-client.js';
 import { connectRaw, rawExchange } from '../../e2e/harness/raw-connection.js';
+import { waitFor } from '../../e2e/harness/wait-for.js';
 import { captureLog } from '../capture-log.js';
 import { startAdmin } from '../fixture.js';
 
@@ -273,6 +276,23 @@ t.test('a client that leaves at any point harms nobody', async (t) => {
   }
   t.match(await httpRequest(port, '/ready'), { status: 200, body: /^LIVE\n$/ });
   t.same(services.calls, [], 'half a request does nothing');
+});
+
+t.test('a connection that is one too many is closed and counted, and one that ends makes room', async (t) => {
+  let held = 0;
+  const connectionLimit = { tryAcquire: () => held === 0 && ++held > 0, release: () => void held-- };
+  const store = new StatsStore({ workers: 1 });
+  const { port } = await startAdmin(t, { connectionLimit, traffic: new AdminTraffic(store) });
+  const first = await connectRaw(t, port);
+  first.write('GET /ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  await first.readUntil('LIVE');
+  const second = await connectRaw(t, port);
+  t.equal((await second.readToEnd()).text, '');
+  t.equal(store.value('listener.admin.downstream_global_cx_overflow'), 1);
+  t.equal(store.value('http.admin.downstream_cx_total'), 1);
+  first.destroy();
+  await waitFor(() => held === 0, { what: 'room' });
+  t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
 t.test('hundreds of kept connections are served, each many times', async (t) => {
