@@ -4,6 +4,7 @@ import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import t from 'tap';
+import type { GrpcService } from '../../src/config/generated/api.js';
 import type { Http2Keepalive } from '../../src/grpc/cluster-hosts.js';
 import { GrpcChannel } from '../../src/grpc/grpc-channel.js';
 import { parseAddress } from '../../src/io/address.js';
@@ -38,16 +39,7 @@ const MESSAGE = Buffer.from('00000000026869', 'hex');
 
 for (const [what, end, code, messages] of ENDS) {
   t.test(`a stream ends when its server ends it ${what}`, async (t) => {
-    const server = createServer();
-    t.teardown(() => server.close());
-    server.on('stream', (stream) => {
-      stream.on('error', () => {});
-      // Otherwise it would reset the stream.
-      stream.resume();
-      end(stream);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const channel = channelTo(t, (server.address() as AddressInfo).port);
+    const channel = channelTo(t, await startServer(t, end));
     await channel.ready();
     const call = channel.stream('/service/method');
     let received = 0;
@@ -64,7 +56,7 @@ t.test('pings end a connection whose other end has vanished, and its calls', asy
     // SETTINGS, and nothing ever after.
     socket.write(Buffer.from('000000040000000000', 'hex'));
   });
-  const channel = channelTo(t, server.port, { intervalMs: 50, timeoutMs: 50 });
+  const channel = channelTo(t, server.port, { keepalive: { intervalMs: 50, timeoutMs: 50 } });
   await channel.ready();
   const call = channel.stream('/service/method');
   call.on('error', () => {});
@@ -83,11 +75,37 @@ t.test('pings that are answered end nothing, also while there are no calls', asy
     session.on('ping', () => pings++);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const channel = channelTo(t, (server.address() as AddressInfo).port, { intervalMs: 10, timeoutMs: 15_000 });
+  const keepalive = { intervalMs: 10, timeoutMs: 15_000 };
+  const channel = channelTo(t, (server.address() as AddressInfo).port, { keepalive });
   await channel.ready();
   await waitFor(() => pings >= 5, { what: 'five pings' });
   t.equal(sessions, 1);
 });
+
+t.test(
+  'a call that has no answer ends with the timeout of its service, or else with the one that it has',
+  async (t) => {
+    const port = await startServer(t, () => {});
+    const call = (channel: GrpcChannel, ms: number) =>
+      withDeadline(channel.unary('/service/method', new Uint8Array(0), ms), 'the end of its time');
+    const late = { code: status.DEADLINE_EXCEEDED };
+    await t.rejects(call(channelTo(t, port, { service: { timeout: '0.05s' } }), 600_000), late);
+    await t.rejects(call(channelTo(t, port), 50), late);
+  },
+);
+
+/** Gives each stream to `serve`, with what comes on it passed over: otherwise it would be reset at its end. */
+async function startServer(t: Teardown, serve: (stream: ServerHttp2Stream) => void): Promise<number> {
+  const server = createServer();
+  t.teardown(() => server.close());
+  server.on('stream', (stream) => {
+    stream.on('error', () => {});
+    stream.resume();
+    serve(stream);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
 
 function answer(stream: ServerHttp2Stream, body: string | Uint8Array): void {
   stream.respond(GRPC);
@@ -100,9 +118,14 @@ function answerWell(stream: ServerHttp2Stream): void {
   stream.end(Buffer.concat([MESSAGE, MESSAGE]));
 }
 
-function channelTo(t: Teardown, port: number, keepalive?: Http2Keepalive): GrpcChannel {
+interface ChannelOptions {
+  readonly service?: GrpcService;
+  readonly keepalive?: Http2Keepalive;
+}
+
+function channelTo(t: Teardown, port: number, { keepalive, service }: ChannelOptions = {}): GrpcChannel {
   const channel = new GrpcChannel(
-    { envoy_grpc: { cluster_name: 'service' } },
+    { envoy_grpc: { cluster_name: 'service' }, ...service },
     {
       watchHosts(_cluster, onHosts) {
         const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${port}`)!], keepalive));
