@@ -1,6 +1,7 @@
 // admin.allow_paths: which paths may be asked for at all.
 
 import { BatonError } from '../../common/errors.js';
+import { lowerAscii } from '../../common/lower-ascii.js';
 import { compileFullMatch } from '../../common/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { located } from '../../http/routing/string-rule.js';
@@ -37,8 +38,4 @@ function compile(matcher: StringMatcher, index: number): PathRule {
   throw new BatonError('CONFIG_INVALID', 'a string matcher needs exact, prefix, suffix, contains or safe_regex', {
     where: `admin.allow_paths[${index}]`,
   });
-}
-
-function lowerAscii(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

@@ -2,13 +2,14 @@
 
 import { BatonError } from '../../common/errors.js';
 import { FOLD } from '../../common/header-names.js';
+import { lowerAscii } from '../../common/lower-ascii.js';
 import { compileFullMatch, type Regex } from '../../common/regex.js';
 import type { RouteMatch } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { endsPath, pathEndOf } from '../query.js';
 import { regexText } from './regex-text.js';
-import { located, lowerAscii } from './string-rule.js';
+import { located } from './string-rule.js';
 
 const enum Kind {
   Prefix = 0,

@@ -2,6 +2,7 @@
 
 import { BatonError } from '../../common/errors.js';
 import { FOLD } from '../../common/header-names.js';
+import { lowerAscii } from '../../common/lower-ascii.js';
 import { compileFullMatch, compileRegex, type Regex, Replacement } from '../../common/regex.js';
 import type { RegexMatchAndSubstitute, StringMatcher } from '../../config/generated/api.js';
 import type { Memory } from '../../io/memory.js';
@@ -106,8 +107,3 @@ export function located<T>(where: string, compile: () => T): T {
 }
 
 const encoder = new TextEncoder();
-
-/** Case is ignored of ASCII letters only, as FOLD does. */
-export function lowerAscii(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-}

@@ -1,6 +1,7 @@
 // Matchers of stat names: envoy.type.matcher.v3.StringMatcher, also asked of all names under a prefix at once.
 
 import { BatonError } from '../../common/errors.js';
+import { lowerAscii } from '../../common/lower-ascii.js';
 import { compileFullMatch } from '../../common/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 
@@ -68,8 +69,4 @@ export function noneOf(matcher: NameMatcher): NameMatcher {
       return answer === undefined ? undefined : !answer;
     },
   };
-}
-
-function lowerAscii(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
