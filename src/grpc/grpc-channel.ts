@@ -93,7 +93,7 @@ export class GrpcChannel {
   /** One message, one answer; fails after the service's timeout, or after `timeoutMs` when it names none. */
   unary(method: string, message: Uint8Array, timeoutMs: number): Promise<Buffer> {
     const { timeout } = this.#service;
-    const deadline = Date.now() + (timeout === undefined ? timeoutMs : durationMs(timeout));
+    const deadline = Date.now() + durationMs(timeout, timeoutMs);
     return new Promise((resolve, reject) => {
       const answered = (error: ServiceError | null, answer?: Buffer) => {
         this.#calls.delete(call);

@@ -104,12 +104,12 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
   return {
     name,
     observabilityName: cluster.alt_stat_name || name,
-    connectTimeoutMs: milliseconds(cluster.connect_timeout, 5000),
+    connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
-    idleTimeoutMs: milliseconds(common.idle_timeout, 3_600_000),
-    maxConnectionDurationMs: milliseconds(common.max_connection_duration, 0),
-    maxStreamMs: milliseconds(common.max_stream_duration, 0),
+    idleTimeoutMs: durationMs(common.idle_timeout, 3_600_000),
+    maxConnectionDurationMs: durationMs(common.max_connection_duration, 0),
+    maxStreamMs: durationMs(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
     http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),
@@ -126,9 +126,9 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
 
 /** The primary's part of a checked cluster configuration. */
 export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
-  const refreshMs = milliseconds(cluster.dns_refresh_rate, 5000);
+  const refreshMs = durationMs(cluster.dns_refresh_rate, 5000);
   const failure = cluster.dns_failure_refresh_rate;
-  const baseMs = milliseconds(failure?.base_interval, refreshMs);
+  const baseMs = durationMs(failure?.base_interval, refreshMs);
   const type = cluster.type ?? 'STATIC';
   if (type === 'ORIGINAL_DST') throw new TypeError(`cluster ${cluster.name}: type ${type} is not implemented`);
   const { eds_config: source, service_name: serviceName } = cluster.eds_cluster_config ?? {};
@@ -141,11 +141,11 @@ export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
       family: cluster.dns_lookup_family ?? 'AUTO',
       refreshMs,
       respectTtl: cluster.respect_dns_ttl ?? false,
-      failureRefresh: failure && { baseMs, maxMs: milliseconds(failure.max_interval, 10 * baseMs) },
+      failureRefresh: failure && { baseMs, maxMs: durationMs(failure.max_interval, 10 * baseMs) },
     },
     eds: type === 'EDS' ? { source: source!, serviceName: serviceName || (cluster.name ?? '') } : undefined,
     waitsForHosts: cluster.wait_for_warm_on_init ?? true,
-    mergeWindowMs: milliseconds(cluster.common_lb_config?.update_merge_window, 1000),
+    mergeWindowMs: durationMs(cluster.common_lb_config?.update_merge_window, 1000),
   };
 }
 
@@ -169,10 +169,6 @@ export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undef
       ? ipAddress(endpoint.host, endpoint.port)
       : ({ kind: AddressKind.Unix, ip: '', port: 0, path: endpoint.path } as const);
   return address && { address, hostname, weight, priority, locality, healthFlags };
-}
-
-function milliseconds(duration: string | undefined, otherwise: number): number {
-  return duration === undefined ? otherwise : durationMs(duration);
 }
 
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {

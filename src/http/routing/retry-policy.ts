@@ -79,8 +79,8 @@ export class RetryPolicy {
     }
     this.conditions = conditions;
     this.maxRetries = config.num_retries ?? 1;
-    this.perTryTimeoutMs = optionalMs(config.per_try_timeout);
-    this.perTryIdleTimeoutMs = optionalMs(config.per_try_idle_timeout);
+    this.perTryTimeoutMs = durationMs(config.per_try_timeout, 0);
+    this.perTryIdleTimeoutMs = durationMs(config.per_try_idle_timeout, 0);
     this.statusCodes = config.retriable_status_codes ?? [];
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
@@ -128,10 +128,6 @@ const CONDITIONS: ReadonlyMap<string, RetryOn> = new Map<string, RetryOn>([
 
 /** Retries nothing: for requests that ask for retries themselves on a route that has no policy. */
 export const NO_RETRIES = new RetryPolicy({}, '');
-
-function optionalMs(duration: string | undefined): number {
-  return duration === undefined ? 0 : durationMs(duration);
-}
 
 /** Whole milliseconds, at least 1. */
 function wholeMs(duration: string): number {

@@ -191,9 +191,9 @@ class VirtualHostBuilder<C> {
       ...common,
       kind: RouteKind.Forward,
       clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
-      timeoutMs: action.timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(action.timeout),
-      idleTimeoutMs: optionalMs(action.idle_timeout),
-      maxStreamMs: optionalMs(action.max_stream_duration?.max_stream_duration),
+      timeoutMs: durationMs(action.timeout, DEFAULT_TIMEOUT_MS),
+      idleTimeoutMs: durationMs(action.idle_timeout, undefined),
+      maxStreamMs: durationMs(action.max_stream_duration?.max_stream_duration, undefined),
       retryPolicy:
         action.retry_policy === undefined
           ? this.#retryPolicy
@@ -291,10 +291,6 @@ const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
   INTERNAL_SERVER_ERROR: 500,
 };
-
-function optionalMs(duration: string | undefined): number | undefined {
-  return duration === undefined ? undefined : durationMs(duration);
-}
 
 function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {
   const { prefix_rewrite: prefix, regex_rewrite: regex } = action;

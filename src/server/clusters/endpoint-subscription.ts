@@ -102,7 +102,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     this.#updatedAt = new Date();
     this.#isStale = false;
     const staleAfter = resource.message.policy?.endpoint_stale_after;
-    const staleMs = staleAfter === undefined ? 0 : durationMs(staleAfter);
+    const staleMs = durationMs(staleAfter, 0);
     if (staleMs > 0) {
       this.#host.stats.increment(ClusterStats.at.assignment_timeout_received);
       this.#staleTimer ??= new Timer<EndpointSubscription>(this, expire);

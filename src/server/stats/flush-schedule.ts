@@ -95,7 +95,7 @@ export class FlushSchedule {
 
   get #intervalMs(): number {
     const { stats_flush_interval: interval } = this.#config;
-    return interval === undefined ? DEFAULT_FLUSH_MS : durationMs(interval);
+    return durationMs(interval, DEFAULT_FLUSH_MS);
   }
 
   #intervalOver(): void {

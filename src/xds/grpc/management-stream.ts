@@ -194,5 +194,5 @@ function backOffOf({ grpc_services: services }: ApiConfigSource): BackOff {
   const { base_interval: base, max_interval: max } = services![0]!.envoy_grpc?.retry_policy?.retry_back_off ?? {};
   if (base === undefined) return new BackOff(BASE_INTERVAL_MS, MAX_INTERVAL_MS, new Random());
   const baseMs = durationMs(base);
-  return new BackOff(baseMs, max === undefined ? baseMs * INTERVALS : durationMs(max), new Random());
+  return new BackOff(baseMs, durationMs(max, baseMs * INTERVALS), new Random());
 }

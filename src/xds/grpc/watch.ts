@@ -36,7 +36,7 @@ export class Watch {
     this.#stats = new SubscriptionStats(host.store, request.statPrefix, request.type);
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
-    const timeoutMs = timeout === undefined ? DEFAULT_FETCH_MS : durationMs(timeout);
+    const timeoutMs = durationMs(timeout, DEFAULT_FETCH_MS);
     if (timeoutMs > 0) this.#timer = setTimeout(() => this.#fetchTimedOut(), Math.min(LONGEST_TIMER_MS, timeoutMs));
   }
 

@@ -147,7 +147,7 @@ export class ResourceCheck {
     };
     if (problems.errorCount > 0) return this.refused(own, formatAll(problems.errors));
     this.#warn(problems);
-    const ttlMs = ttl === undefined ? undefined : durationMs(ttl);
+    const ttlMs = durationMs(ttl, undefined);
     const inner = (resource ?? {}) as Message;
     if (ttlMs !== undefined && own.name !== '' && Object.keys(inner).length === 0) {
       return { kind: 'alive', name: own.name, ttlMs };

@@ -52,7 +52,7 @@ export class MetricsServiceSink implements StatsSink {
     this.#families = new Families(config);
     this.#batchSize = config.batch_size || Number.POSITIVE_INFINITY;
     const { timeout } = config.grpc_service!;
-    this.#timeoutMs = timeout === undefined ? Number.POSITIVE_INFINITY : durationMs(timeout);
+    this.#timeoutMs = durationMs(timeout, Number.POSITIVE_INFINITY);
     this.#condition = new Condition(`the metrics service ${placeOf(config.grpc_service!)}`);
   }
 

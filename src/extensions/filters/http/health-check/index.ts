@@ -31,7 +31,7 @@ export const healthCheck: HttpFilterExtension<HealthCheckConfig> = {
   },
   scopes: (_config, chain) => [{ prefix: statsPrefix(chain), layout: HealthCheckFilterStats }],
   createOnWorker(config, context, chain) {
-    const cacheMs = config.cache_time === undefined ? 0 : durationMs(config.cache_time);
+    const cacheMs = durationMs(config.cache_time, 0);
     const percentages = Object.entries(config.cluster_min_healthy_percentages ?? {}).sort(([a], [b]) =>
       a < b ? -1 : 1,
     );

@@ -152,7 +152,7 @@ function collectingOf({ output_config: output }: TapConfig): Collecting | undefi
   const buffered = output!.sinks![0]!.buffered_admin;
   if (buffered === undefined) return undefined;
   const { max_traces: maxTraces, timeout } = buffered;
-  return { maxTraces: Number(maxTraces), timeoutMs: timeout === undefined ? 0 : durationMs(timeout) };
+  return { maxTraces: Number(maxTraces), timeoutMs: durationMs(timeout, 0) };
 }
 
 function contentTypeOf({ output_config: output }: TapConfig): string | undefined {

@@ -65,14 +65,14 @@ export function connectionManagerOptions(
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
     upgrades: allowedUpgrades(config),
     proxies100Continue: config.proxy_100_continue ?? false,
-    streamIdleMs: milliseconds(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
-    maxStreamMs: milliseconds(common.max_stream_duration, 0),
-    requestMs: milliseconds(config.request_timeout, 0),
-    requestHeadersMs: milliseconds(config.request_headers_timeout, 0),
-    idleMs: milliseconds(common.idle_timeout, DEFAULT_IDLE_MS),
-    maxConnectionMs: milliseconds(common.max_connection_duration, 0),
-    drainMs: milliseconds(config.drain_timeout, DEFAULT_DRAIN_MS),
-    delayedCloseMs: Math.min(LONGEST_TIMER_MS, milliseconds(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
+    streamIdleMs: durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
+    maxStreamMs: durationMs(common.max_stream_duration, 0),
+    requestMs: durationMs(config.request_timeout, 0),
+    requestHeadersMs: durationMs(config.request_headers_timeout, 0),
+    idleMs: durationMs(common.idle_timeout, DEFAULT_IDLE_MS),
+    maxConnectionMs: durationMs(common.max_connection_duration, 0),
+    drainMs: durationMs(config.drain_timeout, DEFAULT_DRAIN_MS),
+    delayedCloseMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: chain.bufferLimit,
   };
@@ -115,8 +115,4 @@ function serverHeader(config: HttpConnectionManager): ServerHeader {
     default:
       return ServerHeader.Overwrite;
   }
-}
-
-function milliseconds(duration: string | undefined, absent: number): number {
-  return duration === undefined ? absent : durationMs(duration);
 }

@@ -21,7 +21,7 @@ export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
       pickCluster: clusterPicker(config, context),
       findCluster: (name: string) =>
         clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,
-      idleMs: config.idle_timeout === undefined ? DEFAULT_IDLE_MS : durationMs(config.idle_timeout),
+      idleMs: durationMs(config.idle_timeout, DEFAULT_IDLE_MS),
       maxConnectionMs:
         config.max_downstream_connection_duration === undefined
           ? 0
