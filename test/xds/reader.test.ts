@@ -230,6 +230,12 @@ t.test('a file: versions, lines and columns, and nothing taken of one that is ga
   await t.rejects(reader.readFile('cluster', `${path}.yaml`), { isUnreadable: true, message: /no such file/ });
   write('resources: []');
   t.match(await reader.readFile('cluster', path), { version: '', resources: [], refused: [] });
+  write(`resources:\n  "@type": type.googleapis.com/${CLUSTER}\n  name: single`);
+  t.match(await reader.readFile('cluster', path), { resources: [{ name: 'single' }], refused: [] });
+  write(`resources:\n  "@type": type.googleapis.com/${CLUSTER}\n  name: single\n  lb_policy: x`);
+  t.match((await reader.readFile('cluster', path)).refused, [
+    { name: 'single', details: new RegExp(`^${path}:4:14: lb_policy: unknown value`) },
+  ]);
 });
 
 t.test('the thread ends when nothing comes, and is there again when something does', async (t) => {

@@ -1,6 +1,7 @@
 // A DiscoveryResponse in a file: what stands around its resources.
 
 import { describe } from '../../config/schema/scalar.js';
+import type { Path } from '../../config/text/path.js';
 import { formatProblems } from '../../config/text/problem.js';
 import type { Source } from '../../config/text/source.js';
 import type { ResourceCheck } from './resource-check.js';
@@ -12,6 +13,8 @@ export class Envelope {
   readonly resources: readonly unknown[];
   /** What is wrong with the file as a whole. */
   readonly refusal: string | undefined;
+  /** A single element stands for a list of it here too. */
+  readonly #isSingle: boolean;
 
   constructor(source: Source, check: ResourceCheck) {
     const { value } = source;
@@ -26,11 +29,17 @@ export class Envelope {
     } else if (isMap && isText && !('resources' in value)) {
       problems.error([], "it has no 'resources'; where there are none, it says 'resources: []'");
     }
-    if (resources !== null && !Array.isArray(resources)) {
+    if (typeof resources !== 'object') {
       problems.error(['resources'], `expected a list, found ${describe(resources)}`);
     }
     this.version = String(message['version_info'] ?? '');
-    this.resources = Array.isArray(resources) ? resources : [];
+    this.#isSingle = typeof resources === 'object' && resources !== null && !Array.isArray(resources);
+    this.resources = this.#isSingle ? [resources] : Array.isArray(resources) ? resources : [];
     this.refusal = problems.errorCount === 0 ? undefined : formatProblems(problems.errors);
+  }
+
+  /** Where a resource stands in the file. */
+  pathOf(index: number): Path {
+    return this.#isSingle ? ['resources'] : ['resources', index];
   }
 }

@@ -70,7 +70,7 @@ export class MessageReader {
     const envelope = new Envelope(source, check);
     if (envelope.refusal !== undefined) return { refusal: { isUnreadable: false, details: envelope.refusal } };
     const items = envelope.resources.map((raw, index) => {
-      const item = check.read(raw, source, ['resources', index], UNKNOWN);
+      const item = check.read(raw, source, envelope.pathOf(index), UNKNOWN);
       return item.kind === 'alive' ? check.refused({ ...UNKNOWN, name: item.name }, ONLY_ALIVE) : item;
     });
     return { version: envelope.version, items, ...check.found };
