@@ -211,7 +211,6 @@ function isSameLocality(a: Locality, b: Locality): boolean {
 
 function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData {
   const count = hosts.length;
-  const localities = new LocalityTable();
   const names = new NameTable();
   const data = {
     ...encodeAll(hosts, before),
@@ -223,8 +222,6 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     weights: new Uint32Array(count),
     priorities: new Uint8Array(count),
     healthFlags: new Int32Array(count),
-    localityIndexes: new Uint16Array(count),
-    localities: localities.list,
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -237,7 +234,6 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     data.priorities[index] = endpoint.priority;
     data.healthFlags[index] = endpoint.healthFlags;
     data.hostnameIndexes[index] = names.indexOf(endpoint.hostname);
-    data.localityIndexes[index] = localities.indexOf(endpoint.locality);
   }
   return data;
 }
@@ -289,24 +285,4 @@ function grown(buffer: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(2 * buffer.length + bytes);
   larger.set(buffer);
   return larger;
-}
-
-class LocalityTable {
-  readonly list: Locality[] = [];
-  readonly #indexes = new Map<string, number>();
-  #last: Locality | undefined;
-  #lastIndex = 0;
-
-  indexOf(locality: Locality): number {
-    if (locality === this.#last) return this.#lastIndex;
-    const key = `${locality.region}\0${locality.zone}\0${locality.subZone}`;
-    let index = this.#indexes.get(key);
-    if (index === undefined) {
-      index = this.list.push(locality) - 1;
-      this.#indexes.set(key, index);
-    }
-    this.#last = locality;
-    this.#lastIndex = index;
-    return index;
-  }
 }

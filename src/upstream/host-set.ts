@@ -1,7 +1,6 @@
 // All hosts of a cluster at one moment. They travel in columns, not as objects: 10,000 hosts reach a worker as a few
 // arrays, and a host becomes an object there when it is first used.
 
-import type { Locality } from './host.js';
 import { HOST_WORDS } from './shared-words.js';
 
 /** Plain data of a snapshot. Column `i` is host `i`; the order is that of the configuration. */
@@ -22,9 +21,6 @@ export interface HostSetData {
   readonly priorities: Uint8Array;
   /** HealthFlag bits that discovery gave; those in the host's Health word come on top. */
   readonly healthFlags: Int32Array;
-  /** Index into `localities`. */
-  readonly localityIndexes: Uint16Array;
-  readonly localities: readonly Locality[];
 }
 
 /** What a worker keeps for a host. */
@@ -135,6 +131,4 @@ export const EMPTY_HOST_SET: HostSetData = {
   weights: new Uint32Array(0),
   priorities: new Uint8Array(0),
   healthFlags: new Int32Array(0),
-  localityIndexes: new Uint16Array(0),
-  localities: [],
 };
