@@ -15,8 +15,8 @@ class Closing {
   explicit Closing(EpollSet& epoll) : epoll_(epoll) {}
 
   // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
-  // `flushMs`; then, with
-  // lingerMs > 0, ends the sending direction and discards what arrives until the peer ends, at most that long.
+  // `flushMs`; then, with lingerMs > 0, ends the sending direction and discards what arrives until the peer ends, at most
+  // that long.
   void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs);
 
   // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.

@@ -74,7 +74,7 @@ napi_value MessageSocket::create(napi_env env, int fd, napi_value events, const 
       napi_type_tag_object(env, wrapper, &kTag) != napi_ok) {
     return nullptr;
   }
-  auto* socket = new (std::nothrow) MessageSocket(env, -1);
+  auto* socket = new (std::nothrow) MessageSocket(env);
   if (socket == nullptr) return throwErrno(env, "watchMessages", ENOMEM);
   const auto collected = [](napi_env, void* self, void*) {
     auto* socket = static_cast<MessageSocket*>(self);

@@ -27,7 +27,7 @@ class MessageSocket final {
   void close();
 
  private:
-  MessageSocket(napi_env env, int fd) : env_(env), fd_(fd) {}
+  explicit MessageSocket(napi_env env) : env_(env) {}
   ~MessageSocket() = default;
 
   bool open(napi_value events);

@@ -51,7 +51,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
   int32_t i = from;
   for (; i < queued && count < kGatherRanges; ++i, record += kSubmissionStride) {
     if (static_cast<Op>(record[0]) != Op::Send || record[1] != id) break;
-    // Read once: the array is shared memory, and what was checked must be what is used.
+    // Read once: the array may be shared memory, and what was checked must be what is used.
     const int32_t offset = __atomic_load_n(&record[2], __ATOMIC_RELAXED);
     const int32_t length = __atomic_load_n(&record[3], __ATOMIC_RELAXED);
     if (offset < 0 || length < 0 || static_cast<size_t>(offset) + static_cast<size_t>(length) > arrays_.memoryBytes) {
