@@ -18,8 +18,7 @@ import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './p
 
 const upstream = getLogger('upstream');
 
-export interface ClusterSetHost
-  extends Omit<PrimaryClusterHost, 'endpoints' | 'endpointsUnused' | 'changed' | 'initialized'> {
+export interface ClusterSetHost extends Omit<PrimaryClusterHost, 'endpoints' | 'changed' | 'initialized'> {
   /** Where assignments of endpoints come from; asked for when there is the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
   /** Of thread_local_cluster_manager.main_thread. */
@@ -106,14 +105,12 @@ export class ClusterSet {
         let subscription = this.#subscriptions.get(key);
         if (subscription === undefined) {
           const { stats, statPrefix } = cluster;
-          const around = { sources: this.#sources(), timers: host.timers, stats, statPrefix };
+          const ended = () => this.#subscriptions.delete(key);
+          const around = { sources: this.#sources(), timers: host.timers, stats, statPrefix, ended };
           subscription = new EndpointSubscription(source, serviceName, around);
           this.#subscriptions.set(key, subscription);
         }
         return subscription;
-      },
-      endpointsUnused: (subscription) => {
-        for (const [key, known] of this.#subscriptions) if (known === subscription) this.#subscriptions.delete(key);
       },
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),

@@ -25,6 +25,8 @@ export interface EndpointSubscriptionHost {
   /** Of the cluster. */
   readonly stats: Scope;
   readonly statPrefix: string;
+  /** It has lost its last user, and is subscribed to no more. */
+  ended(): void;
 }
 
 export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
@@ -62,12 +64,12 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     else if (this.#isAnswered) user.unassigned();
   }
 
-  /** Returns whether there is no user left: it has ended then. */
-  remove(user: EndpointUser): boolean {
-    if (!this.#users.delete(user) || this.#users.size > 0) return false;
+  /** Ends it with its last user. */
+  remove(user: EndpointUser): void {
+    if (!this.#users.delete(user) || this.#users.size > 0) return;
     this.#subscription.close();
     if (this.#staleTimer !== undefined) this.#host.timers.cancel(this.#staleTimer);
-    return true;
+    this.#host.ended();
   }
 
   update({ resources }: Update<ClusterLoadAssignment>): readonly Rejection[] {

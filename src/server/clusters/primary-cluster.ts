@@ -54,7 +54,6 @@ export interface PrimaryClusterHost {
   /** The scope cluster_manager. */
   readonly managerStats: Scope;
   endpoints(cluster: PrimaryCluster, source: ConfigSource, serviceName: string): EndpointSubscription;
-  endpointsUnused(subscription: EndpointSubscription): void;
   /** Workers are to be told of it: its hosts have changed. */
   changed(cluster: PrimaryCluster): void;
   /** Its first hosts are known, or it is known that there are none. */
@@ -164,7 +163,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#merge.stop();
     this.#preparing?.abort();
     this.#discardPrepared();
-    if (this.#subscription?.remove(this)) this.#host.endpointsUnused(this.#subscription);
+    this.#subscription?.remove(this);
     for (const breaker of this.#breakers) breaker.remove();
     this.#resources.release();
   }
