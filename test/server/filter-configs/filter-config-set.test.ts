@@ -55,7 +55,10 @@ function start() {
     category: 'envoy.filters.http',
     name: 'probe',
     typeUrls: [PROBE],
-    scopes: (_config, chain) => [{ prefix: `${chain.statPrefix}probe.`, layout: TapStats }],
+    scopes: ({ name }, { statPrefix }) => {
+      const second = { prefix: `${statPrefix}probe.second.`, layout: TapStats };
+      return [{ prefix: `${statPrefix}probe.`, layout: TapStats }, ...(name === 'two scopes' ? [second] : [])];
+    },
     createOnPrimary: ({ name }) => {
       parts.push(name);
       return { close: () => void parts.splice(parts.indexOf(name), 1) };
@@ -195,6 +198,20 @@ t.test('what one chain cannot have is left to no other', (t) => {
   store.removeScope(taken);
   t.same(subscription!.deliver({ resources: [resource(probe('x'))] }), []);
   t.same(parts, ['x', 'x']);
+  t.end();
+});
+
+t.test('a chain that cannot have what the default needs leaves nothing behind', (t) => {
+  const { attach, parts, set, store } = start();
+  const taken = store.addScope('http.b.probe.second.', defineLayout({ rq_tapped: 'gauge' }));
+  const two = { default_config: probe('two scopes') };
+  t.throws(() => attach(two, { statPrefix: 'http.b.' }), /rq_tapped/);
+  t.same(store.scopesUnder('http.b.probe.'), []);
+  t.same(parts, []);
+  t.notOk(set.isUsed);
+  store.removeScope(taken);
+  attach(two, { statPrefix: 'http.b.' });
+  t.same(parts, ['two scopes']);
   t.end();
 });
 
