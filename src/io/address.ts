@@ -1,5 +1,6 @@
-// Socket addresses: as text, as raw Linux sockaddr bytes (what the shim takes and gives), and the ranges that are trusted.
+// Socket addresses: as text, and as raw Linux sockaddr bytes, which the shim takes and gives.
 
+import { isIPv4 } from 'node:net';
 import { endianness, networkInterfaces } from 'node:os';
 import { BatonError } from '../common/errors.js';
 
@@ -130,55 +131,6 @@ export function formatIp(bytes: Uint8Array): string {
   return bytes.length === 4 ? formatIp4(bytes, 0) : formatIp6(bytes, 0);
 }
 
-/**
- * The IPv4 address written in bytes[start, end) as a number (127.0.0.1 is 0x7f000001), or NOT_IP4.
- * Strict: four decimal numbers without leading zeros.
- */
-export function parseIp4At(bytes: Uint8Array, start: number, end: number): number {
-  let value = 0;
-  let octet = -1;
-  let dots = 0;
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at]!;
-    if (byte === DOT) {
-      if (octet < 0 || ++dots > 3) return NOT_IP4;
-      value = value * 256 + octet;
-      octet = -1;
-      continue;
-    }
-    const digit = byte - ZERO;
-    if (digit < 0 || digit > 9 || octet === 0) return NOT_IP4;
-    octet = octet < 0 ? digit : octet * 10 + digit;
-    if (octet > 255) return NOT_IP4;
-  }
-  return dots === 3 && octet >= 0 ? value * 256 + octet : NOT_IP4;
-}
-
-/** What parseIp4At() gives for everything else; addresses are 0 … 2^32 - 1. */
-export const NOT_IP4 = -1;
-
-/** Whether the address is the machine's own: 127.0.0.0/8, ::1, or a Unix socket. `ip` as in Address. */
-export function isLoopback(address: Address): boolean {
-  if (address.kind === AddressKind.Ip4) return address.ip.startsWith('127.');
-  return address.kind === AddressKind.Unix || address.ip === '::1';
-}
-
-/**
- * Whether an address counts as internal when nothing is configured, as in Envoy: RFC 1918, 127.0.0.1, RFC 4193
- * (fc00::/7) and ::1. Unix sockets are not: they say nothing of where a request came from.
- */
-export function isInternal(address: Address): boolean {
-  if (address.kind !== AddressKind.Ip4 && address.kind !== AddressKind.Ip6) return false;
-  const { bytes } = splitScope(address.ip);
-  return bytes !== undefined && isInternalBytes(bytes);
-}
-
-/** isInternal() for an address in the form of parseIp4At(). */
-function isInternalIp4(ip4: number): boolean {
-  const top = Math.floor(ip4 / 65536);
-  return top >>> 8 === 10 || top === 0xc0a8 || (top >= 0xac10 && top <= 0xac1f) || ip4 === 0x7f000001;
-}
-
 const LITTLE_ENDIAN = endianness() === 'LE';
 const AF_UNIX = 1;
 const AF_INET = 2;
@@ -187,8 +139,6 @@ const IP4_SOCKADDR_BYTES = 16;
 const IP6_SOCKADDR_BYTES = 28;
 const SUN_PATH_BYTES = 108;
 const AT_SIGN = 64;
-const DOT = 46;
-const ZERO = 48;
 
 /** Decimal text of each byte, alone and with a dot: joining four of these is the fastest way to an IPv4 address. */
 const DECIMAL: readonly string[] = Array.from({ length: 256 }, (_, byte) => String(byte));
@@ -249,10 +199,7 @@ function formatIp6(bytes: Uint8Array, at: number): string {
 }
 
 function parseIp4(text: string): Uint8Array | undefined {
-  const bytes = Buffer.from(text);
-  const value = parseIp4At(bytes, 0, bytes.length);
-  if (value === NOT_IP4) return undefined;
-  return Uint8Array.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+  return isIPv4(text) ? Uint8Array.from(text.split('.'), Number) : undefined;
 }
 
 function parseIp6(text: string): Uint8Array | undefined {
@@ -307,15 +254,4 @@ function scopeNumber(zone: string): number {
 function parsePort(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : -1;
   return port <= 65535 ? port : -1;
-}
-
-function isInternalBytes(bytes: Uint8Array): boolean {
-  if (bytes.length === 4) return isInternalIp4(ip4Value(bytes, 0));
-  if (isMapped(bytes, 0)) return isInternalIp4(ip4Value(bytes, 12));
-  if ((bytes[0]! & 0xfe) === 0xfc) return true;
-  return bytes[15] === 1 && bytes.subarray(0, 15).every((byte) => byte === 0);
-}
-
-function ip4Value(bytes: Uint8Array, at: number): number {
-  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
