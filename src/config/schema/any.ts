@@ -7,10 +7,3 @@ export function unpack<N extends keyof Messages>(any: Any | undefined, name: N):
   const isThat = any !== undefined && any['@type'].slice(any['@type'].lastIndexOf('/') + 1) === name;
   return isThat ? (any as unknown as Messages[N]) : undefined;
 }
-
-/** The same for a value that has been checked to be that message, such as a factory's own configuration. */
-export function unpacked<N extends keyof Messages>(any: Any, name: N): Messages[N] {
-  const message = unpack(any, name);
-  if (!message) throw new TypeError(`a ${any['@type']} where ${name} was expected`);
-  return message;
-}
