@@ -39,19 +39,6 @@ export interface PublishedClusters {
   readonly retired: readonly Retired[];
 }
 
-/** What is to become of static clusters. */
-export interface ClusterChange {
-  /** Added, or changed: by name. Those that are as they were stay untouched. */
-  readonly set: readonly Cluster[];
-  readonly removed: readonly string[];
-}
-
-export interface AppliedClusters {
-  readonly added: readonly string[];
-  readonly modified: readonly string[];
-  readonly removed: readonly string[];
-}
-
 /** Static clusters that get ready together before any of them is used. */
 export interface StagedClusters {
   /** Names of those that have not looked for their hosts yet. */
@@ -153,24 +140,16 @@ export class ClusterSet {
   }
 
   /**
-   * Changes static clusters, all of them or none: throws before anything has changed when one of them cannot be made.
-   * Whether they are right is to have been checked. A dynamic cluster of the same name becomes a static one; those that are
-   * not static are not removed.
+   * Adds or changes static clusters, all of them or none: throws before anything has changed when one of them cannot be made.
+   * Whether they are right is to have been checked. A dynamic cluster of the same name becomes a static one.
    */
-  apply({ set, removed }: ClusterChange): AppliedClusters {
-    const made = this.#makeAll(set);
-    const applied = { added: [] as string[], modified: [] as string[], removed: [] as string[] };
-    for (const name of removed) {
-      if (this.#newest(name)?.origin.isAddedViaApi !== false) continue;
-      this.#remove(name);
-      applied.removed.push(name);
-    }
-    for (const cluster of made) {
-      const { name } = cluster.spec;
-      (this.#newest(name) === undefined ? applied.added : applied.modified).push(name);
-      this.#add(cluster);
-    }
-    return applied;
+  setStatic(configs: readonly Cluster[]): void {
+    for (const cluster of this.#makeAll(configs)) this.#add(cluster);
+  }
+
+  /** Removes those of them that are static. */
+  removeStatic(names: readonly string[]): void {
+    for (const name of names) if (this.#newest(name)?.origin.isAddedViaApi === false) this.#remove(name);
   }
 
   /** Adds or changes static clusters in two steps. Throws, with nothing changed, when one of them cannot be made. */
@@ -217,11 +196,9 @@ export class ClusterSet {
     return 'changed';
   }
 
-  /** Returns false when there is no dynamic cluster of that name. */
-  removeDynamic(name: string): boolean {
-    if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
-    this.#remove(name);
-    return true;
+  /** Removes a cluster from a management server; does nothing when there is no dynamic one of that name. */
+  removeDynamic(name: string): void {
+    if (this.#newest(name)?.origin.isAddedViaApi) this.#remove(name);
   }
 
   snapshots(): ClusterSnapshot[] {
@@ -392,7 +369,7 @@ export class ClusterSet {
 
   #load(configs: readonly Cluster[], init: InitManager): void {
     this.waitIn(init);
-    this.apply({ set: configs, removed: [] });
+    this.setStatic(configs);
   }
 
   #countClusters(): void {

@@ -12,7 +12,7 @@ import { ListenerChange, type ReloadedListeners, RouteChange } from './listener-
 
 export interface Reloaded extends ReloadedListeners {
   readonly runtime: Pick<LayeredRuntime, 'replaceStaticLayers'>;
-  readonly clusters: Pick<ClusterSet, 'apply' | 'byName' | 'stage' | 'warming'>;
+  readonly clusters: Pick<ClusterSet, 'removeStatic' | 'byName' | 'stage' | 'warming'>;
   readonly departing: Pick<DepartingClusters, 'keep' | 'remove'>;
 }
 
@@ -81,7 +81,7 @@ class ClusterChange implements Change {
     await restore(this.#former, this.#server);
     const known = new Set(this.#former.map(({ name }) => name));
     const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
-    this.#server.clusters.apply({ set: [], removed: added });
+    this.#server.clusters.removeStatic(added);
     this.#server.departing.remove(this.#departing);
     await this.#server.settle();
   }

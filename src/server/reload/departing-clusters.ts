@@ -4,7 +4,7 @@ import type { ClusterSet } from '../clusters/cluster-set.js';
 import type { FormerListeners } from '../listeners/former-listeners.js';
 
 export class DepartingClusters {
-  readonly #clusters: Pick<ClusterSet, 'apply'>;
+  readonly #clusters: Pick<ClusterSet, 'removeStatic'>;
   readonly #formers: Pick<FormerListeners, 'whenGone'>;
   readonly #removed: (names: readonly string[]) => void;
   /** For each name the removal that counts. */
@@ -12,7 +12,7 @@ export class DepartingClusters {
 
   /** `removed` is told when they have gone. */
   constructor(
-    clusters: Pick<ClusterSet, 'apply'>,
+    clusters: Pick<ClusterSet, 'removeStatic'>,
     formers: Pick<FormerListeners, 'whenGone'>,
     removed: (names: readonly string[]) => void,
   ) {
@@ -29,7 +29,7 @@ export class DepartingClusters {
       const removed = names.filter((name) => this.#removals.get(name) === removal);
       for (const name of removed) this.#removals.delete(name);
       if (removed.length === 0) return;
-      this.#clusters.apply({ set: [], removed });
+      this.#clusters.removeStatic(removed);
       this.#removed(removed);
     });
   }

@@ -22,10 +22,10 @@ t.test('calls to a removed cluster fail at once, and go on when it comes again',
   t.teardown(() => channel.close());
   const say = async (text: string) => (await channel.unary(METHOD, bytes(text), 20_000)).toString();
   t.equal(await say('one'), 'one');
-  clusters.set.apply({ set: [], removed: ['a'] });
+  clusters.set.removeStatic(['a']);
   watch.clusterRemoved('a');
   await t.rejects(say('two'), { code: status.UNAVAILABLE, details: /cluster 'a' has no host/ });
-  clusters.set.apply({ set: [config], removed: [] });
+  clusters.set.setStatic([config]);
   watch.clusterChanged(clusters.set.byName.get('a')!);
   t.equal(await say('three'), 'three');
 });

@@ -28,9 +28,9 @@ function fakeServer(names: readonly string[], settles: readonly boolean[] = []) 
         [...active].map(([name, config]) => [name, { config, origin: { isAddedViaApi: name === 'dynamic' } }]),
       );
     },
-    apply: ({ removed }: { removed: readonly string[] }) => {
-      for (const name of removed) active.delete(name);
-      log.push(`remove ${removed}`);
+    removeStatic: (names: readonly string[]) => {
+      for (const name of names) active.delete(name);
+      log.push(`remove ${names}`);
     },
     stage: (set: readonly Cluster[]) => {
       log.push(`stage ${set.map(({ name }) => name)}`);
@@ -46,7 +46,7 @@ function fakeServer(names: readonly string[], settles: readonly boolean[] = []) 
     },
   };
   const departing = {
-    remove: (names: readonly string[]) => names.length > 0 && clusters.apply({ removed: names }),
+    remove: (names: readonly string[]) => names.length > 0 && clusters.removeStatic(names),
     keep: () => [],
   };
   const server = {
