@@ -12,19 +12,6 @@ export interface FormatOptions {
   omitEmptyValues?: boolean;
 }
 
-/** A compiled format. One thread uses it at a time; writing allocates nothing. */
-export interface Format {
-  /** Header names that it reads, in lower case. */
-  readonly needs: HeaderNeeds;
-  readonly needsRequestHeaders: boolean;
-  readonly needsResponseHeaders: boolean;
-  readonly needsResponseTrailers: boolean;
-  /** Appends the line or the value. */
-  write(info: StreamInfo, out: LogBuffer): void;
-  /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
-  text(info: StreamInfo): string;
-}
-
 /** The format of access logs that name none. */
 export const DEFAULT_FORMAT =
   '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" ' +
@@ -36,9 +23,7 @@ export const DEFAULT_FORMAT =
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noNeeds();
   const operators = parseOperators(format, needs);
-  return new CompiledFormat(needs, (info, out) =>
-    writeOperators(operators, info, out, options.omitEmptyValues === true),
-  );
+  return new Format(needs, (info, out) => writeOperators(operators, info, out, options.omitEmptyValues === true));
 }
 
 /** What a format string consists of, literal text included. */
@@ -93,8 +78,9 @@ export function writeOperators(
   }
 }
 
-/** Wraps what writes one line. */
-export class CompiledFormat implements Format {
+/** A compiled format. One thread uses it at a time; writing allocates nothing. */
+export class Format {
+  /** Header names that it reads, in lower case. */
   readonly needs: HeaderNeeds;
   readonly #write: (info: StreamInfo, out: LogBuffer) => void;
 
@@ -103,20 +89,12 @@ export class CompiledFormat implements Format {
     this.#write = write;
   }
 
-  get needsRequestHeaders(): boolean {
-    return this.needs.request.size > 0;
-  }
-  get needsResponseHeaders(): boolean {
-    return this.needs.response.size > 0;
-  }
-  get needsResponseTrailers(): boolean {
-    return this.needs.trailers.size > 0;
-  }
-
+  /** Appends the line or the value. */
   write(info: StreamInfo, out: LogBuffer): void {
     this.#write(info, out);
   }
 
+  /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
   text(info: StreamInfo): string {
     scratch.length = 0;
     this.#write(info, scratch);

@@ -5,7 +5,7 @@
 
 import { buildEach } from '../common/errors.js';
 import { formatPath, type Path } from '../config/text/path.js';
-import { CompiledFormat, type Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
+import { Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
 import { placed } from './format-error.js';
 import { escapeJson } from './json-escape.js';
 import type { LogBuffer } from './log-buffer.js';
@@ -32,7 +32,7 @@ export interface JsonFormatOptions extends FormatOptions {
 export function compileJsonFormat(format: JsonObject, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
   const node = new Compiler(needs, options).object(format, options.where ?? []);
-  return new CompiledFormat(needs, (info, out) => {
+  return new Format(needs, (info, out) => {
     node.write(info, out);
     out.byte(NEWLINE);
   });

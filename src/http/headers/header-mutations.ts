@@ -107,7 +107,7 @@ class Addition implements Change {
   }
 
   get needsRequestHeaders(): boolean {
-    return this.#format?.needsRequestHeaders ?? false;
+    return this.#format !== undefined && this.#format.needs.request.size > 0;
   }
 
   get overwrites(): boolean {
