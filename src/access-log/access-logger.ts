@@ -1,7 +1,6 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
-import { BatonError, messageOf } from '../common/errors.js';
-import { readRegularFile } from '../common/regular-file.js';
+import { readDataSource } from '../config/data-source.js';
 import type { AccessLogFile, AccessLogFiles } from './file-log.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
 import { placed } from './format-error.js';
@@ -80,24 +79,7 @@ export function compileSubstitutionFormat(config: SubstitutionFormat | undefined
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
   if (source === undefined) return placed('text_format', () => compileFormat(text, options));
-  return placed('text_format_source', () => compileFormat(readText(source), options));
-}
-
-function readText(source: TextSource): string {
-  if (source.inline_bytes !== undefined) return Buffer.from(source.inline_bytes, 'base64').toString('utf8');
-  if (source.environment_variable !== undefined) {
-    const value = process.env[source.environment_variable];
-    if (value !== undefined) return value;
-    throw new BatonError('CONFIG_INVALID', `the environment variable ${source.environment_variable} is not set`);
-  }
-  if (source.filename !== undefined) {
-    try {
-      return readRegularFile(source.filename).toString('utf8');
-    } catch (error) {
-      throw new BatonError('CONFIG_UNREADABLE', messageOf(error), { cause: error });
-    }
-  }
-  return source.inline_string ?? '';
+  return placed('text_format_source', () => compileFormat(readDataSource(source).toString(), options));
 }
 
 class FileAccessLogger implements AccessLogger {

@@ -3,7 +3,6 @@
 
 import { messageOf } from '../common/errors.js';
 import { atOnce, inBatches } from '../common/next-turn.js';
-import { readRegularFile } from '../common/regular-file.js';
 import type { Rds, RouteConfiguration, ScopedRoutes, VirtualHost } from '../config/generated/api.js';
 import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
@@ -152,7 +151,6 @@ class LiveRoutes {
     const { clusters, runtime } = this.#thread;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
-      readFile: readRegularFile,
       filters: filters.list,
       onDemandHosts: config.vhds === undefined ? undefined : this.#onDemandHosts,
       runtime,

@@ -34,8 +34,6 @@ export interface RouteTableOptions<C = unknown> {
    * name that is none. Absent: the table's own.
    */
   readonly findCluster?: (name: string) => C | undefined;
-  /** Reads the file of a direct_response; absent: files are refused. */
-  readonly readFile?: (path: string) => Uint8Array;
   /** Filters of the chain, in its order: Route.filterConfigs has the same. */
   readonly filters?: readonly RouteFilter[];
   /** Of those that have vhds. */
@@ -173,7 +171,7 @@ class VirtualHostBuilder<C> {
         ...settings,
         kind: RouteKind.DirectResponse,
         directStatus: route.direct_response.status ?? 200,
-        directBody: directBody(route.direct_response.body, limit, this.#options.readFile, bodyWhere),
+        directBody: directBody(route.direct_response.body, limit, bodyWhere),
       });
     }
     throw new BatonError('CONFIG_INVALID', 'a route needs route, redirect or direct_response', { where });

@@ -1,7 +1,6 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
-import { readRegularFile } from '../../common/regular-file.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { buildRouteTable, type RouteFilter } from '../../http/routing/route-table.js';
@@ -33,7 +32,6 @@ export function routeProblems(
     try {
       buildRouteTable(config, resolve, {
         findCluster: () => undefined,
-        readFile: readRegularFile,
         filters,
         onMistake,
       });

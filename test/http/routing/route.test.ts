@@ -1,5 +1,6 @@
 // What a route does to a request and its response, and what it answers itself.
 
+import { join } from 'node:path';
 import t from 'tap';
 import { StreamInfo } from '../../../src/access-log/stream-info.js';
 import { Priority } from '../../../src/common/priority.js';
@@ -218,14 +219,13 @@ t.test('redirect codes', async (t) => {
 t.test('direct responses have their body ready', async (t) => {
   const head = requestHead('GET /');
   const direct = (body: object, config: RouteConfiguration = {}): Route<string> =>
-    routeOf(head, [{ match: { prefix: '/' }, direct_response: { status: 418, body } }], {}, config, {
-      readFile: (path) => Buffer.from(`file ${path}`),
-    });
+    routeOf(head, [{ match: { prefix: '/' }, direct_response: { status: 418, body } }], {}, config);
   t.equal(direct({ inline_string: 'é' }).kind, RouteKind.DirectResponse);
   t.equal(direct({ inline_string: 'é' }).directStatus, 418);
   t.same([...direct({ inline_string: 'é' }).directBody], [0xc3, 0xa9]);
   t.same([...direct({ inline_bytes: 'AP8=' }).directBody], [0, 255]);
-  t.equal(Buffer.from(direct({ filename: '/x' }).directBody).toString(), 'file /x');
+  const filename = join(t.testdir({ body: 'from a file' }), 'body');
+  t.equal(Buffer.from(direct({ filename }).directBody).toString(), 'from a file');
   t.throws(() => direct({ inline_string: 'x'.repeat(4097) }), { code: 'CONFIG_INVALID' });
   t.equal(
     direct({ inline_string: 'x'.repeat(5000) }, { max_direct_response_body_size_bytes: 5000 }).directBody.length,

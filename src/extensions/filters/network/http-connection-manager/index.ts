@@ -1,6 +1,5 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
-import { readRegularFile } from '../../../../common/regular-file.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
@@ -44,7 +43,6 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     }
     reportMistakes(report, 'route_config', () =>
       buildRouteTable(routes, () => undefined, {
-        readFile: readRegularFile,
         onMistake: (error) => reportMistake(report, 'route_config', error),
       }),
     );

@@ -1,7 +1,6 @@
 // The routes that stand in a connection manager's own configuration, on one worker.
 
 import { atOnce } from '../../../../common/next-turn.js';
-import { readRegularFile } from '../../../../common/regular-file.js';
 import type { RouteConfiguration, VirtualHost } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
 import {
@@ -38,7 +37,6 @@ export class InlineRoutes implements RouteSource {
     const { clusters, runtime } = this.#context;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
-      readFile: readRegularFile,
       filters: this.#filters.list,
       runtime,
       built: this.#built,
