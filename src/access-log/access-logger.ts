@@ -1,10 +1,16 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
 import { readDataSource } from '../config/data-source.js';
+import type {
+  FileAccessLog,
+  StderrAccessLog,
+  StdoutAccessLog,
+  SubstitutionFormatString,
+} from '../config/generated/api.js';
 import type { AccessLogFile, AccessLogFiles } from './file-log.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
 import { placed } from './format-error.js';
-import { compileJsonFormat, type JsonObject } from './json-format.js';
+import { compileJsonFormat } from './json-format.js';
 import type { HeaderNeeds } from './operator.js';
 import type { StreamInfo } from './stream-info.js';
 
@@ -17,55 +23,24 @@ export interface AccessLogger {
   close(): void;
 }
 
-/** envoy.config.core.v3.SubstitutionFormatString, as far as access logs go. */
-export interface SubstitutionFormat {
-  readonly text_format?: string;
-  readonly text_format_source?: TextSource;
-  readonly json_format?: JsonObject;
-  readonly omit_empty_values?: boolean;
-}
-
-/** envoy.config.core.v3.DataSource: one of the fields. */
-export interface TextSource {
-  readonly filename?: string;
-  readonly inline_string?: string;
-  /** In base64. */
-  readonly inline_bytes?: string;
-  readonly environment_variable?: string;
-}
-
-/** envoy.extensions.access_loggers.file.v3.FileAccessLog: at most one of the formats. */
-export interface FileAccessLogConfig {
-  readonly path?: string;
-  readonly format?: string;
-  readonly json_format?: JsonObject;
-  readonly typed_json_format?: JsonObject;
-  readonly log_format?: SubstitutionFormat;
-}
-
-/** envoy.extensions.access_loggers.stream.v3.StdoutAccessLog and StderrAccessLog. */
-export interface StreamAccessLogConfig {
-  readonly log_format?: SubstitutionFormat;
-}
-
 /** Logs to a file. Throws a BatonError for a wrong format and for a file that cannot be opened. */
-export function createFileAccessLogger(config: FileAccessLogConfig, files: AccessLogFiles): AccessLogger {
+export function createFileAccessLogger(config: FileAccessLog, files: AccessLogFiles): AccessLogger {
   const format = compileFileFormat(config);
   return new FileAccessLogger(format, files.open(config.path ?? ''));
 }
 
 /** Logs to standard output. Throws a BatonError for a wrong format. */
-export function createStdoutAccessLogger(config: StreamAccessLogConfig, files: AccessLogFiles): AccessLogger {
+export function createStdoutAccessLogger(config: StdoutAccessLog, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stdout'));
 }
 
 /** Logs to standard error. Throws a BatonError for a wrong format. */
-export function createStderrAccessLogger(config: StreamAccessLogConfig, files: AccessLogFiles): AccessLogger {
+export function createStderrAccessLogger(config: StderrAccessLog, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stderr'));
 }
 
 /** The format of a file log. Throws a BatonError that says what is wrong with it: also good for checking a configuration. */
-export function compileFileFormat(config: FileAccessLogConfig): Format {
+export function compileFileFormat(config: FileAccessLog): Format {
   if (config.format) return compileFormat(config.format);
   if (config.json_format !== undefined) return compileJsonFormat(config.json_format, { asStrings: true });
   if (config.typed_json_format !== undefined) return compileJsonFormat(config.typed_json_format);
@@ -73,7 +48,7 @@ export function compileFileFormat(config: FileAccessLogConfig): Format {
 }
 
 /** The format of a configuration, or the default one without. Throws as compileFileFormat() does. */
-export function compileSubstitutionFormat(config: SubstitutionFormat | undefined): Format {
+export function compileSubstitutionFormat(config: SubstitutionFormatString | undefined): Format {
   const options = { omitEmptyValues: config?.omit_empty_values === true };
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });

@@ -4,6 +4,7 @@
 // operator gives the operator's value with its type, or null when there is none; other strings give strings.
 
 import { buildEach } from '../common/errors.js';
+import type { Json, Struct } from '../config/generated/api.js';
 import { formatPath, type Path } from '../config/text/path.js';
 import { Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
 import { placed } from './format-error.js';
@@ -11,12 +12,6 @@ import { escapeJson } from './json-escape.js';
 import type { LogBuffer } from './log-buffer.js';
 import { type HeaderNeeds, Literal, type Operator } from './operator.js';
 import type { StreamInfo } from './stream-info.js';
-
-/** A google.protobuf.Struct as plain data. */
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
-export interface JsonObject {
-  readonly [key: string]: JsonValue;
-}
 
 export interface JsonFormatOptions extends FormatOptions {
   /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
@@ -29,7 +24,7 @@ export interface JsonFormatOptions extends FormatOptions {
  * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws a BatonError for an
  * operator that is unknown or malformed, with the path of its key, and Mistakes for several.
  */
-export function compileJsonFormat(format: JsonObject, options: JsonFormatOptions = {}): Format {
+export function compileJsonFormat(format: Struct, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
   const node = new Compiler(needs, options).object(format, options.where ?? []);
   return new Format(needs, (info, out) => {
@@ -54,7 +49,7 @@ class Compiler {
     this.#asStrings = asStrings;
   }
 
-  object(format: JsonObject, path: Path): Node {
+  object(format: Struct, path: Path): Node {
     const keys = Object.keys(format).sort(compareBytes);
     const members = buildEach(keys, (key) => ({
       key: new Literal(`${JSON.stringify(key)}:`),
@@ -63,19 +58,19 @@ class Compiler {
     return new SequenceNode(123, 125, members);
   }
 
-  #value(format: JsonValue, path: Path): Node {
+  #value(format: Json, path: Path): Node {
     if (typeof format === 'string') return this.#string(format, path);
     if (typeof format !== 'object' || format === null)
       return new Literal(JSON.stringify(this.#asStrings ? String(format) : format));
     if (Array.isArray(format)) {
-      const items = buildEach(format as readonly JsonValue[], (item, index) => this.#value(item, [...path, index]));
+      const items = buildEach(format as readonly Json[], (item, index) => this.#value(item, [...path, index]));
       return new SequenceNode(
         91,
         93,
         items.map((node) => ({ node })),
       );
     }
-    return this.object(format as JsonObject, path);
+    return this.object(format as Struct, path);
   }
 
   #string(format: string, path: Path): Node {

@@ -7,9 +7,9 @@ import {
   createFileAccessLogger,
   createStderrAccessLogger,
   createStdoutAccessLogger,
-  type FileAccessLogConfig,
 } from '../../src/access-log/access-logger.js';
 import { AccessLogFiles } from '../../src/access-log/file-log.js';
+import type { FileAccessLog } from '../../src/config/generated/api.js';
 import { stream, tcpStream } from './stream.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'baton-logger-'));
@@ -19,7 +19,7 @@ t.test('each way to give a format', async (t) => {
   const file = join(directory, 'format.txt');
   writeFileSync(file, '%ROUTE_NAME% from a file\n');
   process.env.BATON_TEST_FORMAT = '%ROUTE_NAME% from the environment\n';
-  const cases: [config: FileAccessLogConfig, line: string | RegExp][] = [
+  const cases: [config: FileAccessLog, line: string | RegExp][] = [
     [{}, /^\[2016-04-15T20:17:00\.310Z\] "GET .*"\n$/],
     [{ log_format: {} }, /^\[2016-04-15T20:17:00\.310Z\] "GET .*"\n$/],
     [{ format: '%ROUTE_NAME%\n' }, 'to_places\n'],

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { compileJsonFormat, type JsonObject } from '../../src/access-log/json-format.js';
+import { compileJsonFormat } from '../../src/access-log/json-format.js';
 import { Mistakes } from '../../src/common/errors.js';
+import type { Struct } from '../../src/config/generated/api.js';
 import { request, stream, tcpStream } from './stream.js';
 
-function print(format: JsonObject, info = stream(), options = {}): string {
+function print(format: Struct, info = stream(), options = {}): string {
   return compileJsonFormat(format, options).text(info);
 }
 
