@@ -19,7 +19,6 @@ const ROUNDS = 15;
 
 const store = new StatsStore({ workers: 1 });
 const owner = new SharedWordsOwner();
-const block = owner.allocateCluster();
 const scope = store.addScope('cluster.c.', ClusterStats);
 const words = new Int32Array(owner.handle(1).words);
 const random = new Random(1);
@@ -76,7 +75,7 @@ function worker(spec: LoadBalancerSpec): void {
     const start = cpuMs();
     const data = deserialize(message) as HostSetData;
     hosts = new HostSet<Host>(data, make, hosts);
-    const balancer = new ClusterLoadBalancer(data, spec, DEFAULT_HEALTH_POLICY, words, block, random);
+    const balancer = new ClusterLoadBalancer(data, spec, DEFAULT_HEALTH_POLICY, words, random);
     hosts.takeRemoved();
     hosts.host(balancer.pick(random));
     times.push(cpuMs() - start);

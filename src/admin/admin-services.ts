@@ -27,13 +27,6 @@ export interface ListenerView {
   readonly statPrefix: string;
 }
 
-/** A host with what the primary thinks of it now. */
-export interface HostView {
-  readonly host: KnownHost;
-  /** HealthFlag bits: those of discovery and those of the host's health word. */
-  readonly healthFlags: number;
-}
-
 /** An active cluster; one that is still warming is none. */
 export interface ClusterView {
   readonly spec: ClusterSpec;
@@ -44,7 +37,7 @@ export interface ClusterView {
   /** '' when it has none. */
   readonly edsServiceName: string;
   /** In the order of discovery. */
-  readonly hosts: Iterable<HostView>;
+  readonly hosts: Iterable<KnownHost>;
 }
 
 /** What is left at one listener. */

@@ -69,15 +69,10 @@ export class Cluster implements ConnectingCluster {
     return this.#hosts.count;
   }
 
-  /** Hosts that are healthy or degraded, at this moment: all of them are looked at. */
+  /** Hosts that are healthy or degraded: all of them are looked at. */
   usableHostCount(): number {
-    const { blocks, healthFlags } = this.#hosts.data;
-    const { words } = this.thread.words;
     let count = 0;
-    for (let index = 0; index < blocks.length; index++) {
-      const flags = healthFlags[index]! | Atomics.load(words, blocks[index]! + HostWord.Health);
-      if ((flags & UNHEALTHY_FLAGS) === 0) count++;
-    }
+    for (const flags of this.#hosts.data.healthFlags) if ((flags & UNHEALTHY_FLAGS) === 0) count++;
     return count;
   }
 
@@ -158,12 +153,12 @@ export class Cluster implements ConnectingCluster {
     for (const pool of pools ?? []) pool?.drain();
   }
 
-  #makeBalancer({ block, hosts, overprovisioning }: ClusterSnapshot): ClusterLoadBalancer {
+  #makeBalancer({ hosts, overprovisioning }: ClusterSnapshot): ClusterLoadBalancer {
     const { words } = this.thread.words;
     const { loadBalancer } = this.spec;
     const health = { ...this.spec.health, overprovisioning };
     const { random, runtime } = this.thread;
-    return new ClusterLoadBalancer(hosts, loadBalancer, health, words, block, random, runtime);
+    return new ClusterLoadBalancer(hosts, loadBalancer, health, words, random, runtime);
   }
 }
 

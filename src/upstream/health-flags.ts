@@ -1,4 +1,4 @@
-// Why a host gets fewer requests, or none: the bits of its health word.
+// Why a host gets fewer requests, or none, as bits. A configuration and discovery set those of EDS.
 
 /** Set bits are reasons; no bit is a healthy host. The order is that in which /clusters lists them. */
 export const enum HealthFlag {

@@ -19,7 +19,7 @@ export interface HostSetData {
   readonly statsBases: Int32Array;
   readonly weights: Uint32Array;
   readonly priorities: Uint8Array;
-  /** HealthFlag bits that discovery gave; those in the host's Health word come on top. */
+  /** HealthFlag bits. */
   readonly healthFlags: Int32Array;
 }
 

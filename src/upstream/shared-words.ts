@@ -10,15 +10,11 @@ import { Contention } from '../common/contention.js';
 export const enum ClusterWord {
   /** Eight counters: those of LimitKind for the default priority, then those for the high one. */
   Limits = 0,
-  /** Written by the primary whenever the health of a host changes: load balancers compare it at each pick. */
-  HealthVersion = 8,
 }
 
 /** Words of a host's block. */
 export const enum HostWord {
   ActiveRequests = 0,
-  /** HealthFlag bits, written by the primary alone. */
-  Health = 1,
 }
 
 /** Words of a listener's block; one more block holds the same for all listeners together. */
@@ -198,16 +194,6 @@ export class SharedWordsOwner {
 
   read(index: number): number {
     return Atomics.load(this.#words, index);
-  }
-
-  /** Sets the HealthFlag bits of a host. Load balancers see it after healthChanged(). */
-  setHealth(host: number, flags: number): void {
-    Atomics.store(this.#words, host + HostWord.Health, flags);
-  }
-
-  /** Makes the load balancers of a cluster look at the health of its hosts again. */
-  healthChanged(cluster: number): void {
-    Atomics.add(this.#words, cluster + ClusterWord.HealthVersion, 1);
   }
 
   #allocate(size: number): number {

@@ -5,7 +5,6 @@ import type {
   AdminServices,
   ClusterView,
   DrainStatusView,
-  HostView,
   ListenerView,
   TlsContextView,
   UnreadyView,
@@ -26,7 +25,7 @@ import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
 import type { ScopeRef } from '../../src/stats/thread-stats.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
-import { HostDirectory } from '../../src/upstream/host-directory.js';
+import { HostDirectory, type KnownHost } from '../../src/upstream/host-directory.js';
 
 export const LOOPBACK = parseAddress('127.0.0.1:0')!;
 
@@ -162,7 +161,7 @@ export class FakeCluster implements ClusterView {
   readonly directory: HostDirectory;
   isAddedViaApi = false;
   edsServiceName = '';
-  /** Flags that health checking would have set, by address. */
+  /** Further health flags, by address. */
   readonly flags = new Map<string, number>();
   readonly #scopes = new Map<number, ScopeRef>();
   readonly #stats: StatsStore;
@@ -185,11 +184,12 @@ export class FakeCluster implements ClusterView {
     return this.spec.thresholds;
   }
 
-  get hosts(): HostView[] {
-    return Array.from(this.directory.hosts, (host) => ({
-      host,
-      healthFlags: host.endpoint.healthFlags | (this.flags.get(host.address) ?? 0),
-    }));
+  get hosts(): KnownHost[] {
+    return Array.from(this.directory.hosts, (host) => {
+      const { endpoint } = host;
+      const healthFlags = endpoint.healthFlags | (this.flags.get(host.address) ?? 0);
+      return { ...host, endpoint: { ...endpoint, healthFlags } };
+    });
   }
 
   /** The counts of the host at this address. */

@@ -45,8 +45,8 @@ function thresholdsJson(limits: Thresholds): JsonObject {
   };
 }
 
-function hostJson({ host, healthFlags, counts }: CountedHost): JsonObject {
-  const { address, hostname, weight, priority, locality } = host.endpoint;
+function hostJson({ host, counts }: CountedHost): JsonObject {
+  const { address, healthFlags, hostname, weight, priority, locality } = host.endpoint;
   const metric = (index: number) => ({
     name: COUNT_NAMES[index],
     value: counts[index] === 0 ? undefined : String(counts[index]),

@@ -41,8 +41,8 @@ function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName }: Clust
   return edsServiceName === '' ? text : `${text}${name}::eds_service_name::${edsServiceName}\n`;
 }
 
-function hostLines(prefix: string, { host, healthFlags, counts }: CountedHost): string {
-  const { hostname, weight, locality, priority } = host.endpoint;
+function hostLines(prefix: string, { host, counts }: CountedHost): string {
+  const { healthFlags, hostname, weight, locality, priority } = host.endpoint;
   const health = healthFlagsText(healthFlags);
   let text = '';
   for (let i = 0; i < counts.length; i++) text += `${prefix}${COUNT_NAMES[i]}::${counts[i]}\n`;

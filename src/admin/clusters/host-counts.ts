@@ -4,7 +4,6 @@ import { Kind } from '../../stats/layout.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { KnownHost } from '../../upstream/host-directory.js';
-import type { HostView } from '../admin-services.js';
 
 const ENTRIES = [...HostStats.entries].sort((a, b) => (a.name < b.name ? -1 : 1));
 
@@ -15,7 +14,8 @@ export const COUNTERS: readonly number[] = indexesOf(Kind.Counter);
 export const GAUGES: readonly number[] = indexesOf(Kind.Gauge);
 
 /** A host, and its counts in the order of COUNT_NAMES. */
-export interface CountedHost extends HostView {
+export interface CountedHost {
+  readonly host: KnownHost;
   readonly counts: Float64Array;
 }
 
@@ -24,8 +24,8 @@ export interface CountedHost extends HostView {
  * piece: the block of a host that leaves in between will soon hold another one's counts. They are read where they lie: a
  * StatsReader would first put all stats of the process in order.
  */
-export function countHosts(hosts: Iterable<HostView>, store: StatsStore): CountedHost[] {
-  const counted = Array.from(hosts, ({ host, healthFlags }) => ({ host, healthFlags, counts: countsOf(host, store) }));
+export function countHosts(hosts: Iterable<KnownHost>, store: StatsStore): CountedHost[] {
+  const counted = Array.from(hosts, (host) => ({ host, counts: countsOf(host, store) }));
   return counted.sort((a, b) => a.host.endpoint.priority - b.host.endpoint.priority);
 }
 

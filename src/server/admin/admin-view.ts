@@ -100,7 +100,7 @@ function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterVie
       thresholds: cluster.thresholds,
       isAddedViaApi: cluster.origin.isAddedViaApi,
       edsServiceName: cluster.edsServiceName,
-      hosts: [...cluster.hosts].map((host) => ({ host, healthFlags: cluster.healthFlags(host) })),
+      hosts: cluster.hosts,
     };
   }
 }

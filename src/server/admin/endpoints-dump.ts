@@ -1,8 +1,8 @@
 // The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
 
-import type { HostView } from '../../admin/admin-services.js';
 import { addressJson, type JsonObject } from '../../admin/json.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
+import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { PrimaryCluster } from '../clusters/primary-cluster.js';
 import { any, type Dump, mapped } from './dump.js';
 
@@ -35,27 +35,27 @@ function assignmentName(cluster: PrimaryCluster): string {
 
 /** The hosts that are used, not the assignment as it came. */
 function assignmentOf(cluster: PrimaryCluster): JsonObject {
-  const hosts = Array.from(cluster.hosts, (host) => ({ host, healthFlags: cluster.healthFlags(host) }));
+  const endpoints = Array.from(cluster.hosts, ({ endpoint }) => endpoint);
   return any('envoy.config.endpoint.v3.ClusterLoadAssignment', {
     cluster_name: assignmentName(cluster),
-    ...(hosts.length > 0 && { endpoints: localities(hosts) }),
+    ...(endpoints.length > 0 && { endpoints: localities(endpoints) }),
     policy: { overprovisioning_factor: cluster.overprovisioning },
   });
 }
 
 /** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
-function localities(hosts: readonly HostView[]): JsonObject[] {
-  const groups = new Map<string, HostView[]>();
-  for (const view of hosts) {
-    const { priority, locality } = view.host.endpoint;
+function localities(endpoints: readonly ResolvedEndpoint[]): JsonObject[] {
+  const groups = new Map<string, ResolvedEndpoint[]>();
+  for (const endpoint of endpoints) {
+    const { priority, locality } = endpoint;
     const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, [view]);
-    else group.push(view);
+    if (group === undefined) groups.set(key, [endpoint]);
+    else group.push(endpoint);
   }
-  const sorted = [...groups.values()].sort((a, b) => a[0]!.host.endpoint.priority - b[0]!.host.endpoint.priority);
+  const sorted = [...groups.values()].sort((a, b) => a[0]!.priority - b[0]!.priority);
   return sorted.map((group) => {
-    const { priority, locality } = group[0]!.host.endpoint;
+    const { priority, locality } = group[0]!;
     return {
       locality: {
         region: locality.region || undefined,
@@ -68,8 +68,7 @@ function localities(hosts: readonly HostView[]): JsonObject[] {
   });
 }
 
-function lbEndpoint({ host, healthFlags }: HostView): JsonObject {
-  const { address, hostname, weight } = host.endpoint;
+function lbEndpoint({ address, healthFlags, hostname, weight }: ResolvedEndpoint): JsonObject {
   return {
     endpoint: { address: addressJson(address), hostname: hostname || undefined },
     health_status: healthStatus(healthFlags),

@@ -31,7 +31,7 @@ import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/
 import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../upstream/limits.js';
-import { HostWord, type SharedWordsOwner } from '../../upstream/shared-words.js';
+import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import { BreakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
@@ -203,11 +203,6 @@ export class PrimaryCluster implements EndpointUser {
   /** The assignment of endpoints in use, of a cluster that gets them from EDS. */
   get assignment(): EndpointSubscription['current'] {
     return this.#subscription?.current;
-  }
-
-  /** HealthFlag bits of a host: what discovery says and what was found out since. */
-  healthFlags(host: KnownHost): number {
-    return host.endpoint.healthFlags | this.#host.words.read(host.block + HostWord.Health);
   }
 
   snapshot(): ClusterSnapshot {

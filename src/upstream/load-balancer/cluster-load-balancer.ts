@@ -1,11 +1,11 @@
 // A cluster's load balancer on one worker: chooses the priority and the hosts that may be used, and looks again whenever
-// the primary says that the health of a host has changed, or a runtime value says otherwise than the configuration.
+// a runtime value says otherwise than before.
 
 import type { Random } from '../../common/random.js';
 import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../health-flags.js';
 import type { HostSetData } from '../host-set.js';
-import { ClusterWord, HostWord } from '../shared-words.js';
+import { HostWord } from '../shared-words.js';
 import { createLoadBalancer } from './create-load-balancer.js';
 import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.js';
 import { type PriorityHealth, priorityLoads } from './priority-load.js';
@@ -33,25 +33,22 @@ export class ClusterLoadBalancer implements LoadBalancer {
   readonly #spec: LoadBalancerSpec;
   readonly #policy: HealthPolicy;
   readonly #words: Int32Array;
-  readonly #versionWord: number;
   readonly #random: Random;
   readonly #runtime: Runtime;
   readonly #panicThreshold: RuntimeInteger;
   readonly #requestBias: RuntimeDouble;
-  #version = 0;
   #runtimeVersion = 0;
   /** What the parts were made with. */
   #panicPercent = 0;
   #bias = 0;
   #parts: Part[] = [];
 
-  /** `words` are the shared words, `block` the cluster's. Hosts do not change: a new set gets a new load balancer. */
+  /** `words` are the shared words. Hosts and their health do not change: a new set gets a new load balancer. */
   constructor(
     hosts: HostSetData,
     spec: LoadBalancerSpec,
     policy: HealthPolicy,
     words: Int32Array,
-    block: number,
     random: Random,
     runtime = new Runtime(),
   ) {
@@ -59,7 +56,6 @@ export class ClusterLoadBalancer implements LoadBalancer {
     this.#spec = spec;
     this.#policy = policy;
     this.#words = words;
-    this.#versionWord = block + ClusterWord.HealthVersion;
     this.#random = random;
     this.#runtime = runtime;
     this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', policy.panicThreshold);
@@ -70,9 +66,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 
   pick(random: Random): number {
-    const isOutdated = this.#runtimeVersion !== this.#runtime.version && this.#readRuntime();
-    // A plain read is enough to notice a change; what has changed is read behind an Atomics.load() of the version.
-    if (isOutdated || this.#words[this.#versionWord] !== this.#version) this.#rebuild();
+    if (this.#runtimeVersion !== this.#runtime.version && this.#readRuntime()) this.#rebuild();
     const part = this.#parts.length === 1 ? this.#parts[0]! : this.#choosePart(random);
     this.pickedInPanic = part.isPanic;
     return part.balancer === undefined ? -1 : part.balancer.pick(random);
@@ -97,8 +91,6 @@ export class ClusterLoadBalancer implements LoadBalancer {
 
   /** Sorts all hosts by priority and health: 10,000 of them take a few hundred microseconds. */
   #rebuild(): void {
-    // The version first: a change that comes meanwhile is seen at the next pick.
-    this.#version = Atomics.load(this.#words, this.#versionWord);
     const levels = this.#sortHosts();
     const loads = priorityLoads(levels, this.#policy.overprovisioning, this.#panicPercent);
     this.#parts = [];
@@ -119,13 +111,12 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 
   #sortHosts(): Level[] {
-    const { blocks, priorities, healthFlags } = this.#hosts;
+    const { priorities, healthFlags } = this.#hosts;
     const levels: Level[] = [];
-    for (let index = 0; index < blocks.length; index++) {
+    for (let index = 0; index < priorities.length; index++) {
       const priority = priorities[index]!;
       while (levels.length <= priority) levels.push(new Level());
-      const dynamicFlags = Atomics.load(this.#words, blocks[index]! + HostWord.Health);
-      levels[priority]!.add(index, healthFlags[index]! | dynamicFlags);
+      levels[priority]!.add(index, healthFlags[index]!);
     }
     return levels;
   }

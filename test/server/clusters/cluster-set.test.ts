@@ -198,7 +198,7 @@ t.test('changes without coming and going hosts are merged, and cancelled by one 
   deliver({ health: 'DRAINING' });
   await clusters.turn();
   t.equal(clusters.published.length, count + 1);
-  t.equal(clusters.set.byName.get('a')!.healthFlags([...clusters.set.byName.get('a')!.hosts][0]!), 512);
+  t.equal([...clusters.set.byName.get('a')!.hosts][0]!.endpoint.healthFlags, 512);
   clusters.advance(1000);
   await clusters.turn();
   t.same(updates(), [1, 1, 1, 0]);

@@ -21,7 +21,6 @@ function clusterOf(
 ) {
   const runtime = new Runtime();
   const owner = new SharedWordsOwner(8192);
-  const block = owner.allocateCluster();
   const directory = new HostDirectory({
     allocate: () => ({ block: owner.allocateHost(), statsChunk: 0, statsBase: 0 }),
     retire: () => {},
@@ -39,7 +38,7 @@ function clusterOf(
   );
   const { words } = new SharedWords(owner.handle(0));
   const random = new Random(5);
-  const balancer = new ClusterLoadBalancer(directory.data, spec, policy, words, block, random, runtime);
+  const balancer = new ClusterLoadBalancer(directory.data, spec, policy, words, random, runtime);
   const picks = (count = 300) => {
     const counts = endpoints.map(() => 0);
     for (let i = 0; i < count; i++) {
@@ -48,14 +47,10 @@ function clusterOf(
     }
     return counts;
   };
-  const setHealth = (host: number, flags: number) => {
-    owner.setHealth(directory.data.blocks[host]!, flags);
-    owner.healthChanged(block);
-  };
   const setActive = (host: number, requests: number) => {
     words[directory.data.blocks[host]! + HostWord.ActiveRequests] = requests;
   };
-  return { balancer, picks, setHealth, setActive, random, runtime };
+  return { balancer, picks, setActive, random, runtime };
 }
 
 t.test('weights may be as large as a configuration can have them', async (t) => {
@@ -85,15 +80,6 @@ t.test('endpoints that the configuration calls unhealthy or draining get no requ
     {},
   ]);
   t.same(picks(), [100, 0, 100, 0, 100]);
-});
-
-t.test('a change of health is seen at the next pick', async (t) => {
-  const { picks, setHealth } = clusterOf([{}, {}, {}]);
-  t.same(picks(), [100, 100, 100]);
-  setHealth(1, HealthFlag.FailedActiveHealthCheck);
-  t.same(picks(), [150, 0, 150]);
-  setHealth(1, 0);
-  t.same(picks(), [100, 100, 100]);
 });
 
 t.test('below the panic threshold all hosts are used, unless panic is to fail or is switched off', async (t) => {
@@ -144,13 +130,17 @@ t.test('runtime moves the panic threshold and the request bias while there is tr
 });
 
 t.test('traffic fails over to the next priority, and degraded hosts come last', async (t) => {
-  const { picks, setHealth } = clusterOf([{}, {}, { priority: 1 }, { priority: 1 }]);
-  t.same(picks(), [150, 150, 0, 0]);
-  setHealth(0, HealthFlag.FailedActiveHealthCheck);
-  const [, second, third, fourth] = picks(10_000) as [number, number, number, number];
+  const failed = { healthFlags: HealthFlag.FailedEdsHealth };
+  const others = [{ priority: 1 }, { priority: 1 }];
+  t.same(clusterOf([{}, {}, ...others]).picks(), [150, 150, 0, 0]);
+  const [, second, third, fourth] = clusterOf([failed, {}, ...others]).picks(10_000) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   t.ok(Math.abs(second - 7000) < 300 && Math.abs(third - fourth) <= 1, `${second} ${third} ${fourth}`);
-  setHealth(1, HealthFlag.FailedActiveHealthCheck);
-  t.same(picks(), [0, 0, 150, 150]);
+  t.same(clusterOf([failed, failed, ...others]).picks(), [0, 0, 150, 150]);
   const degraded = clusterOf([{}, { healthFlags: endpointHealthFlags('DEGRADED') }]);
   const [healthy, spilled] = degraded.picks(10_000) as [number, number];
   t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
