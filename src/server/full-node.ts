@@ -3,13 +3,13 @@
 import { BUILD } from '../common/generated/build.js';
 import { releaseNumber } from '../common/version.js';
 import type { Node } from '../config/generated/api.js';
-import type { AnyExtension } from '../extensions/factories.js';
+import { EXTENSIONS } from '../extensions/index.js';
 
 /**
  * The configured node with the program's name, build and extensions.
  * @param disabled `<category>/<name>` of extensions that no configuration may use
  */
-export function fullNode(node: Node, extensions: readonly AnyExtension[], disabled: readonly string[]): Node {
+export function fullNode(node: Node, disabled: readonly string[]): Node {
   const [major_number = 0, minor_number = 0, patch = 0] = releaseNumber()
     .split(/[.-]/)
     .map((part) => Number.parseInt(part, 10));
@@ -25,13 +25,11 @@ export function fullNode(node: Node, extensions: readonly AnyExtension[], disabl
         'ssl.version': 'OpenSSL',
       },
     },
-    extensions: extensions
-      .map(({ category, name, typeUrls }) => ({
-        name,
-        category,
-        type_urls: typeUrls.map((url) => url.slice(url.lastIndexOf('/') + 1)),
-        ...(disabled.includes(`${category}/${name}`) && { disabled: true }),
-      }))
-      .sort((a, b) => (`${a.category}/${a.name}` < `${b.category}/${b.name}` ? -1 : 1)),
+    extensions: EXTENSIONS.map(({ category, name, typeUrls }) => ({
+      name,
+      category,
+      type_urls: typeUrls.map((url) => url.slice(url.lastIndexOf('/') + 1)),
+      ...(disabled.includes(`${category}/${name}`) && { disabled: true }),
+    })).sort((a, b) => (`${a.category}/${a.name}` < `${b.category}/${b.name}` ? -1 : 1)),
   };
 }

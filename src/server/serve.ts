@@ -5,16 +5,13 @@ import type { FileWatch } from '../common/file-watch.js';
 import { localIp } from '../common/local-ip.js';
 import { HealthFailure } from '../common/server-health.js';
 import type { Signals } from '../common/signals.js';
-import type { Bootstrap } from '../config/generated/api.js';
-import type { LoadCounts, LoadResult } from '../config/load/load.js';
+import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
-import { EXTENSIONS } from '../extensions/index.js';
 import { loadShim } from '../io/shim.js';
 import { repeatOnStderr } from '../log/last-words.js';
-import { getLogger, type LoggingOptions } from '../log/logger.js';
+import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
-import type { DynamicOptions } from '../xds/reading/settings.js';
 import { AdminInterface, type AdminInterfaceOptions } from './admin/admin-interface.js';
 import type { AdminFacts } from './admin/admin-view.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
@@ -26,36 +23,33 @@ import type { WatchedFile } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
 import type { HotRestart, RestartedServer } from './restart/hot-restart.js';
 import { Notifier } from './restart/notify.js';
-import { Server } from './server.js';
+import { Server, type ServerOptions } from './server.js';
 
-export interface ServeOptions {
-  readonly bootstrap: Bootstrap;
+export interface ServeOptions
+  extends Pick<
+    ServerOptions,
+    | 'bootstrap'
+    | 'concurrency'
+    | 'logging'
+    | 'fileFlush'
+    | 'tracesContention'
+    | 'draining'
+    | 'handsOverConnections'
+    | 'counts'
+    | 'dynamic'
+    | 'statsTags'
+  > {
   /** Loads the configuration once more, as the command line says. */
   readonly loadAnew: () => Promise<LoadResult>;
   /** The bootstrap file, which is loaded anew when it is no longer the one with this identity (--watch-config). */
   readonly watched: WatchedFile | undefined;
-  readonly concurrency: number;
   /** `{revision}/{version}/{status}/{build type}` */
   readonly version: string;
-  readonly logging: LoggingOptions;
-  readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
-  /** Counts contention (--enable-mutex-tracing). */
-  readonly tracesContention: boolean;
-  /** --drain-time-s and --drain-strategy. */
-  readonly draining: { readonly timeMs: number; readonly strategy: 'gradual' | 'immediate' };
   /** SIGTERM drains before it ends the server (--drain-on-sigterm). */
   readonly drainsOnSigterm: boolean;
-  /** Connections go to the child process and come from the parent (--hand-over-connections). */
-  readonly handsOverConnections: boolean;
   readonly localAddressFamily: string;
-  readonly counts: LoadCounts;
-  readonly dynamic: Omit<DynamicOptions, 'disabledExtensions'>;
-  /** Values of --stats-tag. */
-  readonly statsTags: readonly string[];
   /** Values of the bootstrap that are not to be shown. */
   readonly sensitive: readonly SensitiveValue[];
-  /** `<category>/<name>` of extensions that no configuration may use. */
-  readonly disabledExtensions: readonly string[];
   /** File that the admin interface's address is written to; '': none. */
   readonly adminAddressPath: string;
   /** --admin-allowed-hosts; empty: all. */
@@ -88,27 +82,15 @@ async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: 
   const version = hotRestartVersion(restart === undefined);
   logger.info(`initializing epoch ${options.epoch} (base id=${baseId}, hot restart version=${version})`);
   logger.info('statically linked extensions:');
-  for (const line of extensionLines(EXTENSIONS)) logger.info(`  ${line}`);
+  for (const line of extensionLines()) logger.info(`  ${line}`);
   const joined = await join(options, signals);
   if (typeof joined === 'number') return joined;
   let admin: AdminInterface | undefined;
   const server = new Server({
-    bootstrap: options.bootstrap,
-    concurrency: options.concurrency,
+    ...options,
     revision: options.version,
-    logging: options.logging,
-    fileFlush: options.fileFlush,
-    tracesContention: options.tracesContention,
-    draining: options.draining,
-    handsOverConnections: options.handsOverConnections,
     localIp: localIp(options.localAddressFamily),
-    counts: options.counts,
-    dynamic: { ...options.dynamic, disabledExtensions: options.disabledExtensions },
-    statsTags: options.statsTags,
     epoch: joined,
-    refreshParentStats: restart === undefined ? undefined : () => restart.refreshStats(),
-    parentStatsCame: restart?.statsCame,
-    beforeListening: restart === undefined ? undefined : () => restart.load(),
     serveEndpoint: (endpoint) => {
       const handler = postEndpoint(endpoint);
       admin?.handlers.add(handler);

@@ -4,10 +4,11 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FileLogOptions } from '../access-log/file-log.js';
 import { inTurns } from '../common/next-turn.js';
 import { inlineMore } from '../common/optimizer.js';
 import { HealthFailure, ServerHealth } from '../common/server-health.js';
-import type { Bootstrap } from '../config/generated/api.js';
+import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
 import { watchdogsOf } from '../config/watchdogs.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
@@ -37,6 +38,7 @@ import { fullNode } from './full-node.js';
 import type { InitManager } from './init/init-manager.js';
 import type { ReloadPlan } from './reload/comparison.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
+import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession } from './restart/succession.js';
 import { RunningConfiguration } from './running/running-configuration.js';
@@ -58,7 +60,7 @@ export interface ServerOptions {
   readonly concurrency: number;
   readonly revision: string;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
-  readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+  readonly fileFlush: FileLogOptions;
   /** Counts contention (--enable-mutex-tracing). */
   readonly tracesContention: boolean;
   /** --drain-time-s and --drain-strategy: how drains are that say nothing else. */
@@ -77,12 +79,8 @@ export interface ServerOptions {
   /** Values of --stats-tag. */
   readonly statsTags: readonly string[];
   readonly epoch: EpochFacts;
-  /** Resolves when the stats of a parent process have been imported; undefined without hot restarts. */
-  readonly refreshParentStats: (() => Promise<void>) | undefined;
-  /** Resolves when they have been imported once, after the server is live, or will not be; undefined without hot restarts. */
-  readonly parentStatsCame: Promise<void> | undefined;
-  /** What else has to be done before the first connection is accepted, while the workers start; undefined: nothing. */
-  readonly beforeListening: (() => Promise<void>) | undefined;
+  /** Undefined with --disable-hot-restart. */
+  readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'statsCame'> | undefined;
 }
 
 /** When the memory of the start is given back: not while the first requests come, which may share a core with this. */
@@ -93,6 +91,8 @@ const logger = getLogger('main');
 export class Server {
   readonly store: StatsStore;
   readonly startedMs = monotonicMs();
+  /** As others are told of it: what is configured, and what it is. */
+  readonly node: Node;
   readonly configuration: RunningConfiguration;
   readonly drains: ListenerDrains;
   readonly flushes: FlushSchedule;
@@ -128,6 +128,7 @@ export class Server {
     const { bootstrap, concurrency } = options;
     this.#options = options;
     this.#shim = loadShim();
+    this.node = fullNode(bootstrap.node ?? {}, options.dynamic.disabledExtensions);
     const settings = statsSettings(bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error));
@@ -252,7 +253,7 @@ export class Server {
   async updateStats(): Promise<void> {
     this.#workers.broadcast({ kind: 'count-memory' });
     // Who has read the counters of a parent process must not see them fall. One that is not live yet serves nobody.
-    if (this.isLive) await this.#options.parentStatsCame;
+    if (this.isLive) await this.#options.restart?.statsCame;
     await inTurns(this.configuration.clusters.updateGauges());
     const connections = this.#connectionCount;
     this.#processStats.update(this.state, connections, this.#import.holdings, this.#resolver.counters);
@@ -315,7 +316,7 @@ export class Server {
     const server = this;
     return new RunningConfiguration({
       ...{ bootstrap, dynamic, concurrency, serveEndpoint },
-      node: () => fullNode(bootstrap.node ?? {}, EXTENSIONS, dynamic.disabledExtensions),
+      node: this.node,
       shim: this.#shim,
       store: this.store,
       scopes: this.#scopes,
@@ -346,11 +347,11 @@ export class Server {
   }
 
   #createFlushes(): FlushSchedule {
-    const { bootstrap, refreshParentStats } = this.#options;
+    const { bootstrap, restart } = this.#options;
     return new FlushSchedule(bootstrap, {
       store: this.store,
       update: async () => {
-        await refreshParentStats?.();
+        await restart?.refreshStats();
         await this.updateStats();
       },
       // Until then the merged histograms would lack the names that workers have yet to bring.
@@ -430,7 +431,7 @@ export class Server {
 
   async #startWorkers(): Promise<void> {
     this.#snapshots.make({}, false);
-    await Promise.all([this.#workers.start(), this.#options.beforeListening?.()]);
+    await Promise.all([this.#workers.start(), this.#options.restart?.load()]);
     this.configuration.listeners.startListening();
     this.#listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
   }

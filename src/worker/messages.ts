@@ -1,6 +1,7 @@
 // What the primary and a worker say to each other. All of it is plain data.
 
 import type { MessagePort } from 'node:worker_threads';
+import type { FileLogOptions } from '../access-log/file-log.js';
 import type { ProfileCommand } from '../common/profiling/profile.js';
 import type { Any, FilterChain, Listener } from '../config/generated/api.js';
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
@@ -138,7 +139,7 @@ export interface WorkerStart {
   /** What parts of extensions on the primary have published, by name. */
   readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
-  readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+  readonly fileFlush: FileLogOptions;
   readonly snapshot: Snapshot;
   readonly runtime: RuntimeSnapshot;
   readonly heartbeat: HeartbeatStart;

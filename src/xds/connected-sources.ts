@@ -88,7 +88,7 @@ export class ConnectedSources implements ConfigSources {
       store,
       hosts,
       adsConfig: bootstrap.dynamic_resources?.ads_config,
-      node: () => this.#reading.encode('envoy.config.core.v3.Node', node()),
+      node: () => this.#reading.encode('envoy.config.core.v3.Node', node),
       createReader: () => new CachedReader(this.#reading),
       failed,
     });

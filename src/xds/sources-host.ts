@@ -10,7 +10,7 @@ export interface SourcesHost {
   /** As it is now, with the node as the command line has changed it. */
   readonly bootstrap: Bootstrap;
   /** As management servers are told of it. */
-  readonly node: () => Node;
+  readonly node: Node;
   readonly store: StatsStore;
   /** For gRPC channels to clusters. */
   readonly hosts: ClusterHosts;

@@ -383,7 +383,7 @@ t.test('a file that several have subscribed to is watched until the last of them
     hosts: { watchHosts: () => () => {}, connectTimeoutMs: () => 1000 },
     bootstrap: BOOTSTRAP,
     dynamic: DEFAULTS,
-    node: () => ({}),
+    node: {},
     counted() {},
     failed: (what, error) => failures.push(`${what}: ${error}`),
   });

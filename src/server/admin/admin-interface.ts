@@ -1,6 +1,6 @@
 // The admin interface of a server as it is configured: where it listens, who may ask, its access log, what is counted of it.
 
-import { AccessLogFiles } from '../../access-log/file-log.js';
+import { AccessLogFiles, type FileLogOptions } from '../../access-log/file-log.js';
 import type { HandlerTable } from '../../admin/handler-table.js';
 import { writeAddressFile } from '../../admin/http/address-file.js';
 import { AdminServer } from '../../admin/http/admin-server.js';
@@ -17,7 +17,6 @@ import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import { FilesystemStatsUpdate } from '../../worker/filesystem-stats.js';
-import { fullNode } from '../full-node.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress } from '../listeners/listen-sockets.js';
 import { ProfileFile } from '../profiling/profile-file.js';
@@ -32,13 +31,11 @@ export interface AdminInterfaceOptions
   /** It has an admin interface. */
   readonly bootstrap: Bootstrap & { readonly admin: Admin };
   readonly reload: ConfigurationReload;
-  /** `<category>/<name>` of extensions that no configuration may use. */
-  readonly disabledExtensions: readonly string[];
   /** --admin-allowed-hosts */
   readonly allowedHosts: readonly string[];
   /** File that the address is written to; '': none. */
   readonly addressPath: string;
-  readonly fileFlush: { readonly flushMinBytes: number; readonly flushIntervalMs: number };
+  readonly fileFlush: FileLogOptions;
 }
 
 const logger = getLogger('main');
@@ -57,13 +54,12 @@ export class AdminInterface {
 
   /** Throws BatonError when a file of its access log cannot be opened. */
   constructor(options: AdminInterfaceOptions, server: Server) {
-    const { bootstrap, disabledExtensions, allowedHosts, addressPath, fileFlush, reload } = options;
+    const { bootstrap, allowedHosts, addressPath, fileFlush, reload } = options;
     this.#config = bootstrap.admin;
     this.#addressPath = addressPath;
-    const node = fullNode(bootstrap.node ?? {}, EXTENSIONS, disabledExtensions);
     const dumped = () => {
       const { loadedAt, shown } = reload.running;
-      return { bootstrap: { ...shown, node }, loadedAt };
+      return { bootstrap: { ...shown, node: server.node }, loadedAt };
     };
     const { version, hotRestartVersion, commandLineOptions, quit, reopenLogs } = options;
     const loggers = accessLoggers(this.#config);
@@ -78,16 +74,8 @@ export class AdminInterface {
     const profilers = this.#profilers;
     this.#server = new AdminServer(
       adminServices(server, {
-        renders,
-        profilers,
-        version,
-        hotRestartVersion,
-        commandLineOptions,
-        node,
-        dumped,
-        reload,
-        quit,
-        reopenLogs,
+        ...{ version, hotRestartVersion, commandLineOptions, quit, reopenLogs },
+        ...{ renders, profilers, dumped, reload },
       }),
       {
         allowPaths: this.#config.allow_paths,

@@ -1,13 +1,10 @@
 // The server as its admin interface sees it.
 
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
-import type { RenderPool } from '../../admin/render/render-pool.js';
 import { inTurns } from '../../common/next-turn.js';
 import { HealthFailure } from '../../common/server-health.js';
-import type { Node } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/timer-driver.js';
 import { drainStatus } from '../draining/drain-status.js';
-import type { Profilers } from '../profiling/profilers.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
 import type { Server } from '../server.js';
@@ -16,34 +13,23 @@ import { uptimeOfAllEpochs } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './config-dumps.js';
 
 /** What the admin interface shows that the server itself does not know. */
-export interface AdminFacts {
-  readonly renders: RenderPool;
-  readonly profilers: Profilers;
-  readonly version: string;
-  /** Opaque; 'disabled' without hot restarts. */
-  readonly hotRestartVersion: string;
-  /** The whole one. */
-  readonly node: Node;
+export interface AdminFacts
+  extends Pick<
+    AdminServices,
+    'renders' | 'profilers' | 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'reopenLogs' | 'quit'
+  > {
   dumped(): DumpedConfiguration;
   /** Reloads of the configuration. */
   readonly reload: Pick<ConfigurationReload, 'run'>;
-  readonly commandLineOptions: Readonly<Record<string, unknown>>;
-  /** Opens all log files anew, as SIGUSR1 does. */
-  reopenLogs(): void;
-  quit(): void;
 }
 
-export function adminServices(server: Server, facts: AdminFacts): AdminServices {
+export function adminServices(server: Server, { dumped, reload, ...facts }: AdminFacts): AdminServices {
   return {
+    ...facts,
     stats: server.store,
     updateStats: () => server.updateStats(),
-    renders: facts.renders,
-    profilers: facts.profilers,
     flushesStatsOnAdmin: server.flushes.isOnAdmin,
-    version: facts.version,
-    hotRestartVersion: facts.hotRestartVersion,
-    node: facts.node,
-    commandLineOptions: facts.commandLineOptions,
+    node: server.node,
     state: () => STATE_NAMES[server.state],
     uptimes: () => {
       const currentEpoch = Math.floor((monotonicMs() - server.startedMs) / 1000);
@@ -55,8 +41,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     flushStats: () => server.flushes.run(),
     runtimeLayers: () => server.configuration.runtime.layers,
     modifyRuntime: (entries) => server.configuration.runtime.modify(entries),
-    reloadConfiguration: (request) => facts.reload.run(request),
-    reopenLogs: facts.reopenLogs,
+    reloadConfiguration: (request) => reload.run(request),
     resetCounters: () => inTurns(server.store.resetInSteps()),
     setLevelRules: (rules) => server.threads.setLevelRules(rules),
     workersHandled: () => server.threads.handled(),
@@ -64,7 +49,7 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },
     memory: () => server.threads.memory(),
-    configDumps: (includeEds) => configDumps(server.configuration, facts.dumped(), includeEds),
+    configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),
     contention: () => server.threads.contention,
     stopListeners: (inboundOnly) => server.drains.stopListeners(inboundOnly, false),
     drainListeners: (inboundOnly, staysOpen) => {
@@ -74,7 +59,6 @@ export function adminServices(server: Server, facts: AdminFacts): AdminServices 
     drainStatus: () => drainStatus(server.drains, server.configuration.listeners),
     tlsContexts: () => [],
     unreadyTargets: () => unreadyViews(server),
-    quit: facts.quit,
   };
 }
 

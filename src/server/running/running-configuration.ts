@@ -48,7 +48,7 @@ export interface RunningConfigurationHost {
   readonly bootstrap: Bootstrap;
   readonly dynamic: DynamicOptions;
   /** As management servers are told of it. */
-  node(): Node;
+  readonly node: Node;
   readonly concurrency: number;
   readonly shim: NativeShim;
   readonly store: StatsStore;
@@ -125,7 +125,7 @@ export class RunningConfiguration {
       },
       store,
       hosts: this.hosts,
-      node: () => host.node(),
+      node: host.node,
       dynamic,
       counted: (counts) => host.counted(counts),
       failed,
