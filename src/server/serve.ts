@@ -4,7 +4,7 @@ import { messageOf } from '../common/errors.js';
 import type { FileWatch } from '../common/file-watch.js';
 import { localIp } from '../common/local-ip.js';
 import { HealthFailure } from '../common/server-health.js';
-import type { Signals } from '../common/signals.js';
+import type { SignalName, Signals } from '../common/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
@@ -12,8 +12,7 @@ import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
-import { AdminInterface, type AdminInterfaceOptions } from './admin/admin-interface.js';
-import type { AdminFacts } from './admin/admin-view.js';
+import { AdminInterface } from './admin/admin-interface.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
 import { postEndpoint } from './admin/post-endpoint.js';
 import { drainBeforeExit } from './draining/exit-drain.js';
@@ -71,123 +70,203 @@ const logger = getLogger('main');
 export async function serve(options: ServeOptions, signals: Signals): Promise<number> {
   const notifier = Notifier.open(loadShim(), process.env);
   try {
-    return await serveUntilEnd(options, signals, notifier);
+    const version = hotRestartVersion(options.restart === undefined);
+    logger.info(`initializing epoch ${options.epoch} (base id=${options.baseId}, hot restart version=${version})`);
+    logger.info('statically linked extensions:');
+    for (const line of extensionLines()) logger.info(`  ${line}`);
+    const epoch = await join(options, signals);
+    return typeof epoch === 'number' ? epoch : await new ServerInstance(options, epoch, notifier).run(signals);
   } finally {
     notifier?.close();
   }
 }
 
-async function serveUntilEnd(options: ServeOptions, signals: Signals, notifier: Notifier | undefined): Promise<number> {
-  const { baseId, restart } = options;
-  const version = hotRestartVersion(restart === undefined);
-  logger.info(`initializing epoch ${options.epoch} (base id=${baseId}, hot restart version=${version})`);
-  logger.info('statically linked extensions:');
-  for (const line of extensionLines()) logger.info(`  ${line}`);
-  const joined = await join(options, signals);
-  if (typeof joined === 'number') return joined;
-  let admin: AdminInterface | undefined;
-  const server = new Server({
-    ...options,
-    revision: options.version,
-    localIp: localIp(options.localAddressFamily),
-    epoch: joined,
-    serveEndpoint: (endpoint) => {
-      const handler = postEndpoint(endpoint);
-      admin?.handlers.add(handler);
-      return () => admin?.handlers.remove(handler);
-    },
-    serveEvents: (stream) => admin?.handlers.add(eventStreamEndpoint(stream)),
-  });
-  const reload = new ConfigurationReload(
-    {
-      load: options.loadAnew,
-      obstacle: () => server.obstacleToReload,
-      takeOver: () => server.succession.takeOver,
-      isReplaced: () => server.succession.isReplaced,
-      namedSources: () => server.configuration.namedSources(),
-      apply: (plan, next) => server.reload(plan, next),
-      stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
-    },
-    { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },
-  );
-  return new Promise((resolve) => {
-    let isEnding = false;
-    let watch: FileWatch | undefined;
-    const ending = new AbortController();
-    const end = (status: number) => {
-      if (isEnding) return;
-      isEnding = true;
-      ending.abort();
-      watch?.close();
-      logger.info('shutting down server instance');
-      restart?.ending();
-      notifier?.stopping('shutting down');
-      const profiles = admin?.finishProfiles() ?? Promise.resolve();
-      const shutDown = () => Promise.all([server.shutDown(), admin?.close()]);
-      void profiles
-        .then(shutDown)
-        .then(() => restart?.close())
-        .then(() => {
-          logger.info('main dispatch loop exited');
-          logger.info('exiting');
-          resolve(status);
-        });
-    };
-    const failed = (error: unknown) => {
-      if (isEnding) return;
-      tellWhy(options, `error initializing configuration: ${messageOf(error)}`);
-      end(1);
-    };
-    let isDraining = false;
-    const terminate = () => {
-      // Whoever asks again is in a hurry; and a server that is not live yet has no connections.
-      if (!options.drainsOnSigterm || isDraining || !server.isLive) return end(0);
-      isDraining = true;
-      notifier?.stopping('draining');
-      server.setHealth(HealthFailure.Ending, true);
-      const parentIsQuiet = async () => restart === undefined || restart.parentIsQuiet();
-      void drainBeforeExit(server.drains, options.draining.timeMs, ending.signal, parentIsQuiet).then(() => end(0));
-    };
-    const reopenLogs = () => {
-      server.threads.reopenLogs();
-      admin?.reopenLogs();
-    };
-    try {
-      admin = createAdmin({ ...options, hotRestartVersion: version, reload }, server, {
-        quit: () => end(0),
-        reopenLogs,
-      });
-    } catch (error) {
-      failed(error);
-    }
-    if (!isEnding) restart?.begin(restarted(server, () => admin, { replaced: () => watch?.close(), end }));
-    signals.handle((name) => {
-      switch (name) {
-        case 'SIGTERM':
-          logger.warning('caught SIGTERM');
-          return terminate();
-        case 'SIGINT':
-          logger.warning('caught SIGINT');
-          return end(0);
-        case 'SIGUSR1':
-          logger.info('caught SIGUSR1. Reopening access logs.');
-          return reopenLogs();
-        case 'SIGHUP':
-          logger.warning('caught and eating SIGHUP. See documentation for how to hot restart.');
-      }
+/** The server with all that surrounds it in its process, from its beginning to its end. */
+class ServerInstance {
+  readonly #options: ServeOptions;
+  readonly #notifier: Notifier | undefined;
+  readonly #server: Server;
+  readonly #reload: ConfigurationReload;
+  /** Undefined when the bootstrap has none. */
+  #admin: AdminInterface | undefined;
+  #watch: FileWatch | undefined;
+  #isDraining = false;
+  readonly #ending = new AbortController();
+  #ended: (status: number) => void = () => {};
+
+  constructor(options: ServeOptions, epoch: EpochFacts, notifier: Notifier | undefined) {
+    this.#options = options;
+    this.#notifier = notifier;
+    const server = new Server({
+      ...options,
+      revision: options.version,
+      localIp: localIp(options.localAddressFamily),
+      epoch,
+      serveEndpoint: (endpoint) => {
+        const handler = postEndpoint(endpoint);
+        this.#admin?.handlers.add(handler);
+        return () => this.#admin?.handlers.remove(handler);
+      },
+      serveEvents: (stream) => this.#admin?.handlers.add(eventStreamEndpoint(stream)),
     });
+    this.#server = server;
+    this.#reload = new ConfigurationReload(
+      {
+        load: options.loadAnew,
+        obstacle: () => server.obstacleToReload,
+        takeOver: () => server.succession.takeOver,
+        isReplaced: () => server.succession.isReplaced,
+        namedSources: () => server.configuration.namedSources(),
+        apply: (plan, next) => server.reload(plan, next),
+        stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
+      },
+      { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },
+    );
+  }
+
+  /** Resolves with the exit status. */
+  run(signals: Signals): Promise<number> {
+    const ended = new Promise<number>((resolve) => {
+      this.#ended = resolve;
+    });
+    try {
+      this.#admin = this.#createAdmin();
+    } catch (error) {
+      this.#failed(error);
+    }
+    if (!this.#isEnding) this.#options.restart?.begin(this.#restarted());
+    signals.handle((name) => this.#obey(name));
     // A signal that came while the configuration was read has ended everything already.
-    if (isEnding) return;
-    start(server, admin, options, joined, () => isEnding)
-      .then(async () => {
-        if (isEnding) return;
-        notifier?.live();
-        if (options.watched === undefined) return;
-        const { watchConfiguration } = await import('./reload/watched-reload.js');
-        if (!isEnding && !server.succession.isReplaced) watch = watchConfiguration(reload, options.watched);
-      })
-      .catch(failed);
-  });
+    if (!this.#isEnding) this.#start().catch((error) => this.#failed(error));
+    return ended;
+  }
+
+  get #isEnding(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  #createAdmin(): AdminInterface | undefined {
+    const { bootstrap, adminAddressPath: addressPath, adminAllowedHosts: allowedHosts } = this.#options;
+    const { admin } = bootstrap;
+    if (admin?.address === undefined) return undefined;
+    return new AdminInterface(
+      {
+        ...this.#options,
+        ...{ addressPath, allowedHosts },
+        bootstrap: { ...bootstrap, admin },
+        hotRestartVersion: hotRestartVersion(this.#options.restart === undefined),
+        reload: this.#reload,
+        quit: () => this.#end(0),
+        reopenLogs: () => this.#reopenLogs(),
+      },
+      this.#server,
+    );
+  }
+
+  /** Resolves when all of it serves, or has been told to end. */
+  async #start(): Promise<void> {
+    const { restart, watched } = this.#options;
+    const admin = this.#admin;
+    const { parentSockets } = this.#server.epoch;
+    const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
+    // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
+    if (!isAnswered) await admin?.start();
+    await this.#server.start();
+    if (this.#isEnding) return;
+    if (isAnswered) {
+      await admin?.start();
+      if (this.#isEnding) return;
+      admin?.takeOver();
+    }
+    restart?.live();
+    this.#notifier?.live();
+    if (watched === undefined) return;
+    const { watchConfiguration } = await import('./reload/watched-reload.js');
+    if (!this.#isEnding && !this.#server.succession.isReplaced) this.#watch = watchConfiguration(this.#reload, watched);
+  }
+
+  #obey(signal: SignalName): void {
+    switch (signal) {
+      case 'SIGTERM':
+        logger.warning('caught SIGTERM');
+        return this.#terminate();
+      case 'SIGINT':
+        logger.warning('caught SIGINT');
+        return this.#end(0);
+      case 'SIGUSR1':
+        logger.info('caught SIGUSR1. Reopening access logs.');
+        return this.#reopenLogs();
+      case 'SIGHUP':
+        logger.warning('caught and eating SIGHUP. See documentation for how to hot restart.');
+    }
+  }
+
+  #reopenLogs(): void {
+    this.#server.threads.reopenLogs();
+    this.#admin?.reopenLogs();
+  }
+
+  #terminate(): void {
+    const server = this.#server;
+    const { draining, drainsOnSigterm, restart } = this.#options;
+    // Whoever asks again is in a hurry; and a server that is not live yet has no connections.
+    if (!drainsOnSigterm || this.#isDraining || !server.isLive) return this.#end(0);
+    this.#isDraining = true;
+    this.#notifier?.stopping('draining');
+    server.setHealth(HealthFailure.Ending, true);
+    const parentIsQuiet = async () => restart === undefined || restart.parentIsQuiet();
+    void drainBeforeExit(server.drains, draining.timeMs, this.#ending.signal, parentIsQuiet).then(() => this.#end(0));
+  }
+
+  #failed(error: unknown): void {
+    if (this.#isEnding) return;
+    tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}`);
+    this.#end(1);
+  }
+
+  #end(status: number): void {
+    if (this.#isEnding) return;
+    this.#ending.abort();
+    this.#watch?.close();
+    logger.info('shutting down server instance');
+    this.#options.restart?.ending();
+    this.#notifier?.stopping('shutting down');
+    void this.#shutDown().then(() => this.#ended(status));
+  }
+
+  async #shutDown(): Promise<void> {
+    await this.#admin?.finishProfiles();
+    await Promise.all([this.#server.shutDown(), this.#admin?.close()]);
+    await this.#options.restart?.close();
+    logger.info('main dispatch loop exited');
+    logger.info('exiting');
+  }
+
+  /** As its parent and its child see it. */
+  #restarted(): RestartedServer {
+    const { succession } = this.#server;
+    return {
+      offer: () => {
+        const sockets = succession.offerSockets();
+        const ofAdmin = this.#admin?.offer(ADMIN_ID);
+        return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
+      },
+      childLost: () => succession.childLost(),
+      handOver: (taken) => {
+        this.#watch?.close();
+        this.#admin?.handOver(taken.has(ADMIN_ID));
+        succession.handOver(taken);
+      },
+      concurrency: succession.concurrency,
+      handOverConnections: (childWorkers) => succession.handOverConnections(childWorkers),
+      takeConnections: (channels) => succession.takeConnections(channels),
+      empty: () => succession.empty(() => this.#admin?.isAnswering ?? false),
+      exportStats: () => succession.exportStats(),
+      importStats: (piece) => succession.importStats(piece),
+      parentEnded: () => succession.parentEnded(),
+      end: (status) => this.#end(status),
+    };
+  }
 }
 
 /** Comes to the parent process, when there is one. Gives the exit status when that fails, or a signal ends it. */
@@ -211,72 +290,6 @@ async function join({ epoch, logging, restart }: ServeOptions, signals: Signals)
     await restart.close();
     return signal === '' ? 1 : 0;
   }
-}
-
-/** Resolves when the server is live, or has been told to end. */
-async function start(
-  server: Server,
-  admin: AdminInterface | undefined,
-  { restart }: ServeOptions,
-  { parentSockets }: EpochFacts,
-  isEnding: () => boolean,
-): Promise<void> {
-  const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
-  // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
-  if (!isAnswered) await admin?.start();
-  await server.start();
-  if (isEnding()) return;
-  if (isAnswered) {
-    await admin?.start();
-    if (isEnding()) return;
-    admin?.takeOver();
-  }
-  restart?.live();
-}
-
-/** The server as its parent and its child see it. */
-function restarted(
-  { succession }: Server,
-  admin: () => AdminInterface | undefined,
-  { replaced, end }: { replaced(): void } & Pick<RestartedServer, 'end'>,
-): RestartedServer {
-  return {
-    offer: () => {
-      const sockets = succession.offerSockets();
-      const ofAdmin = admin()?.offer(ADMIN_ID);
-      return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
-    },
-    childLost: () => succession.childLost(),
-    handOver: (taken) => {
-      replaced();
-      admin()?.handOver(taken.has(ADMIN_ID));
-      succession.handOver(taken);
-    },
-    concurrency: succession.concurrency,
-    handOverConnections: (childWorkers) => succession.handOverConnections(childWorkers),
-    takeConnections: (channels) => succession.takeConnections(channels),
-    empty: () => succession.empty(() => admin()?.isAnswering ?? false),
-    exportStats: () => succession.exportStats(),
-    importStats: (piece) => succession.importStats(piece),
-    parentEnded: () => succession.parentEnded(),
-    end,
-  };
-}
-
-/** Undefined when the bootstrap has no admin interface. */
-function createAdmin(
-  options: ServeOptions & Pick<AdminInterfaceOptions, 'hotRestartVersion' | 'reload'>,
-  server: Server,
-  actions: Pick<AdminFacts, 'quit' | 'reopenLogs'>,
-): AdminInterface | undefined {
-  const { bootstrap } = options;
-  const { admin } = bootstrap;
-  if (admin?.address === undefined) return undefined;
-  const { adminAddressPath: addressPath, adminAllowedHosts: allowedHosts } = options;
-  return new AdminInterface(
-    { ...options, bootstrap: { ...bootstrap, admin }, addressPath, allowedHosts, ...actions },
-    server,
-  );
 }
 
 function tellWhy({ logging }: Pick<ServeOptions, 'logging'>, message: string): void {
