@@ -48,7 +48,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   }
   const { options } = parsed;
   if (options.version) {
-    print(process.stdout, versionText('baton'));
+    print(process.stdout, versionText());
     return 0;
   }
   if (options.schema) {

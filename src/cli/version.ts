@@ -2,7 +2,6 @@
 
 import { fullVersionString } from '../common/version.js';
 
-/** @param program how the program was called */
-export function versionText(program: string): string {
-  return `\n${program}  version: ${fullVersionString()}\n\n`;
+export function versionText(): string {
+  return `\nbaton  version: ${fullVersionString()}\n\n`;
 }

@@ -300,7 +300,7 @@ export class StatsStore {
     this.#names.sync();
     for (const named of this.#names.all()) {
       if (named.kind !== Kind.Counter) continue;
-      this.#setNamed(named, NamedRecord.View, this.#named(named, NamedRecord.Value));
+      this.#setView(named, this.#named(named, NamedRecord.Value));
       if (++resets < RESETS_PER_STEP) continue;
       resets = 0;
       yield;
@@ -368,16 +368,16 @@ export class StatsStore {
     for (const named of places) this.#places[named.thread] = this.#named(named, NamedRecord.Value);
     this.#merger.merge(this.#places, merged);
     if (merged.place === 0) return;
-    for (const named of places) this.#setNamed(named, NamedRecord.View, merged.place);
+    for (const named of places) this.#setView(named, merged.place);
   }
 
   #named(named: NamedPlace, slot: number): number {
     return this.#memory.ranges[named.thread]!.slot(named.place, slot);
   }
 
-  #setNamed(named: NamedPlace, slot: number, value: number): void {
+  #setView(named: NamedPlace, value: number): void {
     const slots = this.#memory.ranges[named.thread]!.slots[named.place >>> RANGE_SHIFT]!;
-    slots[(named.place & RANGE_MASK) + slot] = value;
+    slots[(named.place & RANGE_MASK) + NamedRecord.View] = value;
   }
 }
 

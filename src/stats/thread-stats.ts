@@ -109,9 +109,9 @@ export class ThreadStats {
     return handle;
   }
 
-  /** The histogram `prefix + name`; as dynamicCounter. */
-  dynamicHistogram(prefix: string, name: string, unit: Unit = 'ms'): DynamicHistogram {
-    const handle = this.#find(prefix, name, Kind.Histogram, unit);
+  /** The histogram `prefix + name`, of milliseconds; as dynamicCounter. */
+  dynamicHistogram(prefix: string, name: string): DynamicHistogram {
+    const handle = this.#find(prefix, name, Kind.Histogram, 'ms');
     if (!(handle instanceof DynamicHistogram)) throw this.#otherKind(prefix, name);
     return handle;
   }

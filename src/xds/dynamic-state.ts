@@ -56,9 +56,8 @@ export function rejected(
   before: DynamicState,
   { version, message, sensitive }: Resource,
   { details }: Pick<Rejection, 'details'>,
-  now?: Date,
 ): DynamicState {
-  return refused(before, { version, details, message: shown(message as object, sensitive) }, now);
+  return refused(before, { version, details, message: shown(message as object, sensitive) });
 }
 
 /** A message as it may be shown. */

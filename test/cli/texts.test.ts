@@ -56,8 +56,8 @@ t.test('--help names every option, and no line is too long for a terminal', asyn
 
 t.test('--version prints five fields between blank lines', async (t) => {
   t.match(
-    versionText('/usr/bin/baton'),
-    /^\n\/usr\/bin\/baton {2}version: [0-9a-z]+\/\d+\.\d+\.\d+(-dev)?\/(Clean|Modified)\/RELEASE\/OpenSSL\n\n$/,
+    versionText(),
+    /^\nbaton {2}version: [0-9a-z]+\/\d+\.\d+\.\d+(-dev)?\/(Clean|Modified)\/RELEASE\/OpenSSL\n\n$/,
   );
 });
 

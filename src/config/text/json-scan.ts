@@ -3,11 +3,11 @@
 // JSON.parse takes the last of two equal keys in silence, builds whatever depth it is given, and does not say of every
 // mistake where it stands.
 
-import type { TextMistake } from './source.js';
+import { MAX_DEPTH, type TextMistake } from './source.js';
 
 /** Syntax and depth end the search; keys that are given twice are all reported. */
-export function scanJson(text: string, maxDepth: number): readonly TextMistake[] {
-  const scanner = new Scanner(text, maxDepth);
+export function scanJson(text: string): readonly TextMistake[] {
+  const scanner = new Scanner(text);
   try {
     scanner.scan();
   } catch (error) {
@@ -42,13 +42,11 @@ const WORD = /true|false|null/y;
 class Scanner {
   readonly repeated: TextMistake[] = [];
   readonly #text: string;
-  readonly #maxDepth: number;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string) {
     this.#text = text;
-    this.#maxDepth = maxDepth;
   }
 
   scan(): void {
@@ -131,7 +129,7 @@ class Scanner {
   }
 
   #enter(): void {
-    if (++this.#depth > this.#maxDepth) throw new Broken(this.#at, `nested deeper than ${this.#maxDepth} levels`);
+    if (++this.#depth > MAX_DEPTH) throw new Broken(this.#at, `nested deeper than ${MAX_DEPTH} levels`);
     this.#at++;
   }
 

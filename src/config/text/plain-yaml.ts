@@ -4,6 +4,8 @@
 // Everything else (anchors, tags, texts of several lines, rare escapes, mistakes) is left to the library: what is read here means the
 // same there. Otherwise a start would spend a tenth of its time on loading the library, and large files most of it.
 
+import { MAX_DEPTH } from './source.js';
+
 /** The value of a text, and how many values it holds; undefined when the text is not plain. */
 export interface PlainYaml {
   readonly value: unknown;
@@ -11,8 +13,8 @@ export interface PlainYaml {
 }
 
 /** Reads a text, or gives undefined at the first thing that the library should judge. */
-export function readPlainYaml(text: string, maxDepth: number): PlainYaml | undefined {
-  const reader = new PlainYamlReader(text, maxDepth);
+export function readPlainYaml(text: string): PlainYaml | undefined {
+  const reader = new PlainYamlReader(text);
   try {
     const value = reader.read();
     return { value, size: reader.size };
@@ -52,15 +54,13 @@ class PlainYamlReader {
   /** As the library's nodes would be counted: every value, each once. */
   size = 0;
   readonly #text: string;
-  readonly #maxDepth: number;
   #at = 0;
   /** Column of the line's first character, and of what follows dashes on it. */
   #column = 0;
   #depth = 0;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string) {
     this.#text = text;
-    this.#maxDepth = maxDepth;
   }
 
   read(): unknown {
@@ -98,7 +98,7 @@ class PlainYamlReader {
       if (this.#isLineEnd) {
         this.#nextLine();
         list.push(this.#isAtEnd || this.#column <= column ? this.#nothing() : this.#block(column + 1));
-      } else if (this.#isDash || this.#test(KEY)) {
+      } else if (this.#isDash || this.#isKey()) {
         this.#column = column + dash[0].length;
         list.push(this.#block(column + 1));
       } else list.push(this.#lineValue());
@@ -179,7 +179,7 @@ class PlainYamlReader {
     this.#enter();
     const list: unknown[] = [];
     this.#flowItems(']', () => {
-      if (this.#test(KEY)) throw NOT_PLAIN;
+      if (this.#isKey()) throw NOT_PLAIN;
       list.push(this.#value(PLAIN_FLOW));
     });
     return list;
@@ -202,7 +202,7 @@ class PlainYamlReader {
 
   #enter(): void {
     this.size++;
-    if (++this.#depth > this.#maxDepth) throw NOT_PLAIN;
+    if (++this.#depth > MAX_DEPTH) throw NOT_PLAIN;
   }
 
   #nothing(): null {
@@ -219,9 +219,9 @@ class PlainYamlReader {
     if (this.#column === 0 && /[-.]/.test(this.#text[this.#at] ?? '') && !this.#isDash) throw NOT_PLAIN;
   }
 
-  #test(pattern: RegExp): boolean {
-    pattern.lastIndex = this.#at;
-    return pattern.test(this.#text);
+  #isKey(): boolean {
+    KEY.lastIndex = this.#at;
+    return KEY.test(this.#text);
   }
 
   #match(pattern: RegExp): RegExpExecArray | undefined {

@@ -4,18 +4,18 @@
 
 import { scanJson } from './json-scan.js';
 import { readPlainYaml } from './plain-yaml.js';
-import { MAX_DEPTH, type SourceResult, syntaxProblems } from './source.js';
+import { type SourceResult, syntaxProblems } from './source.js';
 import { readDocument, wayBack } from './yaml-document.js';
 
 /** Reads YAML 1.2; JSON is a part of it. */
 export function readYaml(name: string, text: string): SourceResult {
-  const plain = readPlainYaml(text, MAX_DEPTH);
+  const plain = readPlainYaml(text);
   return plain ? { source: { name, ...plain, ...wayBack(text) } } : readDocument(name, text);
 }
 
 /** Reads strict JSON. */
 export function readJson(name: string, text: string): SourceResult {
-  const mistakes = scanJson(text, MAX_DEPTH);
+  const mistakes = scanJson(text);
   if (mistakes.length > 0) {
     return { problems: syntaxProblems(name, text, mistakes) };
   }

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { packagePath } from '../../../src/common/package-root.js';
 import { readPlainYaml } from '../../../src/config/text/plain-yaml.js';
-import { MAX_DEPTH } from '../../../src/config/text/source.js';
 import { readDocument } from '../../../src/config/text/yaml-document.js';
 import { GOOD } from '../good.js';
 import { loadText, problemsOf } from '../load-text.js';
@@ -63,7 +62,7 @@ const PIECES = [
 ];
 
 t.test('what is plain is read as the library reads it', async (t) => {
-  const plain = readPlainYaml(PLAIN, MAX_DEPTH);
+  const plain = readPlainYaml(PLAIN);
   t.ok(plain, 'all of it is plain');
   sameAsLibrary(t, PLAIN);
 });
@@ -86,7 +85,7 @@ t.test('a large file is checked as a small one, and its mistakes are shown where
     '',
   );
   const text = `static_resources:\n  clusters:\n${clusters}`;
-  t.ok(readPlainYaml(text, MAX_DEPTH));
+  t.ok(readPlainYaml(text));
   t.match(loadText(text), { ok: true, bootstrap: { static_resources: { clusters: { length: 2000 } } } });
   t.equal(
     problemsOf(`${text}  - name: c7\n    conect_timeout: 1s\n`).split('\n  ')[0],
@@ -97,7 +96,7 @@ t.test('a large file is checked as a small one, and its mistakes are shown where
 
 /** Compares both readers; returns whether the text is plain. */
 function sameAsLibrary(t: Test, text: string): boolean {
-  const plain = readPlainYaml(text, MAX_DEPTH);
+  const plain = readPlainYaml(text);
   if (!plain) return false;
   const { source, problems } = readDocument('a', text);
   const [own, library] = [shown(plain.value), source ? shown(source.value) : JSON.stringify(problems)];

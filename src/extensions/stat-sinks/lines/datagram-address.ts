@@ -8,23 +8,23 @@ import type { DatagramSocket } from './datagram-writer.js';
 import { UdpSocket } from './udp-socket.js';
 import { UnixSocket } from './unix-socket.js';
 
-/** Reports what is wrong with the address at `path`. */
-export function checkDatagramAddress(address: Address | undefined, path: string, report: Report): void {
+/** Reports what is wrong with the `address` of a sink. */
+export function checkDatagramAddress(address: Address | undefined, report: Report): void {
   const { socket_address: socket, pipe } = address ?? {};
   if (pipe?.path?.startsWith('@')) {
-    report(`${path}.pipe.path`, 'abstract Unix sockets are not implemented for datagrams: give a path');
+    report('address.pipe.path', 'abstract Unix sockets are not implemented for datagrams: give a path');
   } else if (pipe !== undefined) {
     try {
       encodePath(pipe.path ?? '');
     } catch (error) {
-      report(`${path}.pipe.path`, (error as Error).message);
+      report('address.pipe.path', (error as Error).message);
     }
   }
   if (socket === undefined) return;
   if (ipAddress(socket.address ?? '', socket.port_value ?? 0) === undefined) {
-    report(`${path}.socket_address.address`, `malformed IP address: ${socket.address}`);
+    report('address.socket_address.address', `malformed IP address: ${socket.address}`);
   }
-  if (!socket.port_value) report(`${path}.socket_address`, 'a port_value is needed');
+  if (!socket.port_value) report('address.socket_address', 'a port_value is needed');
 }
 
 /** A socket for a checked address; `sink` names it in the log. */

@@ -10,7 +10,7 @@ export const statsdSink: StatsSinkExtension<StatsdSink> = {
   name: 'envoy.stat_sinks.statsd',
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.StatsdSink'],
   validate(config, report: Report) {
-    checkDatagramAddress((config as StatsdSink).address, 'address', report);
+    checkDatagramAddress((config as StatsdSink).address, report);
   },
   async createOnPrimary(config, context) {
     const { createStatsdSink } = await import('./statsd.js');
