@@ -6,8 +6,8 @@ import type { ImplementedTable } from './implemented/table.js';
 /** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
 export type Report = (path: string, message: string) => void;
 
-/** What the loader needs to know of an extension. */
-export interface Extension {
+/** What the loader needs to know of an extension. `C` is the message that configures it, or one of them. */
+export interface Extension<C = Any> {
   /** Envoy's category, for example `envoy.filters.http`. */
   readonly category: string;
   /** The canonical name, for example `envoy.filters.http.router`. */
@@ -25,7 +25,7 @@ export interface Extension {
    * Checks what the schema cannot. `config` is in canonical form, and any of the messages of `typeUrls`: unpack() tells which. What it
    * finds or throws where the schema is not obeyed is left out.
    */
-  validate?(config: Any, report: Report): void;
+  validate?(config: C, report: Report): void;
 }
 
 /** All extensions of this build, by type URL and by category and name. */

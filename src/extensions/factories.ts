@@ -19,7 +19,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
-export interface NetworkFilterExtension<C = unknown> extends Extension {
+export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
   /** There are no others yet: whatever stands before it in a chain is refused. */
   readonly isTerminal: true;
@@ -52,7 +52,7 @@ export interface TerminalHttpFilterExtension<C = unknown> extends Extension {
   createOnWorker(config: C, context: WorkerContext, chain: HttpChainContext): TerminalFilterFactory;
 }
 
-export interface AccessLoggerExtension<C = unknown> extends Extension {
+export interface AccessLoggerExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.access_loggers';
   createOnWorker(config: C, context: WorkerContext): AccessLogger;
   /** For the admin interface's own requests, which the primary answers. Absent: it cannot log those. */
@@ -70,7 +70,7 @@ export interface UpstreamOptionsExtension extends Extension {
 }
 
 /** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
-export interface StatsSinkExtension<C = unknown> extends Extension {
+export interface StatsSinkExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.stats_sinks';
   createOnPrimary(config: C, context: PrimaryContext): Promise<StatsSink>;
 }

@@ -10,9 +10,8 @@ export const fileAccessLog: AccessLoggerExtension<FileAccessLog> = {
   name: 'envoy.access_loggers.file',
   typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog'],
   validate(config, report) {
-    const log = config as FileAccessLog;
-    const field = (['format', 'json_format', 'typed_json_format'] as const).find((name) => log[name] !== undefined);
-    reportMistakes(report, field ?? 'log_format', () => compileFileFormat(log));
+    const field = (['format', 'json_format', 'typed_json_format'] as const).find((name) => config[name] !== undefined);
+    reportMistakes(report, field ?? 'log_format', () => compileFileFormat(config));
   },
   createOnWorker: (config, context) => createFileAccessLogger(config, context.accessLogFiles),
   createOnPrimary: (config, context) => createFileAccessLogger(config, context.accessLogFiles),

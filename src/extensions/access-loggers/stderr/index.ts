@@ -10,7 +10,7 @@ export const stderrAccessLog: AccessLoggerExtension<StderrAccessLog> = {
   name: 'envoy.access_loggers.stderr',
   typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StderrAccessLog'],
   validate(config, report) {
-    reportMistakes(report, 'log_format', () => compileSubstitutionFormat((config as StderrAccessLog).log_format));
+    reportMistakes(report, 'log_format', () => compileSubstitutionFormat(config.log_format));
   },
   createOnWorker: (config, context) => createStderrAccessLogger(config, context.accessLogFiles),
   createOnPrimary: (config, context) => createStderrAccessLogger(config, context.accessLogFiles),

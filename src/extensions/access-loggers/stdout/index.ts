@@ -10,7 +10,7 @@ export const stdoutAccessLog: AccessLoggerExtension<StdoutAccessLog> = {
   name: 'envoy.access_loggers.stdout',
   typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog'],
   validate(config, report) {
-    reportMistakes(report, 'log_format', () => compileSubstitutionFormat((config as StdoutAccessLog).log_format));
+    reportMistakes(report, 'log_format', () => compileSubstitutionFormat(config.log_format));
   },
   createOnWorker: (config, context) => createStdoutAccessLogger(config, context.accessLogFiles),
   createOnPrimary: (config, context) => createStdoutAccessLogger(config, context.accessLogFiles),

@@ -9,7 +9,7 @@ export const dogStatsdSink: StatsSinkExtension<DogStatsdSink> = {
   name: 'envoy.stat_sinks.dog_statsd',
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.DogStatsdSink'],
   validate(config, report) {
-    checkDatagramAddress((config as DogStatsdSink).address, report);
+    checkDatagramAddress(config.address, report);
   },
   async createOnPrimary(config) {
     const { createTaggedSink } = await import('../lines/tagged-sink.js');

@@ -9,7 +9,7 @@ export const graphiteStatsdSink: StatsSinkExtension<GraphiteStatsdSink> = {
   name: 'envoy.stat_sinks.graphite_statsd',
   typeUrls: ['type.googleapis.com/envoy.extensions.stat_sinks.graphite_statsd.v3.GraphiteStatsdSink'],
   validate(config, report) {
-    checkDatagramAddress((config as GraphiteStatsdSink).address, report);
+    checkDatagramAddress(config.address, report);
   },
   async createOnPrimary(config) {
     const { createTaggedSink } = await import('../lines/tagged-sink.js');

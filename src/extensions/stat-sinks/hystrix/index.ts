@@ -11,7 +11,7 @@ export const hystrixSink: StatsSinkExtension<HystrixSink> = {
   name: 'envoy.stat_sinks.hystrix',
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.HystrixSink'],
   validate(config, report) {
-    const buckets = Number((config as HystrixSink).num_buckets ?? 0);
+    const buckets = Number(config.num_buckets ?? 0);
     if (buckets < 0 || buckets > MOST_BUCKETS) report('num_buckets', `it must be 0 to ${MOST_BUCKETS}`);
   },
   async createOnPrimary(config, context) {

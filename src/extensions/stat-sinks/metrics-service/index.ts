@@ -9,7 +9,7 @@ export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
   name: 'envoy.stat_sinks.metrics_service',
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig'],
   validate(config, report) {
-    checkGrpcService((config as MetricsServiceConfig).grpc_service, 'grpc_service', report);
+    checkGrpcService(config.grpc_service, 'grpc_service', report);
   },
   async createOnPrimary(config, context) {
     const { MetricsServiceSink } = await import('./metrics-service.js');

@@ -11,7 +11,7 @@ export const openTelemetrySink: StatsSinkExtension<SinkConfig> = {
   name: 'envoy.stat_sinks.open_telemetry',
   typeUrls: ['type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig'],
   validate(config, report) {
-    const { grpc_service: byGrpc, http_service: byHttp } = config as SinkConfig;
+    const { grpc_service: byGrpc, http_service: byHttp } = config;
     checkGrpcService(byGrpc, 'grpc_service', report);
     checkHttpService(byHttp, 'http_service', report);
   },

@@ -1,6 +1,5 @@
 // envoy.stat_sinks.statsd: lines to a statsd server, by UDP, to a Unix datagram socket, or by TCP to a host of a cluster.
 
-import type { Report } from '../../../config/extension.js';
 import type { StatsdSink } from '../../../config/generated/api.js';
 import type { StatsSinkExtension } from '../../factories.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
@@ -9,8 +8,8 @@ export const statsdSink: StatsSinkExtension<StatsdSink> = {
   category: 'envoy.stats_sinks',
   name: 'envoy.stat_sinks.statsd',
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.StatsdSink'],
-  validate(config, report: Report) {
-    checkDatagramAddress((config as StatsdSink).address, report);
+  validate(config, report) {
+    checkDatagramAddress(config.address, report);
   },
   async createOnPrimary(config, context) {
     const { createStatsdSink } = await import('./statsd.js');

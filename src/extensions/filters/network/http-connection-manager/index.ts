@@ -28,16 +28,14 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'],
   isTerminal: true,
   validate(config, report) {
-    const { internal_address_config: internal, route_config: routes = {} } = config as HttpConnectionManager;
-    const host = (config as HttpConnectionManager).http_protocol_options?.default_host_for_http_10 ?? '';
+    const { internal_address_config: internal, route_config: routes = {} } = config;
+    const host = config.http_protocol_options?.default_host_for_http_10 ?? '';
     if (!/^[\t\x20-\x7e\x80-\uffff]*$/.test(host)) {
       report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
     }
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
-    reportMistakes(report, '', () =>
-      upgradeTypes((config as HttpConnectionManager).upgrade_configs, 'upgrade_configs'),
-    );
-    const scopes = (config as HttpConnectionManager).scoped_routes?.scope_key_builder;
+    reportMistakes(report, '', () => upgradeTypes(config.upgrade_configs, 'upgrade_configs'));
+    const scopes = config.scoped_routes?.scope_key_builder;
     if (scopes !== undefined) {
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
     }
