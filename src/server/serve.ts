@@ -114,8 +114,7 @@ class ServerInstance {
       {
         load: options.loadAnew,
         obstacle: () => server.obstacleToReload,
-        takeOver: () => server.succession.takeOver,
-        isReplaced: () => server.succession.isReplaced,
+        takeOver: server.takeOver,
         namedSources: () => server.configuration.namedSources(),
         apply: (plan, next) => server.reload(plan, next),
         stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
@@ -182,7 +181,7 @@ class ServerInstance {
     this.#notifier?.live();
     if (watched === undefined) return;
     const { watchConfiguration } = await import('./reload/watched-reload.js');
-    if (!this.#isEnding && !this.#server.succession.isReplaced) this.#watch = watchConfiguration(this.#reload, watched);
+    if (!this.#isEnding && !this.#server.takeOver.isDone) this.#watch = watchConfiguration(this.#reload, watched);
   }
 
   #obey(signal: SignalName): void {

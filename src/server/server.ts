@@ -41,6 +41,7 @@ import type { EpochFacts } from './restart/epoch-facts.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
 import { Succession } from './restart/succession.js';
+import { TakeOver } from './restart/take-over.js';
 import { RunningConfiguration } from './running/running-configuration.js';
 import { StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
@@ -97,6 +98,8 @@ export class Server {
   readonly drains: ListenerDrains;
   readonly flushes: FlushSchedule;
   readonly threads: AllThreads;
+  /** By a child process. */
+  readonly takeOver = new TakeOver();
   /** What passes to a child process and comes from a parent. */
   readonly succession: Succession;
   readonly #options: ServerOptions;
@@ -155,7 +158,7 @@ export class Server {
       publication: this.#publication,
       stats: this.#listenerManagerStats,
       listeners: () => this.configuration.listeners,
-      takeOver: () => this.succession.takeOver,
+      takeOver: this.takeOver,
     });
     this.configuration = this.#createConfiguration();
     this.flushes = this.#createFlushes();
@@ -239,9 +242,9 @@ export class Server {
   /** Why the configuration cannot be reloaded now; undefined: it can. */
   get obstacleToReload(): string | undefined {
     if (!this.isLive || this.#isEnding) return 'the server is not live';
-    const { isChildBeginning, isReplaced } = this.succession;
+    const { isBeginning, isDone } = this.takeOver;
     // The child has read its configuration, and takes over from listeners that are as they were.
-    return isChildBeginning || isReplaced ? 'another process takes over from this one' : undefined;
+    return isBeginning || isDone ? 'another process takes over from this one' : undefined;
   }
 
   /** Takes the server to another configuration, or rejects with everything as it was. */
@@ -313,7 +316,6 @@ export class Server {
 
   #createConfiguration(): RunningConfiguration {
     const { bootstrap, concurrency, dynamic, epoch, serveEndpoint } = this.#options;
-    const server = this;
     return new RunningConfiguration({
       ...{ bootstrap, dynamic, concurrency, serveEndpoint },
       node: this.node,
@@ -331,12 +333,7 @@ export class Server {
       publication: this.#publication,
       drains: this.drains,
       parentSockets: epoch.parentSockets,
-      get isChildBeginning() {
-        return server.succession.isChildBeginning;
-      },
-      get isReplaced() {
-        return server.succession.isReplaced;
-      },
+      takeOver: this.takeOver,
       runtimeChanged: (snapshot) => {
         this.#workers.broadcast({ kind: 'runtime', snapshot });
         this.#connectionLimit?.update();
@@ -356,7 +353,7 @@ export class Server {
       },
       // Until then the merged histograms would lack the names that workers have yet to bring.
       mergesHistograms: () => this.isLive,
-      feedsSinks: () => !this.succession.isReplaced,
+      feedsSinks: () => !this.takeOver.isDone,
       flushed: () => this.#import.flushed(),
       tidy: () => {
         this.#lostSamples.look(this.store.dropped());
@@ -368,12 +365,9 @@ export class Server {
   }
 
   #createImport(): StatsImport {
-    const server = this;
     return new StatsImport({
       store: this.store,
-      get isReplaced() {
-        return server.succession.isReplaced;
-      },
+      takeOver: this.takeOver,
       credit: (name, amount) => this.flushes.sinks.credit(name, amount),
       given: (section, index) => this.flushes.sinks.given(section, index),
     });
@@ -386,6 +380,7 @@ export class Server {
       store: this.store,
       concurrency: this.#options.concurrency,
       listeners: this.configuration.listeners,
+      takeOver: this.takeOver,
       import: this.#import,
       get isEnding() {
         return server.#isEnding;

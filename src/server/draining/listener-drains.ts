@@ -7,6 +7,7 @@ import type { Scope } from '../../stats/thread-stats.js';
 import type { WorkerConnections } from '../../worker/messages.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 import type { PrimaryListener } from '../listeners/primary-listener.js';
+import type { TakeOver } from '../restart/take-over.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';
 import type { Publication } from '../workers/publication.js';
 import type { WorkerSet } from '../workers/worker-set.js';
@@ -25,8 +26,8 @@ export interface ListenerDrainsHost {
   readonly stats: Scope;
   /** Asked for when there are any. */
   listeners(): ListenerSet;
-  /** Resolves when the child process that begins does so no longer; undefined: there is none. */
-  takeOver(): Promise<void> | undefined;
+  /** By a child process. */
+  readonly takeOver: TakeOver;
 }
 
 const logger = getLogger('main');
@@ -69,10 +70,10 @@ export class ListenerDrains {
    * nobody.
    */
   async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
-    const takeOver = this.#host.takeOver();
-    if (takeOver !== undefined) {
+    const { takeOver } = this.#host;
+    if (takeOver.isBeginning) {
       logger.info('listeners are stopped when the child process has taken over, or is gone');
-      await takeOver;
+      await takeOver.settled;
     }
     await this.#stopNow(inboundOnly, acceptRest);
   }

@@ -4,6 +4,7 @@
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
+import type { TakeOver } from '../restart/take-over.js';
 import type { OpenConnections } from '../workers/open-connections.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import type { PrimaryChain } from './primary-chain.js';
@@ -31,8 +32,8 @@ export interface FormerListenersHost {
   /** Calls back when the workers have what was published. */
   whenApplied(callback: () => void): void;
   openConnections(): Promise<OpenConnections>;
-  /** A child process has taken over: connections may be on their way to it. */
-  readonly isReplaced: boolean;
+  /** By a child process: connections may be on their way to it when it is done. */
+  readonly takeOver: TakeOver;
   /** There are others than before. */
   changed(): void;
   /** Nobody has it any more. */
@@ -111,7 +112,7 @@ export class FormerListeners {
   }
 
   #remove(formers: readonly Leaving[]): void {
-    if (this.#isClosed || this.#host.isReplaced) return;
+    if (this.#isClosed || this.#host.takeOver.isDone) return;
     const removed: Leaving[] = [];
     for (const former of formers) {
       // A chain of a version that goes as a whole goes with it.

@@ -49,8 +49,6 @@ export interface ListenerSetHost extends ListenerRolloutHost, Omit<FormerListene
   /** Sockets of a parent process to take over. */
   readonly parent: InheritedSockets | undefined;
   readonly scopes: WorkerScopes;
-  /** A child process that has copies of all listen sockets begins, and accepts nowhere yet. */
-  readonly isChildBeginning: boolean;
   /** Gauges of what drains have to be set. */
   drainingChanged(): void;
 }
@@ -103,9 +101,7 @@ export class ListenerSet {
       publish: (parts) => host.publish(parts),
       whenApplied: (callback) => host.whenApplied(callback),
       openConnections: () => host.openConnections(),
-      get isReplaced() {
-        return host.isReplaced;
-      },
+      takeOver: host.takeOver,
       changed: () => {
         this.#stats.set(ListenerManagerStats.at.total_filter_chains_draining, this.#formers.chainCount);
         host.drainingChanged();
@@ -445,7 +441,7 @@ export class ListenerSet {
   /** A version is not used any more. */
   #leave(listener: PrimaryListener): void {
     if (!this.#isRunning) return this.#rollout.forget(listener);
-    if (this.#host.isChildBeginning) return void this.#postponed.push(listener);
+    if (this.#host.takeOver.isBeginning) return void this.#postponed.push(listener);
     const { lineage } = listener;
     const goesOn = [...this.#entries.values()].some(
       ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,

@@ -10,6 +10,7 @@ import { formatProblem, formatProblems } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import type { TakeOver } from '../restart/take-over.js';
 import { ChangeFailure } from './carry-out.js';
 import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
 import type { NamedSources } from './sources-in-use.js';
@@ -24,10 +25,8 @@ export interface ReloadHost {
   load(): Promise<LoadResult>;
   /** Why nothing can be applied now; undefined: it can. */
   obstacle(): string | undefined;
-  /** Resolves when the child process that begins has taken over, or is gone; undefined: there is none. */
-  takeOver(): Promise<void> | undefined;
-  /** A child process has taken over. */
-  isReplaced(): boolean;
+  /** By a child process. */
+  readonly takeOver: TakeOver;
   /** Resources in use that management servers and files have delivered, as far as they may name sources of others. */
   namedSources(): Iterable<NamedSources>;
   /**
@@ -68,13 +67,13 @@ export class ConfigurationReload {
   async runNext(request: ReloadRequest, begun: () => void): Promise<void> {
     for (;;) {
       while (this.#current !== undefined) await this.#current.catch(() => {});
-      const takeOver = this.#host.takeOver();
-      if (takeOver !== undefined) {
+      const { takeOver } = this.#host;
+      if (takeOver.isBeginning) {
         logger.info('the configuration is reloaded when the child process is gone, unless that takes over');
-        await takeOver;
+        await takeOver.settled;
         continue;
       }
-      if (this.#host.isReplaced()) return;
+      if (takeOver.isDone) return;
       begun();
       const view = await this.#begin(request);
       if (view.outcome !== 'failed' || !view.isTakenOver) return;
@@ -131,17 +130,18 @@ export class ConfigurationReload {
     const { warnings } = loaded;
     if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
+    const { takeOver } = this.#host;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
     const why = this.#host.obstacle() ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
     if (why !== undefined) {
-      const isTakenOver = this.#host.takeOver() !== undefined || this.#host.isReplaced();
+      const isTakenOver = takeOver.isBeginning || takeOver.isDone;
       return { outcome: 'failed', why, isUndone: true, isTakenOver, difference, warnings };
     }
     try {
       await this.#host.apply(plan, result.bootstrap);
     } catch (error) {
       const isUndone = !(error instanceof ChangeFailure) || error.isUndone;
-      const isTakenOver = this.#host.isReplaced();
+      const isTakenOver = takeOver.isDone;
       return { outcome: 'failed', why: messageOf(error), isUndone, isTakenOver, difference, warnings };
     }
     this.#running = { ...result, loadedAt: new Date() };

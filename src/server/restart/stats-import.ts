@@ -11,6 +11,7 @@ import { Pass, type Section } from '../../stats/read/section.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import { NO_HOLDINGS, type ProcessHoldings } from '../stats/server-stats.js';
+import type { TakeOver } from './take-over.js';
 
 /** Keeps names of a scope that only the parent has. */
 const NO_STATS = defineLayout({});
@@ -25,8 +26,8 @@ interface ImportedGauge {
 
 export interface StatsImportHost {
   readonly store: StatsStore;
-  /** A child process has taken over, and is told what is counted from now on name by name. */
-  readonly isReplaced: boolean;
+  /** By a child process, which is told then what is counted from now on name by name. */
+  readonly takeOver: TakeOver;
   /** Stats sinks have been given so much of this counter by the process before. */
   credit(name: string, amount: number): void;
   /** How much of a counter the stats sinks have been given; undefined when there are none. */
@@ -156,7 +157,7 @@ export class StatsImport {
   /** A scope has come that has some of the names. What sinks were given of them is not given again. */
   #settle(ref: ScopeRef, { entries }: Layout): void {
     const names = this.#loose.get(ref.prefix);
-    if (names === undefined || this.#host.isReplaced) return;
+    if (names === undefined || this.#host.takeOver.isDone) return;
     const shown = this.#store
       .reader()
       .sections.find(({ parts, prefix }) => prefix === ref.prefix && parts !== undefined);

@@ -15,6 +15,7 @@ import type { PrimaryListener } from '../listeners/primary-listener.js';
 import { isQuiet, type OpenConnections } from '../workers/open-connections.js';
 import { StatsExport } from './stats-export.js';
 import type { StatsImport } from './stats-import.js';
+import type { TakeOver } from './take-over.js';
 import { dealOut, openTravelChannels } from './travel-channels.js';
 
 export interface SuccessionHost {
@@ -22,6 +23,8 @@ export interface SuccessionHost {
   readonly store: StatsStore;
   readonly concurrency: number;
   readonly listeners: ListenerSet;
+  /** By a child process. */
+  readonly takeOver: TakeOver;
   /** What the parent process has counted. */
   readonly import: StatsImport;
   readonly isEnding: boolean;
@@ -47,29 +50,9 @@ const logger = getLogger('main');
 export class Succession {
   readonly #host: SuccessionHost;
   #export: StatsExport | undefined;
-  #takeOver: TakeOver | undefined;
-  #isReplaced = false;
 
   constructor(host: SuccessionHost) {
     this.#host = host;
-  }
-
-  /** A child process has been given the listen sockets, and has not taken over. */
-  get isChildBeginning(): boolean {
-    return this.#takeOver !== undefined;
-  }
-
-  /**
-   * Resolves when a child process has taken over, or is gone before it did; undefined when none begins. Never if this process
-   * ends before.
-   */
-  get takeOver(): Promise<void> | undefined {
-    return this.#takeOver?.settled;
-  }
-
-  /** A child process has taken over. */
-  get isReplaced(): boolean {
-    return this.#isReplaced;
   }
 
   get concurrency(): number {
@@ -78,14 +61,14 @@ export class Succession {
 
   /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
   offerSockets(): Offer[] {
-    // One that asks again finds those who wait for it still waiting.
-    this.#takeOver ??= new TakeOver();
+    this.#host.takeOver.begin();
     return this.#host.listeners.offers.make();
   }
 
   /** The child process is gone before it took over. */
   childLost(): void {
-    this.#settle();
+    this.#host.takeOver.lost();
+    this.#host.listeners.childHasSettled();
   }
 
   /**
@@ -93,9 +76,9 @@ export class Succession {
    * queued at the others is. Stats are given to sinks no longer: the child's are given them.
    */
   handOver(taken: ReadonlySet<number>): void {
-    const { listeners: set } = this.#host;
-    this.#isReplaced = true;
-    this.#settle();
+    const { listeners: set, takeOver } = this.#host;
+    takeOver.done();
+    set.childHasSettled();
     this.#export = this.#exportFrom(this.#export);
     const kept = set.offers.withNumbers(taken);
     const listeners = set.stop(false);
@@ -154,13 +137,6 @@ export class Succession {
     return new Promise(() => {});
   }
 
-  #settle(): void {
-    const takeOver = this.#takeOver;
-    this.#takeOver = undefined;
-    this.#host.listeners.childHasSettled();
-    takeOver?.settle();
-  }
-
   /** `before`: told a child that is gone, whose sinks were given what it knew. */
   #exportFrom(before: StatsExport | undefined): StatsExport {
     return new StatsExport(this.#host.store, (section, index) => {
@@ -168,12 +144,4 @@ export class Succession {
       return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
     });
   }
-}
-
-/** Of a child process that begins. */
-class TakeOver {
-  settle: () => void = () => {};
-  readonly settled = new Promise<void>((resolve) => {
-    this.settle = resolve;
-  });
 }

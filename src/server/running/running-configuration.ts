@@ -35,6 +35,7 @@ import { ListenerSet, type ListenerSetHost } from '../listeners/listener-set.js'
 import type { ReloadPlan } from '../reload/comparison.js';
 import { DepartingClusters } from '../reload/departing-clusters.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
+import type { TakeOver } from '../restart/take-over.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import type { StartSteps } from '../start/start-up.js';
@@ -66,10 +67,8 @@ export interface RunningConfigurationHost {
   readonly drains: ListenerDrains;
   /** Sockets of a parent process to take over. */
   readonly parentSockets: InheritedSockets | undefined;
-  /** A child process has copies of the listen sockets, and accepts nowhere yet. */
-  readonly isChildBeginning: boolean;
-  /** A child process has taken over. */
-  readonly isReplaced: boolean;
+  /** By a child process. */
+  readonly takeOver: TakeOver;
   /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
   serveEndpoint(endpoint: PostEndpoint): () => void;
   runtimeChanged(snapshot: RuntimeSnapshot): void;
@@ -263,18 +262,12 @@ export class RunningConfiguration {
 
   #listenerSetHost(): ListenerSetHost {
     const host = this.#host;
-    const { concurrency, drains, extensions, parentSockets, scopes, shim, snapshots, store, words } = host;
+    const { concurrency, drains, extensions, parentSockets, scopes, shim, snapshots, store, takeOver, words } = host;
     return {
-      ...{ shim, store, words, extensions, scopes },
+      ...{ shim, store, words, extensions, scopes, takeOver },
       parts: this.#parts,
       workers: concurrency,
       parent: parentSockets,
-      get isChildBeginning() {
-        return host.isChildBeginning;
-      },
-      get isReplaced() {
-        return host.isReplaced;
-      },
       drainOf: (listener) => drains.manager.windowOf(listener),
       drain: (ids, over) => drains.leave(ids, over),
       drainingChanged: () => drains.count(),
