@@ -41,19 +41,35 @@ export interface LogFormat {
   format(record: LogRecord): string;
 }
 
-type Writer = (record: LogRecord) => string;
+type Writer = (record: LogRecord, moment: Moment) => string;
 
 /** Compiles a layout. Every text compiles: a flag that does not exist prints itself. */
 export function compileLogFormat(pattern: string, options: LogFormatOptions = {}): LogFormat {
-  const compiler = new Compiler(options);
-  const writers = compiler.compile(pattern);
-  const escaped = options.escaped === true;
+  const { escaped = false, threadId = () => process.pid, version = '' } = options;
+  const known: Readonly<Record<string, Writer>> = { ...WRITERS, N: () => version, t: () => `${threadId()}` };
+  const moment = new Moment('local');
+  const writers: Writer[] = [];
+  let needsSource = false;
+  const literal = (text: string): void => {
+    if (text !== '') writers.push(() => text);
+  };
+  let at = 0;
+  for (const match of pattern.matchAll(FLAG)) {
+    literal(pattern.slice(at, match.index));
+    at = match.index + match[0].length;
+    const [all, align = '', width, cut, padFlag, flag = padFlag!] = match;
+    const writer = known[flag];
+    needsSource ||= 'sg@#!'.includes(flag);
+    if (writer === undefined) literal(all);
+    else writers.push(width === undefined ? writer : padded(writer, align, Number(width), cut === '!'));
+  }
+  literal(pattern.slice(at));
   return {
-    needsSource: compiler.needsSource,
+    needsSource,
     format(record) {
-      compiler.moment.at(record.epochMs);
+      moment.at(record.epochMs);
       let line = '';
-      for (let i = 0; i < writers.length; i++) line += writers[i]!(record);
+      for (let i = 0; i < writers.length; i++) line += writers[i]!(record, moment);
       return `${escaped ? escapeLine(line) : line}\n`;
     },
   };
@@ -62,124 +78,50 @@ export function compileLogFormat(pattern: string, options: LogFormatOptions = {}
 /** A flag, or padding and a flag: alignment, width, and whether longer texts are cut, as in `%-8!n`. */
 export const FLAG = /%(?:([-=]?)(\d{1,3})(!?)(.)|(.))/gsu;
 
-class Compiler {
-  readonly moment = new Moment('local');
-  needsSource = false;
-  readonly #options: LogFormatOptions;
-
-  constructor(options: LogFormatOptions) {
-    this.#options = options;
-  }
-
-  compile(pattern: string): Writer[] {
-    const writers: Writer[] = [];
-    const literal = (text: string): void => {
-      if (text !== '') writers.push(() => text);
-    };
-    let at = 0;
-    for (const match of pattern.matchAll(FLAG)) {
-      literal(pattern.slice(at, match.index));
-      at = match.index + match[0].length;
-      const [all, align = '', width, cut, padFlag, flag = padFlag!] = match;
-      const writer = this.#writer(flag);
-      if (writer === undefined) literal(all);
-      else writers.push(width === undefined ? writer : padded(writer, align, Number(width), cut === '!'));
-    }
-    literal(pattern.slice(at));
-    return writers;
-  }
-
-  #writer(flag: string): Writer | undefined {
-    const moment = this.moment;
-    const { threadId = () => process.pid, version = '' } = this.#options;
-    if ('sg@#!'.includes(flag)) this.needsSource = true;
-    switch (flag) {
-      case 'v':
-        return (r) => r.message;
-      case '_':
-        return (r) => r.message.replaceAll('\n', '\\n');
-      case 'j':
-        return (r) => JSON.stringify(r.message).slice(1, -1);
-      case 'N':
-        return () => version;
-      case 't':
-        return () => `${threadId()}`;
-      case 'P':
-        return () => `${process.pid}`;
-      case 'n':
-        return (r) => r.logger;
-      case 'l':
-        return (r) => LEVEL_NAMES[r.level]!;
-      case 'L':
-        return (r) => LEVEL_LETTERS[r.level]!;
-      case 'a':
-        return () => moment.weekdayName.slice(0, 3);
-      case 'A':
-        return () => moment.weekdayName;
-      case 'b':
-        return () => moment.monthName.slice(0, 3);
-      case 'B':
-        return () => moment.monthName;
-      case 'c':
-        return () =>
-          `${moment.weekdayName.slice(0, 3)} ${moment.monthName.slice(0, 3)} ${moment.day} ${moment.clock} ${moment.year}`;
-      case 'C':
-        return () => pad2(moment.year % 100);
-      case 'Y':
-        return () => `${moment.year}`;
-      case 'D':
-      case 'x':
-        return () => moment.shortDate;
-      case 'm':
-        return () => pad2(moment.month);
-      case 'd':
-        return () => pad2(moment.day);
-      case 'H':
-        return () => pad2(moment.hour);
-      case 'I':
-        return () => pad2(moment.hour12);
-      case 'M':
-        return () => pad2(moment.minute);
-      case 'S':
-        return () => pad2(moment.second);
-      case 'e':
-        return (r) => fraction(r.epochMs, 3);
-      case 'f':
-        return (r) => fraction(r.epochMs, 6);
-      case 'F':
-        return (r) => fraction(r.epochMs, 9);
-      case 'p':
-        return () => moment.half;
-      case 'r':
-        return () => moment.clock12;
-      case 'R':
-        return () => `${pad2(moment.hour)}:${pad2(moment.minute)}`;
-      case 'T':
-      case 'X':
-        return () => moment.clock;
-      case 'z':
-        return () => moment.offset(':');
-      case '%':
-        return () => '%';
-      case '@':
-        return (r) => `${r.source.file}:${r.source.line}`;
-      case 's':
-        return (r) => basename(r.source.file);
-      case 'g':
-        return (r) => r.source.file;
-      case '#':
-        return (r) => `${r.source.line}`;
-      case '!':
-        return (r) => r.source.function;
-      default:
-        return undefined;
-    }
-  }
-}
+/** Those of spdlog's flags that no option has a part in. */
+const WRITERS: Readonly<Record<string, Writer>> = {
+  v: (r) => r.message,
+  _: (r) => r.message.replaceAll('\n', '\\n'),
+  j: (r) => JSON.stringify(r.message).slice(1, -1),
+  P: () => `${process.pid}`,
+  n: (r) => r.logger,
+  l: (r) => LEVEL_NAMES[r.level]!,
+  L: (r) => LEVEL_LETTERS[r.level]!,
+  a: (_, m) => m.weekdayName.slice(0, 3),
+  A: (_, m) => m.weekdayName,
+  b: (_, m) => m.monthName.slice(0, 3),
+  B: (_, m) => m.monthName,
+  c: (_, m) => `${m.weekdayName.slice(0, 3)} ${m.monthName.slice(0, 3)} ${m.day} ${m.clock} ${m.year}`,
+  C: (_, m) => pad2(m.year % 100),
+  Y: (_, m) => `${m.year}`,
+  D: (_, m) => m.shortDate,
+  x: (_, m) => m.shortDate,
+  m: (_, m) => pad2(m.month),
+  d: (_, m) => pad2(m.day),
+  H: (_, m) => pad2(m.hour),
+  I: (_, m) => pad2(m.hour12),
+  M: (_, m) => pad2(m.minute),
+  S: (_, m) => pad2(m.second),
+  e: (r) => fraction(r.epochMs, 3),
+  f: (r) => fraction(r.epochMs, 6),
+  F: (r) => fraction(r.epochMs, 9),
+  p: (_, m) => m.half,
+  r: (_, m) => m.clock12,
+  R: (_, m) => `${pad2(m.hour)}:${pad2(m.minute)}`,
+  T: (_, m) => m.clock,
+  X: (_, m) => m.clock,
+  z: (_, m) => m.offset(':'),
+  '%': () => '%',
+  '@': (r) => `${r.source.file}:${r.source.line}`,
+  s: (r) => basename(r.source.file),
+  g: (r) => r.source.file,
+  '#': (r) => `${r.source.line}`,
+  '!': (r) => r.source.function,
+};
 
 function padded(writer: Writer, align: string, width: number, cut: boolean): Writer {
-  return (record) => {
-    const text = writer(record);
+  return (record, moment) => {
+    const text = writer(record, moment);
     if (text.length >= width) return cut ? text.slice(0, width) : text;
     if (align === '-') return text.padEnd(width);
     if (align === '=') return text.padStart(text.length + Math.floor((width - text.length) / 2)).padEnd(width);
