@@ -16,7 +16,7 @@ import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
 import type { NamedSources } from './sources-in-use.js';
 
 /** What runs, and since when. */
-export interface RunningConfiguration extends Configuration {
+export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
@@ -42,15 +42,15 @@ const logger = getLogger('config');
 
 export class ConfigurationReload {
   readonly #host: ReloadHost;
-  #running: RunningConfiguration;
+  #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
 
-  constructor(host: ReloadHost, running: RunningConfiguration) {
+  constructor(host: ReloadHost, running: LoadedConfiguration) {
     this.#host = host;
     this.#running = running;
   }
 
-  get running(): RunningConfiguration {
+  get running(): LoadedConfiguration {
     return this.#running;
   }
 
