@@ -236,59 +236,39 @@ class Worker {
         return this.#take(message.snapshot);
       case 'runtime':
         this.#runtime.apply(message.snapshot);
-        this.#listeners.runtimeChanged();
-        return;
+        return this.#listeners.runtimeChanged();
       case 'reopen-logs':
         reopenLog();
         void this.#accessLogFiles.reopenAll();
         return;
       case 'log-levels':
-        setLevelRules(message.rules);
-        return;
+        return setLevelRules(message.rules);
       case 'count-memory':
-        this.#countMemory();
-        return;
+        return this.#countMemory();
       case 'handled':
-        message.reply.postMessage(undefined);
-        message.reply.close();
-        return;
+        return answer(message.reply, undefined);
       case 'memory':
-        message.reply.postMessage(threadMemory(this.#name));
-        message.reply.close();
-        return;
+        return answer(message.reply, threadMemory(this.#name));
       case 'profile':
-        void this.#profiled.run(message.command).then((answer) => {
-          message.reply.postMessage(answer);
-          message.reply.close();
-        });
-        return;
+        return void this.#profiled.run(message.command).then((profile) => answer(message.reply, profile));
       case 'accept':
-        this.#listeners.accept(message.id);
-        return;
+        return this.#listeners.accept(message.id);
       case 'stop-listeners':
-        this.#listeners.stop(message.ids, message.acceptRest);
-        return;
+        return this.#listeners.stop(message.ids, message.acceptRest);
       case 'drain':
-        this.#listeners.drain(message.windows);
-        return;
+        return this.#listeners.drain(message.windows);
       case 'drain-ended':
         this.#transport.beginTurn();
-        this.#listeners.drainEnded(message.ids);
-        return;
+        return this.#listeners.drainEnded(message.ids);
       case 'connections':
-        message.reply.postMessage(this.#connections());
-        message.reply.close();
-        return;
+        return answer(message.reply, this.#connections());
       case 'hand-over':
-        this.#handOver(message.channels, message.descriptors);
-        return;
+        return this.#handOver(message.channels, message.descriptors);
       case 'take-over':
-        this.#takeOver(message.channels);
-        return;
+        return this.#takeOver(message.channels);
       case 'extension-state':
         this.#transport.beginTurn();
-        this.#ports.changed(message.name, message.state);
-        return;
+        return this.#ports.changed(message.name, message.state);
     }
   }
 
@@ -371,6 +351,12 @@ class Worker {
   #send(message: FromWorker): void {
     this.#port.postMessage(message);
   }
+}
+
+/** To a question that comes with a port of its own. */
+function answer(reply: MessagePort, value: unknown): void {
+  reply.postMessage(value);
+  reply.close();
 }
 
 /** The body of the thread: serves until the primary says 'shut-down'. */
