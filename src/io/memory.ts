@@ -163,9 +163,9 @@ export class Memory {
     return this.#buffer.latin1Slice(start, end);
   }
 
-  /** Writes Latin-1 text to the bytes from `offset` on; returns where it ends. */
-  write(offset: number, text: string): number {
-    return offset + this.#buffer.latin1Write(text, offset, text.length);
+  /** Writes Latin-1 text to the bytes from `offset` on. */
+  write(offset: number, text: string): void {
+    this.#buffer.latin1Write(text, offset, text.length);
   }
 
   /** Bytes of all blocks that are out. */

@@ -180,8 +180,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
    * Answers what could not be read: a head with `connection: close`, and the error's text if it has one. Does nothing when an
    * answer has begun. The owner closes afterwards.
    */
-  answerInvalid(error: CodecError): boolean {
-    if (this.writing !== Writing.Head) return false;
+  answerInvalid(error: CodecError): void {
+    if (this.writing !== Writing.Head) return;
     this.writing = Writing.Complete;
     const { lines } = this.shared;
     const status = lines.statusLine(error.status, 1);
@@ -191,7 +191,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
       const tail = lines.tails[Tail.Close | Tail.NoContent]!;
       this.sink.send(tail.start, tail.length);
     }
-    return true;
   }
 
   #sendInvalidBody(body: string): void {
