@@ -15,6 +15,7 @@ import type { RouteFilter } from '../http/routing/route-table.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
+import type { ScopeRequest } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
@@ -278,13 +279,6 @@ export interface ListenerIdentity {
   readonly statToken: string;
   /** per_connection_buffer_limit_bytes. */
   readonly bufferLimit: number;
-}
-
-/** A scope whose stats exist at 0 before traffic: the primary makes it when the configuration is loaded. */
-export interface ScopeRequest {
-  /** With the final dot: `http.ingress.` */
-  readonly prefix: string;
-  readonly layout: Layout;
 }
 
 /** Which HTTP chain a filter belongs to. */

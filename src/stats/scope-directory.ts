@@ -77,10 +77,17 @@ export class ScopeDirectory {
     const known = this.#layouts[id]!;
     const { chunk, base } = known.freeBlocks.pop() ?? this.#memory.newBlock(layout.slots, known.histograms.length);
     const ref: ScopeRef = { prefix, layout: id, chunk, base };
+    let place: number;
+    try {
+      place = this.#writeRecord(ref, hidden);
+    } catch (error) {
+      known.freeBlocks.push(ref);
+      throw error;
+    }
     const scope: KnownScope = {
       ref,
       layout: known,
-      place: this.#writeRecord(ref, hidden),
+      place,
       merged: known.histograms.map(() => new MergedHistogram()),
       references: 1,
     };

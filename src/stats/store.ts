@@ -45,6 +45,13 @@ export interface StatsStoreOptions {
   readonly settings?: StatsSettings;
 }
 
+/** A scope whose stats exist at 0 before traffic. */
+export interface ScopeRequest {
+  /** With the final dot: `http.ingress.` */
+  readonly prefix: string;
+  readonly layout: Layout;
+}
+
 export interface ScopeOptions {
   /** Left out of what is shown unless hidden stats are asked for. */
   readonly hidden?: boolean;
@@ -95,6 +102,18 @@ export class StatsStore {
     const ref = this.#scopes.add(written, layout, options.hidden === true);
     this.scopeAdded?.(ref, layout);
     return ref;
+  }
+
+  /** Scopes that belong together: throws, with none of them added, when one cannot be had. */
+  addScopes(requests: readonly ScopeRequest[]): ScopeRef[] {
+    const added: ScopeRef[] = [];
+    try {
+      for (const { layout, prefix } of requests) added.push(this.addScope(prefix, layout));
+    } catch (error) {
+      for (const ref of added) this.removeScope(ref);
+      throw error;
+    }
+    return added;
   }
 
   /**

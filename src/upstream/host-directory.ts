@@ -89,14 +89,15 @@ export class HostDirectory {
   /**
    * Takes a new list. Hosts are told apart by `key` or address, an address that comes twice counts once, and a host that
    * was there keeps its words and stats. Returns how many came and went, and whether anything is different at all; that only
-   * the order is, does not count. Most hosts of a long list stay where they are: they are compared, and not looked up.
+   * the order is, does not count. Throws a RangeError, with nothing changed, when there is no room for a new one. Most hosts
+   * of a long list stay where they are: they are compared, and not looked up.
    */
   update(endpoints: readonly ResolvedEndpoint[]): HostChanges {
     const update = ++this.#update;
     const before = this.#hosts;
     const after: ListedHost[] = [];
+    const moved: { readonly host: ListedHost; readonly endpoint: ResolvedEndpoint }[] = [];
     let added = 0;
-    let isSame = true;
     /** Where the next endpoint would be if nothing had changed. */
     let place = 0;
     for (const endpoint of endpoints) {
@@ -106,19 +107,23 @@ export class HostDirectory {
       }
       if (host?.update === update) continue;
       if (host === undefined) {
+        try {
+          after.push(this.#add(endpoint, update));
+        } catch (error) {
+          for (const host of after) if (host.place < 0) this.#retire(host);
+          throw error;
+        }
         added++;
-        after.push(this.#add(endpoint, update));
         continue;
       }
       place = host.place + 1;
       host.update = update;
       after.push(host);
-      if (isSameEndpoint(host.endpoint, endpoint)) continue;
-      isSame = false;
-      host.moveTo(endpoint);
+      if (!isSameEndpoint(host.endpoint, endpoint)) moved.push({ host, endpoint });
     }
+    for (const { endpoint, host } of moved) host.moveTo(endpoint);
     const removed = before.length - (after.length - added);
-    if (isSame && added + removed === 0) return { added, removed, hasChanged: false };
+    if (moved.length + added + removed === 0) return { added, removed, hasChanged: false };
     if (removed > 0) this.#remove(before, update);
     this.#hosts = after;
     this.#data = layOut(after, this.#data);
@@ -142,10 +147,13 @@ export class HostDirectory {
 
   #remove(hosts: readonly ListedHost[], update: number): void {
     for (const host of hosts) {
-      if (host.update === update) continue;
-      this.#byKey.delete(host.key);
-      this.#source.retire(host);
+      if (host.update !== update) this.#retire(host);
     }
+  }
+
+  #retire(host: ListedHost): void {
+    this.#byKey.delete(host.key);
+    this.#source.retire(host);
   }
 }
 

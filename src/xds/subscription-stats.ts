@@ -21,9 +21,10 @@ export class SubscriptionStats {
   constructor(store: StatsStore, prefix: string, type: ResourceType) {
     this.#store = store;
     const isOfCluster = type === 'endpoints';
-    const common = store.addScope(prefix, isOfCluster ? ClusterStats : Layout);
-    this.#ownRef = isOfCluster ? store.addScope(prefix, EndpointSubscriptionStats) : common;
-    this.#refs = isOfCluster ? [common, this.#ownRef] : [common];
+    const layouts = isOfCluster ? [ClusterStats, EndpointSubscriptionStats] : [Layout];
+    this.#refs = store.addScopes(layouts.map((layout) => ({ prefix, layout })));
+    const common = this.#refs[0]!;
+    this.#ownRef = this.#refs.at(-1)!;
     this.#commonAt = isOfCluster ? ClusterStats.at : Layout.at;
     this.#ownAt = isOfCluster ? EndpointSubscriptionStats.at : Layout.at;
     this.#common = store.scope(common);

@@ -1,26 +1,42 @@
 // The gauges of one priority's circuit breakers: workers only count in shared words, and the primary reads them.
 
-import type { Priority } from '../../common/priority.js';
+import { Priority } from '../../common/priority.js';
 import type { GaugeSlot } from '../../stats/layout.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../stats/layouts/cluster.js';
-import type { StatsStore } from '../../stats/store.js';
+import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../upstream/cluster-config.js';
 import { LimitKind, limitOf, limitWord, type Thresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 
+/** Of the default and of the high priority. Throws a RangeError, with nothing left, when there is no room for them. */
+export function breakerGauges(store: StatsStore, spec: ClusterSpec): readonly [BreakerGauges, BreakerGauges] {
+  const prefix = `cluster.${spec.observabilityName}.circuit_breakers.`;
+  const ofDefault = new BreakerGauges(store, `${prefix}default.`, spec, Priority.Default);
+  try {
+    return [ofDefault, new BreakerGauges(store, `${prefix}high.`, spec, Priority.High)];
+  } catch (error) {
+    ofDefault.remove();
+    throw error;
+  }
+}
+
 export class BreakerGauges {
   readonly #store: StatsStore;
   readonly #priority: Priority;
-  readonly #scopes: ScopeRef[] = [];
+  readonly #scopes: readonly ScopeRef[];
   readonly #open: Share;
   readonly #remaining: Share | undefined;
 
   constructor(store: StatsStore, prefix: string, spec: ClusterSpec, priority: Priority) {
     this.#store = store;
     this.#priority = priority;
-    this.#open = new Share(this.#add(prefix, CircuitBreakerStats));
-    if (spec.trackRemaining[priority]) this.#remaining = new Share(this.#add(prefix, CircuitBreakerRemainingStats));
+    const requests: ScopeRequest[] = [{ prefix, layout: CircuitBreakerStats }];
+    if (spec.trackRemaining[priority]) requests.push({ prefix, layout: CircuitBreakerRemainingStats });
+    this.#scopes = store.addScopes(requests);
+    const [open, remaining] = this.#scopes;
+    this.#open = new Share(store.scope(open!));
+    if (remaining !== undefined) this.#remaining = new Share(store.scope(remaining));
   }
 
   update(words: SharedWordsOwner, block: number, thresholds: readonly [Thresholds, Thresholds]): void {
@@ -49,12 +65,6 @@ export class BreakerGauges {
     this.#open.withdraw();
     this.#remaining?.withdraw();
     for (const ref of this.#scopes) this.#store.removeScope(ref);
-  }
-
-  #add(prefix: string, layout: Parameters<StatsStore['addScope']>[1]): Scope {
-    const ref = this.#store.addScope(prefix, layout);
-    this.#scopes.push(ref);
-    return this.#store.scope(ref);
   }
 }
 

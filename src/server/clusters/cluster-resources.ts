@@ -29,6 +29,9 @@ const HOST_GAUGES = [
   ClusterStats.at.max_host_weight,
 ];
 
+/** The version at which a block is retired that nobody was told of. */
+const IN_NO_SNAPSHOT = 0;
+
 /** Those of all clusters. What has left and is still written to is taken back when its cluster or host comes again. */
 export class ResourcePool {
   readonly #owner: ResourceOwner;
@@ -68,15 +71,24 @@ export class ClusterResources {
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
+  /** Throws a RangeError, with nothing left, when there is no room. */
   constructor(owner: ResourceOwner, observabilityName: string, freed: () => void) {
     const { store, words } = owner;
     const prefix = `cluster.${observabilityName}.`;
     this.#owner = owner;
     this.#freed = freed;
     this.block = words.allocateCluster();
-    this.scope = store.addScope(prefix, ClusterStats);
+    try {
+      const scopes = store.addScopes([
+        { prefix, layout: ClusterStats },
+        { prefix: `${prefix}http1.`, layout: Http1CodecStats },
+      ]);
+      [this.scope, this.#http1] = scopes as [ScopeRef, ScopeRef];
+    } catch (error) {
+      words.retireCluster(this.block, IN_NO_SNAPSHOT);
+      throw error;
+    }
     this.stats = store.scope(this.scope);
-    this.#http1 = store.addScope(`${prefix}http1.`, Http1CodecStats);
     this.directory = new HostDirectory({
       allocate: (address) => this.#allocateHost(scopePrefix(`${prefix}host.${address}.`)),
       retire: (host) => this.#retireHost(host),
@@ -134,8 +146,14 @@ export class ClusterResources {
       this.#leaving.delete(prefix);
       ({ scope, block } = leaving);
     } else {
-      block = this.#owner.words.allocateHost();
-      scope = this.#owner.store.addScope(prefix, HostStats, { hidden: true });
+      const { store, words } = this.#owner;
+      block = words.allocateHost();
+      try {
+        scope = store.addScope(prefix, HostStats, { hidden: true });
+      } catch (error) {
+        words.retireHost(block, IN_NO_SNAPSHOT);
+        throw error;
+      }
     }
     this.#hostScopes.set(block, scope);
     return { block, statsChunk: scope.chunk, statsBase: scope.base };

@@ -32,7 +32,7 @@ import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
-import { BreakerGauges } from './breaker-gauges.js';
+import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import { UpdateMerge } from './update-merge.js';
@@ -116,11 +116,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#discovery = clusterDiscovery(config);
     this.#overprovisioning = overprovisioningFactor(config.load_assignment);
     this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
-    const prefix = `cluster.${this.spec.observabilityName}.circuit_breakers.`;
-    this.#breakers = [
-      new BreakerGauges(host.store, `${prefix}default.`, this.spec, Priority.Default),
-      new BreakerGauges(host.store, `${prefix}high.`, this.spec, Priority.High),
-    ];
+    this.#breakers = breakerGauges(host.store, this.spec);
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
       now: host.now,
@@ -251,10 +247,7 @@ export class PrimaryCluster implements EndpointUser {
       .catch((error: unknown) => {
         this.#preparing = undefined;
         this.#discardPrepared();
-        this.#stats.increment(ClusterStats.at.update_failure);
-        logger.error(
-          `cluster '${this.spec.name}': its ${endpoints.length} endpoints cannot be used: ${messageOf(error)}`,
-        );
+        this.#cannotUse(endpoints, error);
         this.#initialized();
       });
   }
@@ -320,9 +313,21 @@ export class PrimaryCluster implements EndpointUser {
     return hasChanged;
   }
 
+  /** There is no room for them: it goes on with the hosts that it has. */
+  #cannotUse({ length }: readonly ResolvedEndpoint[], error: unknown): void {
+    this.#stats.increment(ClusterStats.at.update_failure);
+    logger.error(`cluster '${this.spec.name}': its ${length} endpoints cannot be used: ${messageOf(error)}`);
+  }
+
   #setHosts(endpoints: readonly ResolvedEndpoint[]): HostChanges {
     const { directory } = this.#resources;
-    const changes = directory.update(endpoints);
+    let changes: HostChanges;
+    try {
+      changes = directory.update(endpoints);
+    } catch (error) {
+      this.#cannotUse(endpoints, error);
+      return { added: 0, removed: 0, hasChanged: false };
+    }
     if (!changes.hasChanged) return changes;
     const { at } = ClusterStats;
     if (changes.added + changes.removed > 0) {

@@ -4,13 +4,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { bufferLimitBytes } from '../../config/buffer-limit.js';
 import type { FilterChain, Listener } from '../../config/generated/api.js';
-import type { ListenerIdentity, ScopeRequest } from '../../extensions/factories.js';
+import type { ListenerIdentity } from '../../extensions/factories.js';
 import { type Address, addressText } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
+import type { ScopeRequest } from '../../stats/store.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages.js';
 import type { DynamicState } from '../../xds/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';

@@ -12,8 +12,11 @@ export class ScopeCounts {
 
   constructor(store: StatsStore, prefix: string) {
     this.#store = store;
-    this.#reloads = store.addScope(prefix, ReloadStats);
-    this.#counts = store.addScope(prefix, ScopedRoutesStats);
+    const scopes = store.addScopes([
+      { prefix, layout: ReloadStats },
+      { prefix, layout: ScopedRoutesStats },
+    ]);
+    [this.#reloads, this.#counts] = scopes as [ScopeRef, ScopeRef];
   }
 
   changed(scopes: number): void {

@@ -63,8 +63,11 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#user = user;
     this.#prefix = `${routes}/`;
     this.#statPrefix = `${statPrefix}vhds.${routes}.`;
-    this.#scope = host.store.addScope(this.#statPrefix, ReloadStats);
-    this.#awaited = host.store.addScope(this.#statPrefix, AwaitedHostStats);
+    const scopes = host.store.addScopes([
+      { prefix: this.#statPrefix, layout: ReloadStats },
+      { prefix: this.#statPrefix, layout: AwaitedHostStats },
+    ]);
+    [this.#scope, this.#awaited] = scopes as [ScopeRef, ScopeRef];
     this.#subscription = host.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',

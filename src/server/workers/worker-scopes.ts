@@ -1,9 +1,8 @@
 // Scopes of stats that workers count in for listeners and filters: versions of a listener, and listeners with the same
 // stat_prefix, have them together, and the last one that goes takes them along.
 
-import type { ScopeRequest } from '../../extensions/factories.js';
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
-import type { StatsStore } from '../../stats/store.js';
+import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
 /** Scopes that somebody counts in. Given back in two steps: workers forget them, and then nobody writes there any more. */
@@ -45,21 +44,11 @@ export class WorkerScopes {
 
   /** Makes what is not there yet, at 0. Throws, with nothing held, when another kind of stats has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
-    const added: ScopeRef[] = [];
+    const added = this.#store.addScopes(requests);
     const free = () => {
       for (const ref of added) this.#store.removeScope(ref);
     };
-    const refs: Record<string, ScopeRef> = {};
-    try {
-      for (const { layout, prefix } of requests) {
-        const ref = this.#store.addScope(prefix, layout);
-        added.push(ref);
-        refs[prefix] = ref;
-      }
-    } catch (error) {
-      free();
-      throw error;
-    }
+    const refs = Object.fromEntries(added.map((ref, index) => [requests[index]!.prefix, ref]));
     for (const [prefix, ref] of Object.entries(refs)) {
       this.#holders.set(prefix, (this.#holders.get(prefix) ?? 0) + 1);
       this.#all[prefix] = ref;

@@ -18,7 +18,7 @@ export const ADS = { ads: {}, resource_api_version: 'V3' } as const;
 
 export class Clusters {
   readonly store = new StatsStore({ workers: 1 });
-  readonly words = new SharedWordsOwner();
+  readonly words: SharedWordsOwner;
   readonly sources = new FakeSources();
   readonly init = new InitManager('test');
   readonly changed: string[] = [];
@@ -35,8 +35,11 @@ export class Clusters {
     },
   });
 
-  constructor() {
-    const { store, words } = this;
+  /** `wordsBytes`: what there is for clusters and hosts. */
+  constructor({ wordsBytes }: { readonly wordsBytes?: number } = {}) {
+    const words = new SharedWordsOwner(wordsBytes);
+    const { store } = this;
+    this.words = words;
     this.snapshots = new Snapshots(store, words, 1);
     this.set = new ClusterSet(
       {

@@ -9,6 +9,7 @@ import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
+import type { ScopeRequest } from '../../../../stats/store.js';
 import type {
   ExtensionFinder,
   HttpChain,
@@ -16,7 +17,6 @@ import type {
   NetworkFilterExtension,
   PrimaryFilterContext,
   PrimaryPart,
-  ScopeRequest,
 } from '../../../factories.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
