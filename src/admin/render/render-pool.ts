@@ -72,8 +72,10 @@ export class RenderPool {
     const stream: RenderStream = new RenderStream(port1, supply, () => this.#places.release(stream));
     try {
       await this.#places.admit(stream);
+      // It may have been closed since the place was given: a pool that is made now would be nobody's to end.
+      if (this.#isClosed) throw new EndingError();
     } catch (error) {
-      port1.close();
+      stream.fail(error as Error);
       throw error;
     }
     const task: RenderTask = { kind, request, port: port2 };

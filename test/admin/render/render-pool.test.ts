@@ -107,6 +107,15 @@ t.test('threads end when nothing is asked of them', async (t) => {
   t.ok((await bytesOf(await rendered(pool, store))).length > 0, 'and others begin');
 });
 
+t.test('no thread begins for a body that was asked for right before the end', async (t) => {
+  const pool = newPool(t);
+  const body = rendered(pool, storeWithStats(1));
+  const closed = pool.close();
+  await t.rejects(body, { name: 'EndingError' });
+  await closed;
+  t.same([pool.threads, pool.bodies], [0, 0]);
+});
+
 t.test('what cannot be made is an error, and the thread goes on', async (t) => {
   const pool = newPool(t);
   const store = storeWithStats(1);
