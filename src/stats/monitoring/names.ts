@@ -13,15 +13,19 @@ export function metricName(name: string): string {
   return `envoy_${underscored(name)}`;
 }
 
+/** The label that holds a metric's own name: with one more of it nothing of an answer can be read. */
+const METRIC_NAME = '__name__';
+
 /**
  * Tags as labels: `envoy_cluster_name` for `envoy.cluster_name`. A metric has each label once, or nothing can read it: of tags
- * whose names become the same, the first counts, and none may be called like `own`, the label that the metric itself needs.
+ * whose names become the same, the first counts, and none may be called like its name or `own`, the label that it needs itself.
  */
 export function labelsOf(tags: readonly Tag[], own = ''): Label[] {
   const labels: Label[] = [];
   for (const tag of tags) {
     const name = labelName(tag.name);
-    if (name !== own && !labels.some((label) => label.name === name)) labels.push({ name, value: tag.value });
+    if (name === own || name === METRIC_NAME || labels.some((label) => label.name === name)) continue;
+    labels.push({ name, value: tag.value });
   }
   return labels;
 }

@@ -201,8 +201,8 @@ t.test('many stats go out in pieces, and what was removed meanwhile is left out'
   t.ok(lines.length < 3 * refs.length, 'the last family was made after its scopes had gone');
 });
 
-t.test('no metric has a label twice, whatever the tags are called', async (t) => {
-  const tags = { 'a.b': '1', a_b: '2', '7up': '3', le: '4', quantile: '5', text_value: '6' };
+t.test('no metric has a label twice, nor one for its name, whatever the tags are called', async (t) => {
+  const tags = { 'a.b': '1', a_b: '2', '7up': '3', le: '4', quantile: '5', text_value: '6', '__name-_': '7' };
   const store = newStore({
     use_all_default_tags: false,
     stats_tags: Object.entries(tags).map(([tag_name, fixed_value]) => ({ tag_name, fixed_value })),
@@ -234,6 +234,7 @@ t.test('no metric has a label twice, whatever the tags are called', async (t) =>
   for (const { name, metric } of decodeFamilies(Buffer.concat([...renderMonitoring(store.reader(), options)]))) {
     const names = metric[0]!.label!.map((label) => label.name);
     t.same(names, [...new Set(names)], name);
+    t.notOk(names.includes('__name__'), name);
     if (metric[0]!.histogram) t.notOk(names.includes('le'), name);
   }
 });
