@@ -5,6 +5,9 @@ import { type LevelOverride, type LevelRules, matchesFile } from '../log/level-r
 import { type Level, parseLevel } from '../log/levels.js';
 import type { LoggerFile } from '../log/logger.js';
 
+/** Each is looked at for every logger, on every thread: more of them would hold up traffic. */
+const MOST_PATHS = 1000;
+
 /** The loggers that there are. */
 export interface KnownLoggers {
   /** Loggers go by file instead of component. */
@@ -38,6 +41,7 @@ function overridesOf(name: string, value: string, known: KnownLoggers): LevelOve
   }
   if (name !== 'paths') return [overrideOf(name, levelOf(value), known)];
   const items = value.split(',').filter((item) => item.trim() !== '');
+  if (items.length > MOST_PATHS) throw new Error(`more than ${MOST_PATHS} paths`);
   return items.map((item) => {
     const [logger, level] = pairOf(item, 'empty logger name or empty logger level');
     return overrideOf(logger, level, known);
