@@ -15,7 +15,12 @@ constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
   SocketResult started = startConnect(remote, local);
-  const Id id = add(started.fd, SocketKind::Connection, limits);
+  Id id = add(started.fd, SocketKind::Connection, limits);
+  if (id < 0 && started.fd) {
+    // Without a place in the epoll set it fails as one does that cannot be begun.
+    started = {Descriptor(), -id, "epoll_ctl"};
+    id = add(started.fd, SocketKind::Connection, limits);
+  }
   if (id < 0) return id;
   SocketRecord& connection = *sockets_.find(id);
   connection.connecting = true;

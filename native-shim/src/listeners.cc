@@ -26,7 +26,10 @@ bool isPassing(int error) {
   }
 }
 
-bool isShortage(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+// ENOSPC: this user has as many sockets in epoll sets as the system allows (fs.epoll.max_user_watches).
+bool isShortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == ENOSPC;
+}
 
 }  // namespace
 
@@ -77,7 +80,7 @@ int Transport::setInEpoll(Id id, SocketRecord& listener, bool wanted) {
 
 void Transport::updateListener(Id id, SocketRecord& listener) {
   const bool wanted = listener.accepting && !listener.resting && !listener.removed;
-  // The set may be full for this user (fs.epoll.max_user_watches): try again later like any other want of resources.
+  // The set may be full for this user: try again later like any other want of resources.
   const int error = setInEpoll(id, listener, wanted);
   if (error != 0) rest(listener);
 }

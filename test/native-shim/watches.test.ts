@@ -1,0 +1,55 @@
+// Without places in epoll sets (fs.epoll.max_user_watches) connects fail one by one, and accepting rests until there are some.
+
+import { fork, spawn, spawnSync } from 'node:child_process';
+import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { until } from './harness.js';
+import type { UnwatchedMessage, UnwatchedRequest } from './unwatched-server.js';
+
+const ENOSPC = 28;
+/** The only way to have it without taking the places of all other processes. */
+const fault = ['-qq', '-o', '/dev/null', '-e', 'trace=epoll_ctl', '-e', 'inject=epoll_ctl:error=ENOSPC'];
+const trial = spawnSync('strace', [...fault, 'true'], { encoding: 'utf8' });
+const skip = trial.status === 0 ? false : `nothing can be traced here: ${trial.stderr ?? trial.error}`;
+
+t.test('a connect fails, and a listener that leaves loses nobody who waits', { skip }, async (t) => {
+  const server = fork(fileURLToPath(new URL('./unwatched-server.js', import.meta.url)));
+  t.teardown(() => server.kill('SIGKILL'));
+  const told: UnwatchedMessage[] = [];
+  server.on('message', (message: UnwatchedMessage) => told.push(message));
+  const ask = (request: UnwatchedRequest) => server.send(request);
+  const count = (what: UnwatchedMessage['what']) => told.filter((message) => message.what === what).length;
+  await until(() => count('listening') === 1, 'the server');
+  const { port } = told[0] as Extract<UnwatchedMessage, { what: 'listening' }>;
+  ask('connect');
+  await until(() => count('connected') === 1 && count('accepted') === 1, 'a connection to itself');
+
+  const tracer = spawn('strace', [...fault.slice(1), '-p', `${server.pid}`], { stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(() => tracer.kill('SIGKILL'));
+  await new Promise((attached) => tracer.stderr.once('data', attached));
+  ask('connect');
+  await until(() => count('reset') === 1, 'the connect to fail');
+  t.same(told.at(-1), { what: 'reset', errno: ENOSPC });
+
+  // Those that are accepted while there is no place are lost, one at each try.
+  const clients = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'));
+  for (const client of clients) {
+    client.on('error', () => undefined);
+    t.teardown(() => client.destroy());
+  }
+  await until(() => count('failed') === 1, 'the accept to fail');
+  t.same(told.at(-1), { what: 'failed', errno: ENOSPC });
+  ask('leave');
+  ask('connect');
+  await until(() => count('reset') === 2, 'what it was asked for');
+  tracer.kill('SIGINT');
+  await new Promise((detached) => tracer.once('exit', detached));
+  const accepted = () => count('accepted') - 1;
+  const lost = () => clients.filter(({ destroyed }) => destroyed).length;
+  await until(() => accepted() + lost() >= clients.length, 'all that wait');
+  t.ok(accepted() > 0, `${accepted()} were accepted, ${lost()} lost`);
+
+  ask('end');
+  t.equal(await new Promise((resolve) => server.once('exit', resolve)), 0);
+});
