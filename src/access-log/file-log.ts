@@ -168,7 +168,7 @@ export class AccessLogFile {
   }
 
   flushSync(timeoutMs: number): void {
-    this.#handOver();
+    this.#handOver(true);
     this.#writer.flushSync(timeoutMs);
   }
 
@@ -184,7 +184,7 @@ export class AccessLogFile {
     this.#writer.close();
   }
 
-  #handOver(): void {
+  #handOver(isLast = false): void {
     if (this.#lines === 0) return;
     const { bytes, length } = this.buffer;
     const lines = this.#lines;
@@ -192,7 +192,7 @@ export class AccessLogFile {
     this.buffer.length = 0;
     this.#spare = undefined;
     this.#lines = 0;
-    this.#writer.write(bytes, length, lines);
+    this.#writer.write(bytes, length, lines, isLast);
   }
 
   #setTimer(): void {

@@ -80,8 +80,11 @@ export class FileWriter {
     return this.#pendingBytes;
   }
 
-  /** Takes bytes[0, length), which the caller no longer touches: so many whole lines. */
-  write(bytes: Uint8Array, length: number, lines: number): void {
+  /**
+   * Takes bytes[0, length), which the caller no longer touches: so many whole lines. With `isLast` they are left to flushSync():
+   * a thread that ends takes along what waits for another one to write it.
+   */
+  write(bytes: Uint8Array, length: number, lines: number, isLast: boolean): void {
     if (this.#isClosed || this.#pendingBytes + length > this.#options.maxPendingBytes) {
       this.#options.counters.dropped += lines;
       if (this.#dropped === 0) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
@@ -93,7 +96,7 @@ export class FileWriter {
     this.#dropped = 0;
     this.#queue.push({ bytes, start: 0, end: length, lines });
     this.#pendingBytes += length;
-    this.#next();
+    if (!isLast) this.#next();
   }
 
   /**

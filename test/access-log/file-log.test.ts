@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -324,6 +325,41 @@ t.test('a process that ends right after its lines has written them, in order', a
   await once(child, 'exit');
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
   t.same(lines, [...Array.from({ length: 50_000 }, (_, i) => `line ${i}`), 'last']);
+});
+
+t.test('a thread that ends at once has written its lines, whatever the threads that write for it do', async (t) => {
+  const path = join(directory, 'at-once.log');
+  const script = `
+    const { isMainThread, Worker } = await import('node:worker_threads');
+    if (isMainThread) {
+      const { pbkdf2 } = await import('node:crypto');
+      const thread = new Worker(new URL(import.meta.url), { env: process.env });
+      await new Promise((begun) => thread.once('message', begun));
+      let isBusy = true;
+      const work = () => pbkdf2('a', 'b', 400_000, 64, 'sha512', () => isBusy && work());
+      work();
+      thread.postMessage('log');
+      await new Promise((ended) => thread.once('exit', ended));
+      isBusy = false;
+    } else {
+      const { parentPort } = await import('node:worker_threads');
+      const { files, log } = open(${JSON.stringify(path)});
+      parentPort.once('message', () => {
+        for (let i = 0; i < 100; i++) log('line ' + i);
+        files.flushSync(1000);
+        process.exit();
+      });
+      parentPort.postMessage('begun');
+    }
+  `;
+  const file = join(directory, 'at-once.mjs');
+  writeFileSync(file, `${PRELUDE}${script}`);
+  const child = spawn(process.execPath, [file], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
+  });
+  t.same(await once(child, 'exit'), [0, null]);
+  t.equal(readFileSync(path, 'utf8').split('\n').length, 101);
 });
 
 t.test('standard output works as a pipe, a socket and a file', async (t) => {
