@@ -296,6 +296,7 @@ class Worker {
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
+    this.#filesystemStats.close();
   }
 
   #countMemory(): void {

@@ -150,6 +150,9 @@ t.test('what a worker that dies was serving is cut off, and logged', async (t) =
   t.same(readFileSync(log, 'utf8').trim().split('\n').sort(), ['- 16', 'HTTP/1.1 11']);
   await baton.waitForStat('cluster.peers.upstream_cx_destroy', 1);
   await baton.waitForStat('http.web.downstream_cx_destroy', 1);
+  await baton.waitForStat('filesystem.write_buffered', 2);
+  t.equal(await baton.stat('filesystem.write_completed'), 1, 'one write of both');
+  t.equal(await baton.stat('filesystem.write_total_buffered'), 0);
   await baton.stop();
 });
 
