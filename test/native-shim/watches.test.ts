@@ -1,19 +1,15 @@
 // Without places in epoll sets (fs.epoll.max_user_watches) connects fail one by one, and accepting rests until there are some.
 
-import { fork, spawn, spawnSync } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { cannotFailCalls, failCalls } from '../e2e/harness/system-calls.js';
 import { until } from './harness.js';
 import type { UnwatchedMessage, UnwatchedRequest } from './unwatched-server.js';
 
 const ENOSPC = 28;
-/** The only way to have it without taking the places of all other processes. */
-const fault = ['-qq', '-o', '/dev/null', '-e', 'trace=epoll_ctl', '-e', 'inject=epoll_ctl:error=ENOSPC'];
-const trial = spawnSync('strace', [...fault, 'true'], { encoding: 'utf8' });
-const skip = trial.status === 0 ? false : `nothing can be traced here: ${trial.stderr ?? trial.error}`;
-
-t.test('a connect fails, and a listener that leaves loses nobody who waits', { skip }, async (t) => {
+t.test('a connect fails, and a listener that leaves loses nobody who waits', { skip: cannotFailCalls }, async (t) => {
   const server = fork(fileURLToPath(new URL('./unwatched-server.js', import.meta.url)));
   t.teardown(() => server.kill('SIGKILL'));
   const told: UnwatchedMessage[] = [];
@@ -25,9 +21,7 @@ t.test('a connect fails, and a listener that leaves loses nobody who waits', { s
   ask('connect');
   await until(() => count('connected') === 1 && count('accepted') === 1, 'a connection to itself');
 
-  const tracer = spawn('strace', [...fault.slice(1), '-p', `${server.pid}`], { stdio: ['ignore', 'ignore', 'pipe'] });
-  t.teardown(() => tracer.kill('SIGKILL'));
-  await new Promise((attached) => tracer.stderr.once('data', attached));
+  const recover = await failCalls(t, server.pid!, 'epoll_ctl', 'ENOSPC');
   ask('connect');
   await until(() => count('reset') === 1, 'the connect to fail');
   t.same(told.at(-1), { what: 'reset', errno: ENOSPC });
@@ -43,8 +37,7 @@ t.test('a connect fails, and a listener that leaves loses nobody who waits', { s
   ask('leave');
   ask('connect');
   await until(() => count('reset') === 2, 'what it was asked for');
-  tracer.kill('SIGINT');
-  await new Promise((detached) => tracer.once('exit', detached));
+  await recover();
   const accepted = () => count('accepted') - 1;
   const lost = () => clients.filter(({ destroyed }) => destroyed).length;
   await until(() => accepted() + lost() >= clients.length, 'all that wait');

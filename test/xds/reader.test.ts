@@ -15,6 +15,7 @@ import type { Update } from '../../src/xds/resource.js';
 import type { EncodedResource } from '../../src/xds/resource-reader.js';
 import { ResourceFile } from '../e2e/dynamic/resource-file.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
+import { cannotFailCalls, failCalls } from '../e2e/harness/system-calls.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 const LISTENER = 'envoy.config.listener.v3.Listener';
@@ -332,6 +333,19 @@ t.test('a thread that cannot begin leaves nobody waiting', async (t) => {
   const answers = await Promise.allSettled([thread.encode(ENDPOINTS, {}), thread.encode(ENDPOINTS, {})]);
   t.match(answers, [{ status: 'rejected', reason: TypeError }, { status: 'rejected' }]);
 });
+
+t.test(
+  'where no thread can begin those who ask are told, and later ones answered',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const { thread } = newReader(t);
+    const ask = () => thread.encode('envoy.config.cluster.v3.Cluster', { name: 'a' });
+    const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
+    for (let times = 0; times < 2; times++) await t.rejects(ask(), { code: 'ERR_WORKER_INIT_FAILED' });
+    await recover();
+    t.ok((await ask()).length > 0);
+  },
+);
 
 t.test('of a resource that is refused no more is shown than of others', async (t) => {
   const reader = readerOf(shared);

@@ -79,12 +79,16 @@ export class RenderPool {
       throw error;
     }
     const task: RenderTask = { kind, request, port: port2 };
-    this.#made.add(stream);
     this.#pool ??= this.#newPool();
-    this.#pool
-      .run(task, { transferList: [port2] })
-      .catch((error: unknown) => stream.fail(died(error)))
-      .finally(() => this.#made.delete(stream));
+    try {
+      const made = this.#pool.run(task, { transferList: [port2] });
+      this.#made.add(stream);
+      made.catch((error: unknown) => stream.fail(died(error))).finally(() => this.#made.delete(stream));
+    } catch (error) {
+      // The system has no thread for it. The pool has the task all the same, and would fail with it later, for nobody.
+      this.#pool = undefined;
+      stream.fail(died(error));
+    }
     return withFirst(stream);
   }
 

@@ -35,7 +35,7 @@ export interface WorkerThreadEvents {
 export class WorkerThread {
   readonly index: number;
   readonly #events: WorkerThreadEvents;
-  readonly #pool: Piscina;
+  #pool: Piscina;
   #port: MessagePort | undefined;
   #isEnding = false;
   #beginning: AbortController | undefined;
@@ -46,18 +46,7 @@ export class WorkerThread {
   constructor(index: number, events: WorkerThreadEvents) {
     this.index = index;
     this.#events = events;
-    this.#pool = new Piscina({
-      filename: programFile('worker/worker.js').href,
-      name: 'default',
-      minThreads: 0,
-      maxThreads: 1,
-      idleTimeout: Number.POSITIVE_INFINITY,
-      // Waiting for tasks in Atomics.wait() would block the thread's event loop.
-      atomics: 'disabled',
-      recordTiming: false,
-    });
-    // The thread has not come so far as to take its task, which would wait for ever.
-    this.#pool.on('error', (error: unknown) => this.#beginning?.abort(error));
+    this.#pool = this.#newPool();
   }
 
   start(): void {
@@ -69,7 +58,7 @@ export class WorkerThread {
     const { signal } = this.#beginning;
     const start: WorkerStart = { ...this.#events.startData(), isReplacement: this.#restart !== undefined };
     const task = { start, port: port2 };
-    this.#ended = this.#pool.run(task, { transferList: [port2], signal }).then(
+    this.#ended = this.#run(task, { transferList: [port2], signal }).then(
       () => port1.close(),
       (error: unknown) => {
         port1.close();
@@ -104,6 +93,32 @@ export class WorkerThread {
     this.send({ kind: 'shut-down' });
     await atMostMs(this.#ended, timeoutMs);
     await this.#pool.destroy();
+  }
+
+  #newPool(): Piscina {
+    const pool = new Piscina({
+      filename: programFile('worker/worker.js').href,
+      name: 'default',
+      minThreads: 0,
+      maxThreads: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      // Waiting for tasks in Atomics.wait() would block the thread's event loop.
+      atomics: 'disabled',
+      recordTiming: false,
+    });
+    // The thread has not come so far as to take its task, which would wait for ever.
+    pool.on('error', (error: unknown) => this.#beginning?.abort(error));
+    return pool;
+  }
+
+  #run(task: object, options: Parameters<Piscina['run']>[1]): Promise<void> {
+    try {
+      return this.#pool.run(task, options);
+    } catch (error) {
+      // The system has no thread for it. The pool has the task all the same, and would give it to the next one.
+      this.#pool = this.#newPool();
+      return Promise.reject(error);
+    }
   }
 
   #receive(message: FromWorker): void {

@@ -78,9 +78,17 @@ export class ReadingThread {
       this.#pool ??= newPool(this.#settings, this.#options, (error) => this.#hasFailed(error));
       const pool = this.#pool;
       const open = new AbortController();
+      let asked: Promise<unknown>;
+      try {
+        asked = pool.run(task, { signal: open.signal });
+      } catch (error) {
+        // The system has no thread for it. The pool has the task all the same, and would fail with it later, for nobody.
+        this.#pool = undefined;
+        throw error;
+      }
       this.#open.add(open);
       try {
-        const answer = await pool.run(task, { signal: open.signal });
+        const answer = await asked;
         if (pool === this.#pool) return answer as ReadingResults[T['kind']];
       } catch (error) {
         if (pool === this.#pool) throw open.signal.aborted ? open.signal.reason : error;

@@ -8,6 +8,7 @@ import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { httpRequest } from '../../e2e/harness/http-client.js';
 import { connectRaw } from '../../e2e/harness/raw-connection.js';
+import { cannotFailCalls, failCalls } from '../../e2e/harness/system-calls.js';
 import { waitFor } from '../../e2e/harness/wait-for.js';
 import { captureLog } from '../capture-log.js';
 import { startAdmin } from '../fixture.js';
@@ -148,6 +149,16 @@ t.test('a thread that cannot begin is an answer 500, and later ones do begin', a
   const real = new URL('../../../src/admin/render/render-thread.js', import.meta.url);
   writeFileSync(path, `export { default } from ${JSON.stringify(real.href)};`);
   t.equal((await httpRequest(port, '/stats')).status, 200);
+});
+
+t.test('without a thread for it a body is an error, and later ones are made', { skip: cannotFailCalls }, async (t) => {
+  const pool = newPool(t);
+  const store = storeWithStats(1);
+  const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
+  for (let times = 0; times < 2; times++) await t.rejects(rendered(pool, store), /a render thread has died: EAGAIN/);
+  await recover();
+  t.equal(pool.bodies, 0);
+  t.ok((await bytesOf(await rendered(pool, store))).length > 0);
 });
 
 t.test('a client that leaves ends its body', async (t) => {

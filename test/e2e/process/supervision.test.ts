@@ -19,6 +19,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { cannotFailCalls, failCalls } from '../harness/system-calls.js';
 import { openStream, type Stream, startPeers } from '../tcp/stream.js';
 import { startBreakableBaton } from './fault-injection.js';
 
@@ -191,6 +192,31 @@ t.test('workers that die again and again leave no descriptor behind, and are rep
   await killWorker('throw');
   await baton.stop();
 });
+
+t.test(
+  'without a thread for it a worker is replaced later, and nobody else falls',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
+    const port = await baton.listenerPort('wire');
+    const clients: Stream[] = [];
+    for (let index = 0; index < 8; index++) {
+      clients.push(await openStream(t, port));
+      await peers.next();
+    }
+    const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
+    const dead = await killWorker('throw');
+    const deaths = () => baton.stderr.split(`worker ${dead} died`).length - 1;
+    await waitFor(() => deaths() > 2 || baton.exit, { what: 'two tries that fail' });
+    t.match(baton.stderr, `worker ${dead} died: EAGAIN`);
+    await recover();
+    const survivors = await baton.stat(`listener.127.0.0.1_${port}.worker_${1 - dead}.downstream_cx_active`);
+    t.equal(clients.filter((client) => client.closed === 'open').length, survivors);
+    const web = await baton.listenerPort('web');
+    for (let index = 0; index < 20; index++) t.equal((await httpRequest(web, '/')).status, 200);
+    await baton.stop();
+  },
+);
 
 t.test('a worker that begins later answers with the files of its routes as the others have them', async (t) => {
   const page = join(tempDir(t), 'page');
