@@ -7,7 +7,7 @@ import { messageOf } from './errors.js';
 export interface FileWatchEvents {
   /** The file is another one, and has been left alone for a moment; a file that has gone is told when there is one again. */
   changed(): void;
-  /** Something is not watched that should be: changes may go unnoticed. */
+  /** Something is not watched that should be: changes may be noticed late. */
   failed(message: string): void;
 }
 
@@ -15,6 +15,8 @@ export interface FileWatchEvents {
 const QUIET_MS = 200;
 /** A file that is never left alone is read all the same. */
 const LONGEST_WAIT_MS = 2000;
+/** What cannot be watched, for want of descriptors or of the kernel's watches, is looked at again and again until it can. */
+const RETRY_MS = 2000;
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;
 
@@ -37,9 +39,12 @@ export class FileWatch {
   readonly #events: FileWatchEvents;
   /** Directories in which a name stands that leads to the file. */
   readonly #watchers = new Map<string, Watched>();
+  /** Directories that cannot be watched, which has been told. */
+  readonly #unwatched = new Set<string>();
   #identity: string;
   #firstEvent = 0;
   #timer: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
 
   /**
    * `identity`: of the file that is known already; if it is another one by now, that is told. With `within` the file is looked at
@@ -56,6 +61,7 @@ export class FileWatch {
 
   close(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#retry);
     for (const { watcher } of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
   }
@@ -103,11 +109,25 @@ export class FileWatch {
         // A directory that goes is told by its own name.
         if (name === null || isOurs || name === basename(directory)) this.#touched();
       });
-      watcher.on('error', (error) => this.#events.failed(`${directory} is no longer watched: ${messageOf(error)}`));
+      watcher.on('error', (error) => {
+        watcher.close();
+        this.#watchers.delete(directory);
+        this.#isUnwatched(directory, `${directory} is no longer watched: ${messageOf(error)}`);
+      });
       this.#watchers.set(directory, watched);
+      this.#unwatched.delete(directory);
     } catch (error) {
-      this.#events.failed(`${directory} cannot be watched: ${messageOf(error)}`);
+      this.#isUnwatched(directory, `${directory} cannot be watched: ${messageOf(error)}`);
     }
+  }
+
+  #isUnwatched(directory: string, message: string): void {
+    if (!this.#unwatched.has(directory)) this.#events.failed(message);
+    this.#unwatched.add(directory);
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#check();
+    }, RETRY_MS).unref();
   }
 }
 

@@ -1,5 +1,6 @@
 // A file of resources, which any number of subscriptions share: it is read when it is another one, and each is told.
 
+import { messageOf } from '../common/errors.js';
 import { FileWatch, fileIdentity } from '../common/file-watch.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
@@ -40,6 +41,9 @@ interface Subscriber {
   isTold: boolean;
 }
 
+/** How long after a file that is there could not be read, for want of descriptors or threads, it is tried again. */
+const RETRY_MS = 2000;
+
 export class FileSource {
   readonly #options: FileSourceOptions;
   readonly #subscribers = new Set<Subscriber>();
@@ -53,6 +57,7 @@ export class FileSource {
   /** It has changed while it was read. */
   #isStale = false;
   #isClosed = false;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
@@ -62,7 +67,7 @@ export class FileSource {
       fileIdentity(path),
       {
         changed: () => this.#read(),
-        failed: (message) => logger.error(`changes of ${path} may go unnoticed: ${message}`),
+        failed: (message) => logger.error(`changes of ${path} may be noticed late: ${message}`),
       },
       watchedDirectory,
     );
@@ -91,6 +96,7 @@ export class FileSource {
 
   close(): void {
     this.#isClosed = true;
+    clearTimeout(this.#retry);
     this.#watch.close();
     this.#ttls.close();
     this.#options.reader.close();
@@ -101,6 +107,7 @@ export class FileSource {
     this.#isStale = this.#isReading;
     if (this.#isReading) return;
     this.#isReading = true;
+    clearTimeout(this.#retry);
     const { reader, type, path, failed } = this.#options;
     reader
       .readFile(type, path)
@@ -112,8 +119,9 @@ export class FileSource {
         (content) => this.#take(content),
         (error: unknown) => {
           if (this.#isClosed) return;
-          failed(`${path} was not read`, error);
-          this.#take(new ResourceFileError(`${path}: it was not read`, true));
+          const message = `${path}: it was not read: ${messageOf(error)}`;
+          if (message !== this.#error?.message) failed(`${path} was not read`, error);
+          this.#take(new ResourceFileError(message, true));
         },
       );
   }
@@ -122,9 +130,14 @@ export class FileSource {
     this.#isReading = false;
     if (this.#isClosed) return;
     if (content instanceof ResourceFileError) {
+      const { isUnreadable, message } = content;
+      const isTold = isUnreadable && message === this.#error?.message;
       this.#error = content;
-      const level = content.isUnreadable ? 'error' : 'warning';
-      logger[level](`no resources were taken from a file: ${content.message}`);
+      if (!isTold) logger[isUnreadable ? 'error' : 'warning'](`no resources were taken from a file: ${message}`);
+      // One that is not there is told of when it comes.
+      if (isUnreadable && fileIdentity(this.#options.path) !== '') {
+        this.#retry = setTimeout(() => this.#read(), RETRY_MS).unref();
+      }
     } else {
       this.#content = content;
       this.#error = undefined;

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { FileWatch, fileIdentity } from '../../src/common/file-watch.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
+import { cannotFailCalls, failCalls } from '../e2e/harness/system-calls.js';
 
 /** Watches a file, and counts. */
 function watched(t: Test, path: string, identity = fileIdentity(path), within?: string) {
@@ -110,3 +111,21 @@ t.test('with a directory that is watched, a file is looked at when something is 
   await waitFor(() => seen.changes === 1);
   t.strictSame(seen.failures, []);
 });
+
+t.test(
+  'what cannot be watched is watched when that is possible, and noticed late',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const path = join(tempDir(t), 'config.yaml');
+    writeFileSync(path, 'one');
+    const recover = await failCalls(t, process.pid, 'inotify_add_watch', 'ENOSPC');
+    const seen = watched(t, path);
+    t.match(seen.failures, [/cannot be watched: ENOSPC/]);
+    appendFileSync(path, ' two');
+    await waitFor(() => seen.changes === 1);
+    await recover();
+    appendFileSync(path, ' three');
+    await waitFor(() => seen.changes === 2);
+    t.equal(seen.failures.length, 1, 'told once');
+  },
+);

@@ -391,6 +391,36 @@ t.test('what is known already may come once more beside something new of its nam
 });
 
 t.test('a file that several have subscribed to is watched until the last of them leaves', async (t) => {
+  const { failures, file, subscribe } = newFile(t);
+  file.write(CLUSTER, { name: 'a' });
+  const [one, other] = [subscribe('one.'), subscribe('other.')];
+  await Promise.all([one.hears('1'), other.hears('1')]);
+  one.subscription.close();
+  await other.hears(file.write(CLUSTER, { name: 'b' }));
+  other.subscription.close();
+  const later = subscribe('later.');
+  await later.hears('2');
+  await later.hears(file.write(CLUSTER, { name: 'c' }));
+  t.same(failures, []);
+});
+
+t.test(
+  'a file that could not be read for want of threads is read when there are some',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const { failures, file, subscribe } = newFile(t);
+    const version = file.write(CLUSTER, { name: 'a' });
+    const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
+    const { hears, isTimedOut } = subscribe('one.');
+    await waitFor(isTimedOut, { what: 'the failure' });
+    await recover();
+    await hears(version);
+    t.match(failures, [/was not read: .*EAGAIN/]);
+  },
+);
+
+/** A file, and subscriptions to it. */
+function newFile(t: Test) {
   const failures: string[] = [];
   const sources = new ConnectedSources({
     store: new StatsStore({ workers: 1 }),
@@ -403,27 +433,22 @@ t.test('a file that several have subscribed to is watched until the last of them
   });
   t.teardown(() => sources.close());
   const file = new ResourceFile(tempDir(t), 'clusters');
-  file.write(CLUSTER, { name: 'a' });
   const subscribe = (statPrefix: string) => {
     const versions: string[] = [];
+    let isTimedOut = false;
     const watcher = {
       update({ version }: Update) {
         versions.push(version);
         return [];
       },
-      fetchTimedOut() {},
+      fetchTimedOut() {
+        isTimedOut = true;
+      },
     };
     const source = file.source as ConfigSource;
     const subscription = sources.subscribe({ source, type: 'cluster', names: '*', statPrefix, watcher });
-    return { subscription, hears: (version: string) => waitFor(() => versions.includes(version), { what: version }) };
+    const hears = (version: string) => waitFor(() => versions.includes(version), { what: version });
+    return { subscription, hears, isTimedOut: () => isTimedOut };
   };
-  const [one, other] = [subscribe('one.'), subscribe('other.')];
-  await Promise.all([one.hears('1'), other.hears('1')]);
-  one.subscription.close();
-  await other.hears(file.write(CLUSTER, { name: 'b' }));
-  other.subscription.close();
-  const later = subscribe('later.');
-  await later.hears('2');
-  await later.hears(file.write(CLUSTER, { name: 'c' }));
-  t.same(failures, []);
-});
+  return { failures, file, subscribe };
+}

@@ -29,6 +29,6 @@ export function watchConfiguration(reload: ConfigurationReload, { identity, path
         logger.exception(Level.Error, 'a reload of the configuration failed', error);
       });
     },
-    failed: (message) => logger.warning(`changes of ${path} may go unnoticed: ${message}`),
+    failed: (message) => logger.warning(`changes of ${path} may be noticed late: ${message}`),
   });
 }
