@@ -113,12 +113,17 @@ export class FileWriter {
     });
   }
 
-  /** Resolves when nothing waits any more, or when writing fails. */
+  /** Resolves when nothing waits any more, or when writing fails: what has failed before is tried once more. */
   drained(): Promise<void> {
-    if (this.#isClosed || (this.#writing === 0 && (this.#queue.length === 0 || this.#isFailing)))
-      return Promise.resolve();
-    this.#retry?.ref();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    if (this.#isClosed || (this.#writing === 0 && this.#queue.length === 0)) return Promise.resolve();
+    const drained = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#isFailing && this.#writing === 0) {
+      clearTimeout(this.#retry);
+      this.#retry = undefined;
+      this.#next();
+    }
+    if (this.#waiting.length > 0) this.#retry?.ref();
+    return drained;
   }
 
   /**
@@ -235,9 +240,10 @@ export class FileWriter {
 
   /** A disk may get space again; a pipe without a reader never gets one. */
   #failed(code: string): void {
+    // First: the timer keeps the thread for those who still wait.
+    if (code !== 'EAGAIN') this.#signal();
     if (code === 'EPIPE') this.#dropAll();
     else this.#retryIn(code === 'EAGAIN' ? BUSY_RETRY_MS : FAILED_RETRY_MS);
-    if (code !== 'EAGAIN') this.#signal();
   }
 
   #retryIn(delayMs: number): void {

@@ -187,6 +187,8 @@ t.test('a full disk costs bounded memory, dropped lines are counted, and it is t
   t.ok(writeFailed >= 1);
   t.equal(dropped, 900);
   t.ok(files.bufferedBytes <= 10_000, `${files.bufferedBytes} bytes wait`);
+  await files.flush();
+  t.equal(files.counters.writeFailed, writeFailed + 1, 'before lines are given up they are tried once more');
   files.flushSync();
   const told = readFileSync(processLog, 'utf8')
     .split('\n')
