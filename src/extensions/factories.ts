@@ -70,6 +70,11 @@ export interface UpstreamOptionsExtension extends Extension {
   readonly category: 'envoy.upstream_options';
 }
 
+/** The engine of regular expressions: a configuration can name the one that there is. */
+export interface RegexEngineExtension extends Extension {
+  readonly category: 'envoy.regex_engines';
+}
+
 /** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
 export interface StatsSinkExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.stats_sinks';
@@ -78,6 +83,7 @@ export interface StatsSinkExtension<C = unknown> extends Extension<C> {
 
 export type AnyExtension =
   | StatsSinkExtension
+  | RegexEngineExtension
   | UpstreamOptionsExtension
   | NetworkFilterExtension
   | HttpFilterExtension

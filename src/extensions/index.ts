@@ -12,6 +12,7 @@ import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { googleRe2 } from './regex-engines/google-re2/index.js';
 import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
 import { graphiteStatsdSink } from './stat-sinks/graphite-statsd/index.js';
 import { hystrixSink } from './stat-sinks/hystrix/index.js';
@@ -32,6 +33,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   tap,
   httpConnectionManager,
   tcpProxy,
+  googleRe2,
   dogStatsdSink,
   graphiteStatsdSink,
   hystrixSink,

@@ -19,6 +19,7 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, which their own row says',
   'envoy.config.core.v3.ConfigSource.resource_api_version':
     'the values that are accepted mean the only version there is',
+  'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'the engine that can be named is the only one there is',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

@@ -19,6 +19,7 @@ export const BOOTSTRAP: ImplementedTable = {
     admin: true,
     application_log_config: true,
     layered_runtime: true,
+    default_regex_engine: true,
   },
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,
