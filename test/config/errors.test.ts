@@ -364,8 +364,8 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
   [
     'a field given in both spellings',
     'statsFlushInterval: 1s\nstats_flush_interval: 1s\n',
-    `baton.yaml:1:1: stats_flush_interval: 'stats_flush_interval' is set twice, the other time as 'statsFlushInterval'
-  1 | statsFlushInterval: 1s
+    `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the other time as 'statsFlushInterval'
+  2 | stats_flush_interval: 1s
     | ^`,
   ],
   [

@@ -100,7 +100,7 @@ export class Decoder {
       spelled.set(field.name, key);
       const isOuterSecret = this.#isSecret;
       this.#isSecret ||= field.isSensitive;
-      const value = other === undefined ? this.#field(field, held) : this.#refuse(other, 'key');
+      const value = other === undefined ? this.#field(field, held, raw, key) : this.#refuse(other, 'key');
       this.#isSecret = isOuterSecret;
       if (value !== undefined) message[field.name] = value;
       this.#path.pop();
@@ -156,10 +156,11 @@ export class Decoder {
     }
   }
 
-  #field(field: FieldType, raw: unknown): unknown {
-    if (field.shape === 'list') return this.#list(field, raw);
+  /** `holder` and `key`: where in the text's value it stands. */
+  #field(field: FieldType, raw: unknown, holder: object, key: string): unknown {
+    if (field.shape === 'list') return this.#list(field, raw, holder, key);
     if (field.shape === 'map') return this.#map(field, raw);
-    const value = this.#value(field.value, raw);
+    const value = this.#value(field.value, raw, holder, key);
     return !field.hasPresence && value === this.#default(field.value) ? undefined : value;
   }
 
@@ -169,11 +170,12 @@ export class Decoder {
   }
 
   /** A single value stands for a list of it, as it does for protobuf's own parser. */
-  #list(field: FieldType, raw: unknown): unknown[] | undefined {
+  #list(field: FieldType, raw: unknown, holder: object, key: string): unknown[] | undefined {
     const list: unknown[] = [];
-    (Array.isArray(raw) ? raw : [raw]).forEach((element, index) => {
+    const isList = Array.isArray(raw);
+    (isList ? raw : [raw]).forEach((element, index) => {
       this.#path.push(index);
-      const value = this.#value(field.value, element);
+      const value = this.#value(field.value, element, isList ? raw : holder, isList ? index : key);
       // What is wrong keeps its position, so that later findings name the right one.
       list.push(value === undefined ? null : value);
       this.#path.pop();
@@ -191,7 +193,7 @@ export class Decoder {
       this.#path.push(key);
       const name = field.mapKey === 'string' ? { value: key } : readScalar(field.mapKey!, key);
       if (name.problem !== undefined) this.#refuse(name.problem, 'key');
-      const value = this.#value(field.value, element);
+      const value = this.#value(field.value, element, raw, key);
       if (value !== undefined) define(map, key, value);
       isEmpty = false;
       this.#path.pop();
@@ -199,26 +201,19 @@ export class Decoder {
     return isEmpty ? undefined : map;
   }
 
-  #value(type: ValueType, raw: unknown): unknown {
+  #value(type: ValueType, raw: unknown, holder: object, key: PathPart): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     switch (type.kind) {
       case 'scalar':
-        return this.#take(readScalar(type.scalar, type.scalar === 'string' ? this.#asText(raw) : raw), raw);
+        return this.#take(readScalar(type.scalar, type.scalar === 'string' ? asText(raw, holder, key) : raw), raw);
       case 'enum':
         return this.#enum(type.name, raw);
       case 'message':
         return this.#message(this.#schema.message(type.name)!, raw);
       case 'special':
-        return this.#special(type.special, raw);
+        return this.#special(type.special, raw, holder, key);
     }
-  }
-
-  /** A number as the text that it stands for, if any. It is looked for where it is written, as `1.0` and `1` are one number. */
-  #asText(raw: unknown): unknown {
-    if (typeof raw !== 'number' && typeof raw !== 'bigint') return raw;
-    const written = this.#problems.written(this.#path);
-    return written === undefined ? raw : (textOfNumber(written) ?? raw);
   }
 
   #enum(name: string, raw: unknown): unknown {
@@ -230,7 +225,7 @@ export class Decoder {
     return this.#refuse(`unknown value ${describe(raw)}${near === '' ? `; it is one of ${choices(type)}` : near}`);
   }
 
-  #special(kind: SpecialKind, raw: unknown): unknown {
+  #special(kind: SpecialKind, raw: unknown, holder: object, key: PathPart): unknown {
     switch (kind) {
       case 'any':
         return this.#any(raw);
@@ -241,12 +236,14 @@ export class Decoder {
       case 'fieldMask':
         return this.#take(readScalar('string', raw), raw);
       case 'struct':
-        if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return this.#json(raw);
+        if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return this.#json(raw, holder, key);
         return this.#refuse(`expected a map, found ${describe(raw)}`);
       case 'list':
-        return Array.isArray(raw) ? this.#json(raw) : this.#refuse(`expected a list, found ${describe(raw)}`);
+        return Array.isArray(raw)
+          ? this.#json(raw, holder, key)
+          : this.#refuse(`expected a list, found ${describe(raw)}`);
       case 'value':
-        return this.#json(raw);
+        return this.#json(raw, holder, key);
     }
   }
 
@@ -260,47 +257,51 @@ export class Decoder {
     if (typeof url !== 'string' || url === '') {
       return this.#refuse(`'@type' is missing: a type URL such as type.googleapis.com/package.Message`);
     }
+    return this.#held(url, held);
+  }
+
+  /** The message of that type with these fields. */
+  #held(url: string, held: Record<string, unknown>): Message | undefined {
+    if (isTypedStruct(url)) return this.#typedStruct(url, held);
     const name = messageNameOf(url);
-    if (isTypedStruct(url)) return this.#typedStruct(held);
     const type = name.startsWith('google.protobuf.') ? undefined : this.#schema.message(name);
+    if (!type) return Object.assign(this.#json(held, held, '') as Message, { '@type': url });
     const message: Message = { '@type': url };
-    if (!type) return Object.assign(message, this.#json(held));
     this.#fields(type, held, message);
     return message;
   }
 
   /** A Struct that says which message it stands for is read as that message. */
-  #typedStruct(held: Record<string, unknown>): Message | undefined {
+  #typedStruct(own: string, held: Record<string, unknown>): Message | undefined {
     const member = typeUrlMember(held);
     const url = held[member];
     const value = held['value'] ?? {};
     for (const key of Object.keys(held)) {
       if (key !== '@type' && key !== member && key !== 'value')
-        this.#noteUnknown(
-          [...this.#path, key],
-          messageNameOf(String(held['@type'])),
-          key,
-          didYouMean(key, [member, 'value']),
-        );
+        this.#noteUnknown([...this.#path, key], messageNameOf(own), key, didYouMean(key, [member, 'value']));
     }
     if (typeof url !== 'string') return this.#refuse("'type_url' is missing in a TypedStruct");
     if (typeof value !== 'object' || Array.isArray(value))
       return this.#refuse("'value' of a TypedStruct must be a map");
-    return this.#any({ ...value, '@type': url.includes('/') ? url : `type.googleapis.com/${url}` });
+    return this.#held(url.includes('/') ? url : `type.googleapis.com/${url}`, value as Record<string, unknown>);
   }
 
-  /** A copy in which big integers are numbers, as in a JSON value. */
-  #json(raw: unknown): unknown {
+  /**
+   * A copy as a JSON value. What no message gives a type is a number when it is an integer of 32 bits, and else the text that is written,
+   * as Envoy reads YAML: a version `1.10` or an id of 19 digits would come out as another one.
+   */
+  #json(raw: unknown, holder: object, key: PathPart): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
-    if (typeof raw === 'bigint') return Number(raw);
+    if (typeof raw === 'bigint' || typeof raw === 'number') return textOfNumber(holder, key) ?? Number(raw);
     if (typeof raw !== 'object' || raw === null) return raw;
     const copy: unknown[] | Message = Array.isArray(raw) ? [] : {};
-    for (const [key, held] of Object.entries(raw)) {
-      this.#path.push(Array.isArray(raw) ? Number(key) : key);
-      const value = this.#json(held);
+    for (const [name, held] of Object.entries(raw)) {
+      const part = Array.isArray(raw) ? Number(name) : name;
+      this.#path.push(part);
+      const value = this.#json(held, raw, part);
       if (Array.isArray(copy)) copy.push(value);
-      else define(copy, key, value);
+      else define(copy, name, value);
       this.#path.pop();
     }
     return copy;
@@ -328,6 +329,11 @@ export class Decoder {
     else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }
+}
+
+/** A number as the text that it stands for, if any. */
+function asText(raw: unknown, holder: object, key: PathPart): unknown {
+  return typeof raw === 'number' || typeof raw === 'bigint' ? (textOfNumber(holder, key) ?? raw) : raw;
 }
 
 /** What was expected, and not what there is. */

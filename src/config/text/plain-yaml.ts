@@ -5,6 +5,7 @@
 // same there. Otherwise a start would spend a tenth of its time on loading the library, and large files most of it.
 
 import { MAX_DEPTH } from './source.js';
+import { noteNumber } from './yaml-number.js';
 
 /** The value of a text, and how many values it holds; undefined when the text is not plain. */
 export interface PlainYaml {
@@ -58,6 +59,8 @@ class PlainYamlReader {
   /** Column of the line's first character, and of what follows dashes on it. */
   #column = 0;
   #depth = 0;
+  /** The last scalar, if it is a number that nobody has noted. */
+  #number: string | undefined;
 
   constructor(text: string) {
     this.#text = text;
@@ -101,7 +104,7 @@ class PlainYamlReader {
       } else if (this.#isDash || this.#isKey()) {
         this.#column = column + dash[0].length;
         list.push(this.#block(column + 1));
-      } else list.push(this.#lineValue());
+      } else this.#note(list, list.push(this.#lineValue()) - 1);
     }
     if (!this.#isAtEnd && this.#column > column) throw NOT_PLAIN;
     return list;
@@ -113,6 +116,7 @@ class PlainYamlReader {
       const key = this.#key(map);
       if (!this.#isLineEnd) {
         map[key] = this.#lineValue();
+        this.#note(map, key);
         continue;
       }
       this.#nextLine();
@@ -162,7 +166,26 @@ class PlainYamlReader {
     if (!match || (code === 0x2d && !/^-\w/.test(match[0]))) throw NOT_PLAIN;
     const text = match[0].trimEnd();
     this.#at = match.index + text.length;
-    return scalarOf(text);
+    return this.#scalar(text);
+  }
+
+  /** A scalar without quotes, as YAML's core schema reads it. */
+  #scalar(text: string): unknown {
+    if (text === 'true') return true;
+    if (text === 'false') return false;
+    const isOctal = OCTAL.test(text);
+    if (isOctal || INTEGER.test(text) || DECIMAL.test(text)) {
+      this.#number = text;
+      return isOctal ? Number.parseInt(text, 8) : Number(text);
+    }
+    if (WORD.test(text) || NUMBER.test(text)) throw NOT_PLAIN;
+    return text;
+  }
+
+  #note(holder: object, key: string | number): void {
+    if (this.#number === undefined) return;
+    noteNumber(holder, key, this.#number);
+    this.#number = undefined;
   }
 
   #flowMap(): unknown {
@@ -171,6 +194,7 @@ class PlainYamlReader {
     this.#flowItems('}', () => {
       const key = this.#key(map);
       map[key] = this.#value(PLAIN_FLOW);
+      this.#note(map, key);
     });
     return map;
   }
@@ -180,7 +204,7 @@ class PlainYamlReader {
     const list: unknown[] = [];
     this.#flowItems(']', () => {
       if (this.#isKey()) throw NOT_PLAIN;
-      list.push(this.#value(PLAIN_FLOW));
+      this.#note(list, list.push(this.#value(PLAIN_FLOW)) - 1);
     });
     return list;
   }
@@ -235,14 +259,4 @@ class PlainYamlReader {
 /** The escapes that are allowed above mean the same in JSON. */
 function unescaped(text: string): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
-}
-
-/** A scalar without quotes, as YAML's core schema reads it. */
-function scalarOf(text: string): unknown {
-  if (text === 'true') return true;
-  if (text === 'false') return false;
-  if (INTEGER.test(text) || DECIMAL.test(text)) return Number(text);
-  if (OCTAL.test(text)) return Number.parseInt(text, 8);
-  if (WORD.test(text) || NUMBER.test(text)) throw NOT_PLAIN;
-  return text;
 }

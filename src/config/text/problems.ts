@@ -70,13 +70,6 @@ export class Problems {
     return (this.#damaged.get(formatPath(path)) ?? Number.POSITIVE_INFINITY) <= errorCount;
   }
 
-  /** How the scalar at a path is written in the text that is read now, where its form says more than its value. */
-  written(path: Path): string | undefined {
-    const last = this.#sources.length - 1;
-    const own = last < 0 ? undefined : ownPath(this.#sources, last, path);
-    return own && this.#sources[last]!.written?.(own);
-  }
-
   #note(path: Path): void {
     this.#paths.add(formatPath(path));
     for (let length = 0; length <= path.length; length++) {

@@ -20,5 +20,5 @@ export function readJson(name: string, text: string): SourceResult {
     return { problems: syntaxProblems(name, text, mistakes) };
   }
   const value: unknown = JSON.parse(text);
-  return { source: { name, value, size: text.length, locate: wayBack(text).locate } };
+  return { source: { name, value, size: text.length, ...wayBack(text) } };
 }

@@ -24,8 +24,6 @@ export interface Source {
   readonly size: number;
   /** Where a path stands in the text: its key, or what the key holds. Undefined when the text has no such path. */
   locate(path: Path, at: 'key' | 'value'): Place | undefined;
-  /** The scalar without quotes at a path as it is written, in a text whose form tells it from others. */
-  written?(path: Path): string | undefined;
 }
 
 export type SourceResult =

@@ -3,13 +3,23 @@
 
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
-import type { Document, DocumentOptions, Node, ParseOptions, Scalar, SchemaOptions, YAMLError, YAMLMap } from 'yaml';
+import type {
+  Document,
+  DocumentOptions,
+  Node,
+  ParseOptions,
+  Scalar,
+  SchemaOptions,
+  YAMLError,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
 import { messageOf } from '../../common/errors.js';
 import { excerptAt, type Range } from './excerpt.js';
 import type { Path, PathPart } from './path.js';
 import { mayHoldSecrets, secretRanges } from './secrets.js';
 import { MAX_DEPTH, type Source, type SourceResult, syntaxProblems, type TextMistake } from './source.js';
-import { yamlInteger } from './yaml-number.js';
+import { noteNumber, textOfNumber, yamlInteger } from './yaml-number.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
@@ -37,7 +47,7 @@ export function readDocument(name: string, text: string): SourceResult {
 }
 
 /** From values back to the text. The library reads it, unless it has, when that is needed: mostly when something is wrong. */
-export function wayBack(text: string, document?: Document): Required<Pick<Source, 'locate' | 'written'>> {
+export function wayBack(text: string, document?: Document): Pick<Source, 'locate'> {
   let known = document;
   let secrets: readonly Range[] | undefined;
   const read = () => {
@@ -51,11 +61,6 @@ export function wayBack(text: string, document?: Document): Required<Pick<Source
       secrets ??= secretRanges(yaml(), read());
       const node = (at === 'key' ? found.key : (found.node ?? found.key)) as Node | null;
       return excerptAt(text, node?.range?.[0] ?? 0, secrets);
-    },
-    written(path) {
-      const node = findIn(read(), path)?.node;
-      const scalar = yaml().isAlias(node) ? node.resolve(read()) : node;
-      return yaml().isScalar(scalar) && scalar.type === 'PLAIN' ? scalar.source : undefined;
     },
   };
 }
@@ -94,17 +99,21 @@ class PlainReader {
   size = 0;
   /** Keys that a map has twice. */
   readonly repeated: YamlMistake[] = [];
-  readonly #anchors = new Map<string, { value: unknown; isOpen: boolean }>();
+  readonly #anchors = new Map<string, { value: unknown; number: string | undefined; isOpen: boolean }>();
+  /** The last value as it is written, if it is a number that nobody has noted. */
+  #number: string | undefined;
 
   read(node: Node | null, path: PathPart[], depth: number): unknown {
     if (depth > MAX_DEPTH) throw new YamlMistake(TOO_DEEP, node);
     this.size++;
+    this.#number = undefined;
     if (node === null) return null;
     if (yaml().isAlias(node)) return this.#aliased(node);
-    const anchor = { value: undefined as unknown, isOpen: true };
+    const anchor = { value: undefined as unknown, number: undefined as string | undefined, isOpen: true };
     const name = (node as { anchor?: string }).anchor;
     if (name) this.#anchors.set(name, anchor);
     anchor.value = this.#content(node, path, depth);
+    anchor.number = this.#number;
     anchor.isOpen = false;
     return anchor.value;
   }
@@ -113,15 +122,14 @@ class PlainReader {
     const anchor = this.#anchors.get(node.source);
     if (!anchor) throw new YamlMistake(`unknown alias '*${node.source}'`, node);
     if (anchor.isOpen) throw new YamlMistake(`alias '*${node.source}' holds itself`, node);
+    this.#number = anchor.number;
     return anchor.value;
   }
 
   #content(node: Node, path: PathPart[], depth: number): unknown {
     if (FOREIGN_TAGS.has(node.tag ?? '')) throw new YamlMistake(`unknown tag '${node.tag}'`, node);
-    if (yaml().isScalar(node)) return plainValue(node);
-    if (yaml().isSeq(node)) {
-      return node.items.map((item, index) => this.#child(item as Node | null, index, path, depth));
-    }
+    if (yaml().isScalar(node)) return this.#scalar(node);
+    if (yaml().isSeq(node)) return this.#list(node as YAMLSeq<Node | null>, path, depth);
     if (yaml().isMap(node)) return this.#map(node as YAMLMap<Node, Node | null>, path, depth);
     throw new YamlMistake('unexpected YAML construct', node);
   }
@@ -133,6 +141,26 @@ class PlainReader {
     return value;
   }
 
+  #scalar(node: Scalar): unknown {
+    const value = plainValue(node);
+    if (typeof value === 'number' || typeof value === 'bigint') this.#number = node.source;
+    return value;
+  }
+
+  #note(holder: object, key: string | number): void {
+    if (this.#number !== undefined) noteNumber(holder, key, this.#number);
+    this.#number = undefined;
+  }
+
+  #list({ items }: YAMLSeq<Node | null>, path: PathPart[], depth: number): unknown[] {
+    const list: unknown[] = [];
+    for (const [index, item] of items.entries()) {
+      list.push(this.#child(item, index, path, depth));
+      this.#note(list, index);
+    }
+    return list;
+  }
+
   #map(node: YAMLMap<Node, Node | null>, path: PathPart[], depth: number): Record<string, unknown> {
     const plain: Record<string, unknown> = Object.create(null);
     const merged: { key: Node; value: unknown }[] = [];
@@ -142,8 +170,12 @@ class PlainReader {
       if (key.tag === '!ignore') continue;
       if (isMergeKey(key)) merged.push({ key, value: held });
       else if (Object.hasOwn(plain, name)) this.repeated.push(new YamlMistake(`'${name}' is set twice`, key));
-      else plain[name] = held;
+      else {
+        plain[name] = held;
+        this.#note(plain, name);
+      }
     }
+    this.#number = undefined;
     for (const { key, value } of merged) mergeInto(plain, value, key);
     return plain;
   }
@@ -157,7 +189,12 @@ function mergeInto(plain: Record<string, unknown>, value: unknown, key: Node): v
     if (typeof from !== 'object' || from === null || Array.isArray(from)) {
       throw new YamlMistake("'<<' needs a map or a list of maps", key);
     }
-    for (const [name, held] of Object.entries(from)) if (!Object.hasOwn(plain, name)) plain[name] = held;
+    for (const [name, held] of Object.entries(from)) {
+      if (Object.hasOwn(plain, name)) continue;
+      plain[name] = held;
+      const text = textOfNumber(from, name);
+      if (text !== undefined) noteNumber(plain, name, text);
+    }
   }
 }
 
@@ -201,7 +238,9 @@ function findIn(document: Document, path: Path): { key: unknown; node: unknown }
 }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
-  for (const pair of map.items) if (yaml().isScalar(pair.key) && isSpelling(writtenName(pair.key), name)) return pair;
+  for (const isIt of [isSame, isSpelling]) {
+    for (const pair of map.items) if (yaml().isScalar(pair.key) && isIt(writtenName(pair.key), name)) return pair;
+  }
   for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
     for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
       const target = yaml().isAlias(from) ? from.resolve(document) : from;
@@ -212,12 +251,13 @@ function findPair(map: YAMLMap, name: string, document: Document): { key: unknow
   return undefined;
 }
 
-/** Whether a key of the text is that field, spelled snake_case or lowerCamelCase. */
+/** Whether a key of the text is that field in lowerCamelCase. */
 function isSpelling(key: string, name: string): boolean {
-  return (
-    key === name ||
-    (name.includes('_') && !key.includes('_') && key.toLowerCase() === name.replaceAll('_', '').toLowerCase())
-  );
+  return name.includes('_') && !key.includes('_') && key.toLowerCase() === name.replaceAll('_', '').toLowerCase();
+}
+
+function isSame(key: string, name: string): boolean {
+  return key === name;
 }
 
 /** One a line, as what follows a mistake on its line is mostly its consequence. */

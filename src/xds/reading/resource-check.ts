@@ -253,7 +253,6 @@ function within(source: Source, path: Path): Source {
     ...source,
     value,
     locate: (inner, at) => source.locate([...path, ...inner], at),
-    written: (inner) => source.written?.([...path, ...inner]),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { yamlInteger } from '../../../src/config/text/yaml-number.js';
+import { valueOfJson } from '../../../src/runtime/value.js';
 import { bootstrapOf, problemsOf } from '../load-text.js';
 
 /** What only the library reads. */
@@ -97,4 +98,53 @@ t.test('within a TypedStruct it is looked for where it stands', async (t) => {
       address: { socket_address: { address: 127.0.0.1, port_value: 8125 } }
 `);
   t.match(sink?.typed_config, { prefix: '2.50' });
+});
+
+t.test(
+  'what nothing gives a type is a number when it is an integer of 32 bits, and else what is written',
+  async (t) => {
+    const values = {
+      ...{ '1.10': '1.10', '1.0': '1.0', '.5': '.5', '1e400': '1e400', '.inf': '.inf', '-.nan': '-.nan' },
+      ...{
+        2147483648: '2147483648',
+        '1234567890123456789': '1234567890123456789',
+        '18446744073709551615': '18446744073709551615',
+      },
+      ...{
+        '0x1FFFFFFFF': '8589934591',
+        '0x10': 16,
+        '010': 8,
+        '-1': -1,
+        '0': 0,
+        2147483647: 2147483647,
+        '"1.10"': '1.10',
+      },
+    };
+    for (const [written, value] of Object.entries(values)) {
+      const text = `node: { metadata: { aB: 3.0, a: { a_b: ${written} }, a_b: 4.0, b: [ 5.0, ${written} ] } }\n`;
+      const metadata = { aB: '3.0', a: { a_b: value }, a_b: '4.0', b: ['5.0', value] };
+      for (const form of [text, NOT_PLAIN + text]) t.same(bootstrapOf(form).node?.metadata, metadata, written);
+      t.same(bootstrapOf(`node: { metadata: { a: ${written} } }`).node?.metadata, { a: value });
+    }
+    const json = '{"node": {"metadata": {"a": 1.10, "b": 2147483648}}}';
+    t.same(bootstrapOf(json, { file: 'a.json' }).node?.metadata, { a: 1.1, b: 2147483648 });
+  },
+);
+
+t.test('a runtime value with a point is the number that it was', async (t) => {
+  const { layered_runtime: runtime } = bootstrapOf(
+    'layered_runtime: { layers: [ { name: a, staticLayer: { a: 1.50 } } ] }',
+  );
+  t.same(valueOfJson(runtime?.layers?.[0]?.static_layer?.['a']), {
+    text: '1.50',
+    double: 1.5,
+    integer: 1,
+    fraction: undefined,
+  });
+});
+
+t.test('numbers of very many maps that are merged are read as fast as others', async (t) => {
+  const maps = Array.from({ length: 20_000 }, (_none, index) => `    m${index}: { <<: *a }\n`);
+  const { metadata } = bootstrapOf(`node:\n  metadata:\n    a: &a { x: 1.10 }\n${maps.join('')}`).node ?? {};
+  t.same([metadata?.['m0'], metadata?.['m19999']], [{ x: '1.10' }, { x: '1.10' }]);
 });
