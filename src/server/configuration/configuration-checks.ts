@@ -1,5 +1,6 @@
 // What start-up would refuse of a whole bootstrap, found while it is loaded: by building what start-up builds.
 
+import { checkWritable } from '../../access-log/writable.js';
 import type { BootstrapCheck } from '../../config/bootstrap-check.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
@@ -43,5 +44,7 @@ function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>)
 /** Log files of listeners and the admin interface are such as can be opened; none is. */
 function checkLogFiles(...[{ admin, static_resources: resources }, report]: Parameters<BootstrapCheck>): void {
   reportLogFiles(admin, ['admin'], report);
+  const path = admin?.access_log_path ?? '';
+  if (path !== '') reportMistakes(report, 'admin.access_log_path', () => checkWritable(path));
   reportLogFiles(resources?.listeners, ['static_resources', 'listeners'], report);
 }

@@ -31,12 +31,13 @@ t.test('mistakes of nested extensions, of the schema and of formats are told tog
 
 t.test('so are those of the whole bootstrap', async (t) => {
   const top = `application_log_config: { log_format: { text_format: "%Q" } }
-admin: { access_log: [ { name: a, typed_config: { "@type": type.googleapis.com/${FILE_LOG}, path: /proc/self } } ] }
+admin: { access_log: [ { name: a, typed_config: { "@type": type.googleapis.com/${FILE_LOG}, path: /proc/self } } ], access_log_path: /proc }
 stats_config: { stats_tags: [ { tag_name: a, regex: "(" } ] }
 `;
   t.same(mistakes({ top, manager: 'stream_idle_timeout: 1x', routes: ANSWERS }), [
     'application_log_config.log_format',
     'admin.access_log[0].typed_config.path',
+    'admin.access_log_path',
     'stats_config.stats_tags[0].regex',
     `${AT}.stream_idle_timeout`,
   ]);
