@@ -362,6 +362,19 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                ^`,
   ],
   [
+    'base64 of a length that none has, and with more or less at its end than belongs there',
+    `static_resources:
+  secrets:
+  - { name: a, generic_secret: { secret: { inline_bytes: YWJjZ } } }
+  - { name: b, generic_secret: { secret: { inline_bytes: YWI== } } }
+  - { name: c, generic_secret: { secret: { inline_bytes: YQ= } } }
+  - { name: d, generic_secret: { secret: { inline_bytes: YQ } } }
+`,
+    'secrets[0].generic_secret.secret.inline_bytes: expected bytes in base64',
+    'secrets[1].generic_secret.secret.inline_bytes: expected bytes in base64',
+    'secrets[2].generic_secret.secret.inline_bytes: expected bytes in base64',
+  ],
+  [
     'a field given in both spellings',
     'statsFlushInterval: 1s\nstats_flush_interval: 1s\n',
     `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the other time as 'statsFlushInterval'

@@ -120,10 +120,16 @@ function readString(raw: unknown): ScalarResult {
 }
 
 function readBytes(raw: unknown): ScalarResult {
-  if (typeof raw === 'string' && /^[A-Za-z0-9+/_-]*={0,2}$/.test(raw)) {
+  if (typeof raw === 'string' && isBase64(raw)) {
     return { value: raw.replaceAll('-', '+').replaceAll('_', '/') };
   }
   return { problem: `expected bytes in base64, found ${describe(raw)}` };
+}
+
+/** With or without what fills up the last four characters. */
+function isBase64(text: string): boolean {
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false;
+  return text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1;
 }
 
 function readBool(raw: unknown): ScalarResult {
