@@ -375,6 +375,13 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     'secrets[2].generic_secret.secret.inline_bytes: expected bytes in base64',
   ],
   [
+    'a mistake in a text whose lines end as on Windows',
+    'node:\r\n  idd: a\r\n',
+    `baton.yaml:2:3: node.idd: unknown field 'idd' of envoy.config.core.v3.Node; did you mean 'id'?
+  2 |   idd: a
+    |   ^`,
+  ],
+  [
     'a field given in both spellings',
     'statsFlushInterval: 1s\nstats_flush_interval: 1s\n',
     `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the other time as 'statsFlushInterval'

@@ -20,7 +20,8 @@ export function excerptAt(text: string, offset: number, hidden: readonly Range[]
   const at = Math.max(0, Math.min(offset, text.length));
   const start = text.lastIndexOf('\n', at - 1) + 1;
   const newline = text.indexOf('\n', at);
-  const end = newline < 0 ? text.length : newline;
+  const lineEnd = newline < 0 ? text.length : newline;
+  const end = text[lineEnd - 1] === '\r' ? Math.max(at, lineEnd - 1) : lineEnd;
   const [from, to] = [Math.max(start, at - HALF), Math.min(end, at + HALF)];
   let line = 1;
   for (let index = text.indexOf('\n'); index >= 0 && index < start; index = text.indexOf('\n', index + 1)) line++;
