@@ -7,7 +7,21 @@ export interface ClusterHosts {
   watchHosts(cluster: string, onHosts: OnHosts): () => void;
   /** The cluster's connect_timeout. */
   connectTimeoutMs(cluster: string): number;
+  /** The circuit breakers of a cluster as it is now; undefined when there is no such cluster. */
+  callLimits(cluster: string): CallLimits | undefined;
 }
+
+/** What is acquired is released once. */
+export interface CallLimits {
+  /** Takes one if the breaker is closed. */
+  tryAcquire(kind: CallLimit): boolean;
+  /** Takes one though the breaker may be open: as the connection to a host, of which there is always one. */
+  acquire(kind: CallLimit): void;
+  release(kind: CallLimit): void;
+}
+
+/** Connections, calls that wait for one, calls that have one. */
+export type CallLimit = 'connections' | 'pending' | 'requests';
 
 /** `addresses` are those that requests may go to, `keepalive` is for connections to hosts that are new. */
 export type OnHosts = (addresses: readonly Address[], keepalive: Http2Keepalive | undefined) => void;

@@ -3,6 +3,7 @@
 import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
 import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import { type Address, AddressKind } from '../io/address.js';
+import { LIMITS_OPTION } from './call-breaker.js';
 import type { ClusterHosts, Http2Keepalive } from './cluster-hosts.js';
 
 const SCHEME = 'baton-cluster';
@@ -40,13 +41,18 @@ class ClusterResolver implements Resolver {
     this.#stop = undefined;
   }
 
+  #options(keepalive: Http2Keepalive | undefined): ChannelOptions {
+    const limits = hosts!.callLimits(this.#cluster);
+    return { ...keepaliveOptions(keepalive), ...(limits && { [LIMITS_OPTION]: limits }) };
+  }
+
   static getDefaultAuthority(target: Target): string {
     return decodeURIComponent(target.path);
   }
 
   #tell(addresses: readonly Address[], keepalive: Http2Keepalive | undefined): void {
     const endpoints = addresses.map((address) => ({ addresses: [subchannelAddress(address)] }));
-    this.#listener(experimental.statusOrFromValue(endpoints), keepaliveOptions(keepalive), null, '');
+    this.#listener(experimental.statusOrFromValue(endpoints), this.#options(keepalive), null, '');
     if (endpoints.length > 0) return;
     // An error alone leaves connections in use, and without hosts alone calls would wait for some.
     const details = `cluster '${this.#cluster}' has no host`;

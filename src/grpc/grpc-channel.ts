@@ -7,7 +7,6 @@ import {
   type ClientUnaryCall,
   type ClientWritableStream,
   credentials,
-  Metadata,
   type ServiceError,
   setLogger,
 } from '@grpc/grpc-js';
@@ -15,6 +14,7 @@ import { durationMs } from '../common/duration.js';
 import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
+import { beginCall } from './call-breaker.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
 import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
@@ -82,12 +82,14 @@ export class GrpcChannel {
 
   /** Begins a call in which both sides send messages. It fails when there is no connection to be had. */
   stream(method: string): ClientDuplexStream<Uint8Array, Buffer> {
-    return this.#client.makeBidiStreamRequest(method, toBuffer, identity, this.#metadata(), {});
+    const [metadata, end] = this.#begin();
+    return this.#client.makeBidiStreamRequest(method, toBuffer, identity, metadata, {}).once('status', end);
   }
 
   /** Begins a call that sends many messages, for which there is one answer at its end. */
   clientStream(method: string, ended: (error: ServiceError | null) => void): ClientWritableStream<Uint8Array> {
-    return this.#client.makeClientStreamRequest(method, toBuffer, identity, this.#metadata(), {}, ended);
+    const [metadata, end] = this.#begin();
+    return this.#client.makeClientStreamRequest(method, toBuffer, identity, metadata, {}, ended).once('status', end);
   }
 
   /** One message, one answer; fails after the service's timeout, or after `timeoutMs` when it names none. */
@@ -101,16 +103,9 @@ export class GrpcChannel {
         else resolve(answer!);
       };
       const options = { deadline };
-      const call = this.#client.makeUnaryRequest(
-        method,
-        toBuffer,
-        identity,
-        message,
-        this.#metadata(),
-        options,
-        answered,
-      );
-      this.#calls.add(call);
+      const [metadata, end] = this.#begin();
+      const call = this.#client.makeUnaryRequest(method, toBuffer, identity, message, metadata, options, answered);
+      this.#calls.add(call.once('status', end));
     });
   }
 
@@ -120,10 +115,11 @@ export class GrpcChannel {
     this.#client.close();
   }
 
-  #metadata(): Metadata {
-    const metadata = new Metadata();
-    for (const { key, value } of this.#service.initial_metadata ?? []) metadata.add(key!, value ?? '');
-    return metadata;
+  /** The metadata of a call, and what is called at its end. */
+  #begin(): ReturnType<typeof beginCall> {
+    const begun = beginCall(this.#hosts, this.#service.envoy_grpc?.cluster_name);
+    for (const { key, value } of this.#service.initial_metadata ?? []) begun[0].add(key!, value ?? '');
+    return begun;
   }
 }
 

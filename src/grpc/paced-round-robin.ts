@@ -2,6 +2,7 @@
 // would connect to them again at once, hundreds of times a second, whether there are calls or not.
 
 import { experimental } from '@grpc/grpc-js';
+import { BreakingPicker, countConnections } from './call-breaker.js';
 import { endUnfinishedCalls } from './unfinished-calls.js';
 
 /** A host is connected to once in so long at most. */
@@ -31,8 +32,12 @@ class PacedRoundRobin implements experimental.LoadBalancer {
 
   constructor(helper: experimental.ChannelControlHelper) {
     const paced = experimental.createChildChannelControlHelper(helper, {
-      createSubchannel: (address, options) =>
-        new PacedSubchannel(helper.createSubchannel(address, options), this.#notBeforeMs),
+      createSubchannel: (address, options) => {
+        const subchannel = helper.createSubchannel(address, options);
+        countConnections(subchannel.getRealSubchannel(), options);
+        return new PacedSubchannel(subchannel, this.#notBeforeMs);
+      },
+      updateState: (state, picker, message) => helper.updateState(state, new BreakingPicker(picker), message),
     });
     this.#child = new experimental.ChildLoadBalancerHandler(paced);
   }

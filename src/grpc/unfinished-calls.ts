@@ -4,7 +4,7 @@
 import type { ClientHttp2Stream } from 'node:http2';
 import { type experimental, status } from '@grpc/grpc-js';
 
-type Subchannel = ReturnType<experimental.SubchannelInterface['getRealSubchannel']>;
+export type Subchannel = ReturnType<experimental.SubchannelInterface['getRealSubchannel']>;
 
 /** What a call has beyond its interface. */
 interface Http2Call {

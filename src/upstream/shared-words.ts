@@ -26,6 +26,9 @@ export const CLUSTER_WORDS = 16;
 export const HOST_WORDS = 8;
 export const LISTENER_WORDS = 16;
 
+/** The number of the primary among the threads that count; workers have those from 1. */
+export const PRIMARY = 0;
+
 /** The buffers a thread needs to count. They cross postMessage() and workerData as they are. */
 export interface SharedWordsHandle {
   readonly words: SharedArrayBuffer;

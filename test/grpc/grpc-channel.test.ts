@@ -132,6 +132,7 @@ function channelTo(t: Teardown, port: number, { keepalive, service }: ChannelOpt
         return () => clearImmediate(timer);
       },
       connectTimeoutMs: () => 5000,
+      callLimits: () => undefined,
     },
   );
   t.teardown(() => channel.close());

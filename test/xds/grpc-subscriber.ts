@@ -57,6 +57,7 @@ export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, 
       return () => clearImmediate(timer);
     },
     connectTimeoutMs: () => 5000,
+    callLimits: () => undefined,
   };
   const failures: string[] = [];
   const sources = new GrpcSources({

@@ -424,7 +424,7 @@ function newFile(t: Test) {
   const failures: string[] = [];
   const sources = new ConnectedSources({
     store: new StatsStore({ workers: 1 }),
-    hosts: { watchHosts: () => () => {}, connectTimeoutMs: () => 1000 },
+    hosts: { watchHosts: () => () => {}, connectTimeoutMs: () => 1000, callLimits: () => undefined },
     bootstrap: BOOTSTRAP,
     dynamic: DEFAULTS,
     node: {},

@@ -13,7 +13,6 @@ const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const WITHOUT_EFFECT = [
   'per_connection_buffer_limit_bytes',
   'max_requests_per_connection',
-  'circuit_breakers',
   'upstream_bind_config',
   'common_lb_config',
   'round_robin_lb_config',

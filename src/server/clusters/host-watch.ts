@@ -2,7 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import { http2Options } from '../../config/checks/grpc-clusters.js';
-import type { ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
+import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/address.js';
 import { UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { PrimaryCluster } from './primary-cluster.js';
@@ -31,6 +31,10 @@ export class HostWatch implements ClusterHosts {
 
   connectTimeoutMs(name: string): number {
     return this.#clusters.get(name)?.spec.connectTimeoutMs ?? DEFAULT_CONNECT_MS;
+  }
+
+  callLimits(name: string): CallLimits | undefined {
+    return this.#clusters.get(name)?.grpcLimits;
   }
 
   /** A cluster's hosts, or their health, have changed. */

@@ -10,16 +10,13 @@ import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { StatsStore } from '../../stats/store.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
-import { SharedWords, type SharedWordsOwner } from '../../upstream/shared-words.js';
+import { PRIMARY, SharedWords, type SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { PrimaryCluster } from './primary-cluster.js';
 
 /** Calls of the primary are few and small. */
 const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
-
-/** The number of the primary among the threads that share words; workers count from 1. */
-const PRIMARY = 0;
 
 export class PrimaryCalls implements Calls {
   readonly #shim: NativeShim;

@@ -35,6 +35,7 @@ import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
+import { GrpcLimits } from './grpc-limits.js';
 import { UpdateMerge } from './update-merge.js';
 
 const logger = getLogger('upstream');
@@ -76,6 +77,8 @@ export class PrimaryCluster implements EndpointUser {
   readonly spec: ClusterSpec;
   /** Workers know it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
   readonly servesTraffic: boolean;
+  /** What these calls are limited by; undefined where workers limit requests. */
+  readonly grpcLimits: GrpcLimits | undefined;
   /** It has looked for hosts. */
   isInitialized = false;
   readonly #host: PrimaryClusterHost;
@@ -116,6 +119,8 @@ export class PrimaryCluster implements EndpointUser {
     this.#discovery = clusterDiscovery(config);
     this.#overprovisioning = overprovisioningFactor(config.load_assignment);
     this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
+    if (!this.servesTraffic)
+      this.grpcLimits = new GrpcLimits(host.words, resources.block, this.#thresholds, this.#stats);
     this.#breakers = breakerGauges(host.store, this.spec);
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
@@ -160,6 +165,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#preparing?.abort();
     this.#discardPrepared();
     this.#subscription?.remove(this);
+    this.grpcLimits?.stop();
     for (const breaker of this.#breakers) breaker.remove();
     this.#resources.release();
   }

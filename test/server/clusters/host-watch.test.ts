@@ -1,7 +1,8 @@
 // gRPC channels of the primary to clusters that come and go.
 
+import { once } from 'node:events';
 import { createServer } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
@@ -11,6 +12,8 @@ import { type Teardown, waitFor } from '../../e2e/harness/index.js';
 import { Clusters } from './clusters.js';
 
 const METHOD = '/test.Echo/Say';
+/** A stream that lasts until the client ends it. */
+const HOLD = '/test.Echo/Hold';
 const bytes = (text: string) => Buffer.from(text);
 
 t.test('calls to a removed cluster fail at once, and go on when it comes again', async (t) => {
@@ -49,6 +52,71 @@ t.test('connections to a cluster with connection_keepalive are pinged', async (t
   await waitFor(() => pings >= 3, { what: 'three pings' });
 });
 
+t.test('calls obey the circuit breakers of their cluster', async (t) => {
+  const thresholds = [{ max_requests: 1, track_remaining: true }];
+  const { clusters, channel } = channelTo(t, { ...clusterOf(await startEcho(t)), circuit_breakers: { thresholds } });
+  const say = async (text: string) => (await channel.unary(METHOD, bytes(text), 20_000)).toString();
+  const value = (name: string) => {
+    clusters.set.byName.get('a')!.updateGauges();
+    return clusters.value(`cluster.a.${name}`);
+  };
+  t.equal(await say('one'), 'one');
+  t.same(
+    ['rq', 'pending', 'cx'].map((kind) => value(`circuit_breakers.default.remaining_${kind}`)),
+    [1, 1024, 1023],
+  );
+  const stream = channel.stream(HOLD);
+  const ended = new Promise((resolve) => stream.on('error', resolve));
+  stream.write(bytes('hold'));
+  await once(stream, 'data');
+  t.same([value('circuit_breakers.default.rq_open'), value('circuit_breakers.default.remaining_rq')], [1, 0]);
+  t.equal(value('upstream_rq_pending_overflow'), 0);
+  await t.rejects(say('two'), { code: status.UNAVAILABLE, details: /circuit breaker/ });
+  t.equal(value('upstream_rq_pending_overflow'), 1);
+  stream.cancel();
+  await ended;
+  t.equal(await say('three'), 'three');
+  clusters.set.removeStatic(['a']);
+  t.equal(clusters.value('cluster.a.circuit_breakers.default.rq_open'), undefined);
+  channel.close();
+});
+
+t.test('calls that wait for a connection obey them too', async (t) => {
+  const server = createTcpServer(() => {});
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const sockets: Socket[] = [];
+  server.on('connection', (socket) => sockets.push(socket));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const cluster = clusterOf((server.address() as AddressInfo).port);
+  const thresholds = [{ max_pending_requests: 1 }];
+  const { clusters, channel } = channelTo(t, { ...cluster, circuit_breakers: { thresholds } });
+  const first = channel.unary(METHOD, bytes('one'), 60_000);
+  first.catch(() => {});
+  const isOpen = () => {
+    clusters.set.byName.get('a')!.updateGauges();
+    return clusters.value('cluster.a.circuit_breakers.default.rq_pending_open') === 1;
+  };
+  await waitFor(isOpen, { what: 'a call that waits' });
+  await t.rejects(channel.unary(METHOD, bytes('two'), 60_000), {
+    code: status.UNAVAILABLE,
+    details: /circuit breaker/,
+  });
+  channel.close();
+  await t.rejects(first);
+  await waitFor(() => !isOpen(), { what: 'nobody waits any longer' });
+});
+
+function channelTo(t: Teardown, config: Cluster): { clusters: Clusters; channel: GrpcChannel } {
+  const clusters = new Clusters();
+  clusters.start([{ ...config, http2_protocol_options: {} }]);
+  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName));
+  t.teardown(() => channel.close());
+  return { clusters, channel };
+}
+
 function clusterOf(port: number): Cluster {
   const address = { socket_address: { address: '127.0.0.1', port_value: port } };
   return {
@@ -62,9 +130,16 @@ function startEcho(t: Teardown): Promise<number> {
   const server = new Server();
   const same = (value: Buffer) => value;
   const shape = { requestStream: false, responseStream: false, requestSerialize: same, requestDeserialize: same };
-  const definition = { say: { path: METHOD, ...shape, responseSerialize: same, responseDeserialize: same } };
+  const serialize = { ...shape, responseSerialize: same, responseDeserialize: same };
+  const definition = {
+    say: { path: METHOD, ...serialize },
+    hold: { path: HOLD, ...serialize, requestStream: true, responseStream: true },
+  };
   server.addService(definition as never, {
     say: (call: { request: Buffer }, answer: (error: null, value: Buffer) => void) => answer(null, call.request),
+    hold: (call: { on(event: 'data', listener: (value: Buffer) => void): void; write(value: Buffer): void }) => {
+      call.on('data', (value) => call.write(value));
+    },
   });
   t.teardown(() => server.forceShutdown());
   return new Promise((resolve, reject) => {
