@@ -9,6 +9,8 @@ export interface ClusterHosts {
   connectTimeoutMs(cluster: string): number;
   /** The circuit breakers of a cluster as it is now; undefined when there is no such cluster. */
   callLimits(cluster: string): CallLimits | undefined;
+  /** A connection to one of its hosts is there: `fd` gets the options that the cluster has for it. */
+  connected(cluster: string, fd: number): void;
 }
 
 /** What is acquired is released once. */

@@ -1,7 +1,9 @@
 // Calls to a gRPC service (envoy.config.core.v3.GrpcService): a grpc-js channel with the service's target, metadata and
 // timeout. Messages are bytes here. Loaded when a configuration names such a service.
 
+import type { Socket } from 'node:net';
 import {
+  type ChannelCredentials,
   Client,
   type ClientDuplexStream,
   type ClientUnaryCall,
@@ -48,7 +50,7 @@ export class GrpcChannel {
     this.#hosts = hosts;
     this.#client = new Client(
       cluster === undefined ? google!.target_uri! : clusterTarget(hosts, cluster),
-      credentials.createInsecure(),
+      cluster === undefined ? credentials.createInsecure() : told((fd) => hosts.connected(cluster, fd)),
       {
         ...(own?.authority ? { 'grpc.default_authority': own.authority } : {}),
         'grpc.max_receive_message_length': own?.max_receive_message_length || -1,
@@ -129,4 +131,25 @@ function toBuffer(message: Uint8Array): Buffer {
 
 function identity(message: Buffer): Buffer {
   return message;
+}
+
+/** Credentials of connections without TLS that tell of each, by its descriptor, before anything is sent. */
+function told(onConnected: (fd: number) => void): ChannelCredentials {
+  const insecure = credentials.createInsecure();
+  const create = insecure._createSecureConnector.bind(insecure);
+  insecure._createSecureConnector = (...of) => {
+    const connector = create(...of);
+    const connect = (socket: SocketWithHandle) => {
+      const fd = socket._handle?.fd ?? -1;
+      if (fd >= 0) onConnected(fd);
+      return connector.connect(socket);
+    };
+    return { ...connector, connect };
+  };
+  return insecure;
+}
+
+/** What Node does not document: the descriptor. */
+interface SocketWithHandle extends Socket {
+  readonly _handle?: { readonly fd: number } | null;
 }

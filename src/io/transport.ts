@@ -226,6 +226,18 @@ export class Transport {
     this.#native.letGo(id);
   }
 
+  /** TCP keepalive of a connected socket that somebody else reads. Throws an Error with `code`. */
+  keepAlive(fd: number, settings: Keepalive): void {
+    // Options are the socket's, whichever descriptor names it; a frozen one is not read.
+    const limits = { highWatermark: 0, hardLimit: 0, receiveLimit: 0 };
+    const id = this.adoptFrozen({ fd, pending: new Uint8Array(), ended: false, finAsked: false }, limits, true);
+    try {
+      this.#native.keepAlive(id, settings);
+    } finally {
+      this.#native.letGo(id);
+    }
+  }
+
   localAddress(id: number): Uint8Array {
     return this.#native.localAddress(id);
   }

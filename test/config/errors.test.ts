@@ -75,9 +75,9 @@ stats_sinks:
     'a field that gRPC calls cannot obey',
     `static_resources:
   clusters:
-  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM, upstream_connection_options: { tcp_keepalive: {} } }
+  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM, max_requests_per_connection: 1 }
 `,
-    `baton.yaml:3:117: ${CLUSTER}.upstream_connection_options: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only: connections that break unnoticed are found by connection_keepalive of its http2_protocol_options`,
+    `baton.yaml:3:117: ${CLUSTER}.max_requests_per_connection: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
     `baton.yaml:3:98: ${CLUSTER}.lb_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
   ],
   [

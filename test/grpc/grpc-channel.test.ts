@@ -133,6 +133,7 @@ function channelTo(t: Teardown, port: number, { keepalive, service }: ChannelOpt
       },
       connectTimeoutMs: () => 5000,
       callLimits: () => undefined,
+      connected: () => {},
     },
   );
   t.teardown(() => channel.close());

@@ -58,6 +58,7 @@ export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, 
     },
     connectTimeoutMs: () => 5000,
     callLimits: () => undefined,
+    connected: () => {},
   };
   const failures: string[] = [];
   const sources = new GrpcSources({

@@ -424,7 +424,12 @@ function newFile(t: Test) {
   const failures: string[] = [];
   const sources = new ConnectedSources({
     store: new StatsStore({ workers: 1 }),
-    hosts: { watchHosts: () => () => {}, connectTimeoutMs: () => 1000, callLimits: () => undefined },
+    hosts: {
+      watchHosts: () => () => {},
+      connectTimeoutMs: () => 1000,
+      callLimits: () => undefined,
+      connected: () => {},
+    },
     bootstrap: BOOTSTRAP,
     dynamic: DEFAULTS,
     node: {},

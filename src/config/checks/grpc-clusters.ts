@@ -30,9 +30,9 @@ export function http2Options(cluster: Cluster): Http2ProtocolOptions | undefined
 
 /** Reports fields of a cluster with HTTP/2 that would have no effect. */
 export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
-  const refuse = (at: Path, instead = '') => {
+  const refuse = (at: Path) => {
     const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
-    problems.error(at, why + instead, 'key');
+    problems.error(at, why, 'key');
   };
   const explicit = optionsOf(cluster)?.explicit_http_config;
   if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
@@ -40,11 +40,6 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
     problems.error([...path, 'http2_protocol_options'], why, 'key');
   }
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
-  if (cluster.upstream_connection_options !== undefined) {
-    const instead =
-      ': connections that break unnoticed are found by connection_keepalive of its http2_protocol_options';
-    refuse([...path, 'upstream_connection_options'], instead);
-  }
   checkKeepalive(cluster, path, problems);
   if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
   if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {

@@ -4,6 +4,7 @@ import { durationMs } from '../../common/duration.js';
 import { http2Options } from '../../config/checks/grpc-clusters.js';
 import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/address.js';
+import type { Keepalive } from '../../io/shim.js';
 import { UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { PrimaryCluster } from './primary-cluster.js';
 
@@ -11,9 +12,15 @@ export class HostWatch implements ClusterHosts {
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
   readonly #watchers = new Map<string, Set<OnHosts>>();
 
-  /** `clusters` are those of the server, which come and go. */
-  constructor(clusters: ReadonlyMap<string, PrimaryCluster>) {
+  readonly #keepAlive: (fd: number, settings: Keepalive) => void;
+
+  /** `clusters` are those of the server, which come and go; `keepAlive` sets TCP keepalive of a socket. */
+  constructor(
+    clusters: ReadonlyMap<string, PrimaryCluster>,
+    keepAlive: (fd: number, settings: Keepalive) => void = () => {},
+  ) {
     this.#clusters = clusters;
+    this.#keepAlive = keepAlive;
   }
 
   watchHosts(name: string, onHosts: OnHosts): () => void {
@@ -35,6 +42,11 @@ export class HostWatch implements ClusterHosts {
 
   callLimits(name: string): CallLimits | undefined {
     return this.#clusters.get(name)?.grpcLimits;
+  }
+
+  connected(name: string, fd: number): void {
+    const settings = this.#clusters.get(name)?.spec.keepalive;
+    if (settings !== undefined) this.#keepAlive(fd, settings);
   }
 
   /** A cluster's hosts, or their health, have changed. */

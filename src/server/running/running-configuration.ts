@@ -114,7 +114,9 @@ export class RunningConfiguration {
       changed: (snapshot) => host.runtimeChanged(snapshot),
     });
     this.clusters = this.#createClusters();
-    this.hosts = new HostWatch(this.clusters.byName);
+    this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
+      this.calls.begin().transport.keepAlive(fd, keepalive);
+    });
     this.calls = new PrimaryCalls(host.shim, store, words, this.clusters.byName, this.runtime.runtime, failed);
     this.#bootstrap = bootstrap;
     const running = () => this.#bootstrap;

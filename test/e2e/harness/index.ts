@@ -6,6 +6,7 @@ export * from './browser.js';
 export * from './environment.js';
 export * from './epochs.js';
 export * from './http-client.js';
+export * from './keepalive.js';
 export * from './peers.js';
 export * from './raw-connection.js';
 export * from './upstream.js';

@@ -1,8 +1,7 @@
 // Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
 
-import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { connectRaw, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import { connectRaw, keepaliveSeconds, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { KeepAliveClient, tally } from './keep-alive.js';
 import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
@@ -152,13 +151,3 @@ t.test('TCP keepalive watches the connections of clusters that ask for it', asyn
     [],
   );
 });
-
-/** When the kernel will probe the connections to a port: see proc_net_tcp in its documentation. */
-function keepaliveSeconds(port: number): number[] {
-  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const fields = readFileSync('/proc/net/tcp', 'latin1')
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/));
-  const timers = fields.filter(([, , to, state]) => to === remote && state === '01').map((line) => line[5]!.split(':'));
-  return timers.filter(([kind]) => kind === '02').map(([, when]) => Number.parseInt(when!, 16) / 100);
-}

@@ -3,7 +3,7 @@
 import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { type Config, loopback, staticCluster, waitFor } from '../harness/index.js';
+import { type Config, keepaliveSeconds, loopback, staticCluster, waitFor } from '../harness/index.js';
 import { type GrpcPeer, startCollector, startDeafServer, startMetricsService } from './grpc-peers.js';
 import { startTcpPeer, startUdpPeer } from './line-peers.js';
 import { startSinkProxy } from './sink-proxy.js';
@@ -138,6 +138,26 @@ t.test('a server that does not want so many pings is pinged less often, and the 
     args: ['--log-format', '%n: %v'],
   });
   await waitFor(() => /^grpc: .* excess pings.* 40 ms$/m.test(baton.stderr), { what: 'the log says it' });
+  await baton.stop();
+});
+
+t.test('TCP keepalive watches the connection to a service whose cluster asks for it', async (t) => {
+  const [peer, other] = [await startMetricsService(t), await startMetricsService(t)];
+  const upstream_connection_options = { tcp_keepalive: { keepalive_time: 300 } };
+  const sinks = ['metrics', 'other'].map((name) => ({ '@type': METRICS_SERVICE, grpc_service: grpcTo(name) }));
+  const { baton } = await startSinkProxy(t, sinks, {
+    clusters: [
+      staticCluster('metrics', peer.port, { http2_protocol_options: {}, upstream_connection_options }),
+      staticCluster('other', other.port, { http2_protocol_options: {} }),
+    ],
+  });
+  await waitFor(() => peer.messages.length > 0 && other.messages.length > 0, { what: 'both are connected' });
+  // Only once the kernel has nothing to acknowledge is its one timer that of keepalive.
+  const seconds = await waitFor(() => keepaliveSeconds(peer.port)[0], { what: 'the timer of keepalive' });
+  t.ok(seconds > 0 && seconds <= 300, `${seconds} s, where the kernel alone takes 7200`);
+  t.same(keepaliveSeconds(other.port), []);
+  const received = peer.messages.length;
+  await waitFor(() => peer.messages.length > received, { what: 'it goes on' });
   await baton.stop();
 });
 
