@@ -206,6 +206,7 @@ function enableCoreDump(): void {
 async function load(options: Options): Promise<LoadResult> {
   const loaded = await loadInThread(CONFIG_THREAD, {
     path: options.configPath || undefined,
+    pipeMs: PIPE_MS,
     yaml: options.configYaml || undefined,
     unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
     skipDeprecatedLogs: options.skipDeprecatedLogs,
@@ -217,6 +218,9 @@ async function load(options: Options): Promise<LoadResult> {
   const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });
   return { ...loaded, bootstrap: { ...loaded.bootstrap, node } };
 }
+
+/** Some launchers pass the bootstrap through a named pipe, into which they write when they have started this process. */
+const PIPE_MS = 10_000;
 
 /** `<category>/<name>` each. */
 function disabledExtensions({ disableExtensions }: Options): string[] {

@@ -5,6 +5,8 @@ import type { UnknownFields } from '../schema/decode.js';
 export interface LoadOptions {
   /** The bootstrap file; its extension selects the format. */
   readonly path?: string;
+  /** How long to wait for whoever writes into the file when it is a pipe; undefined: pipes are refused. */
+  readonly pipeMs?: number;
   /** The text of --config-yaml: alone, or merged onto the file. */
   readonly yaml?: string;
   readonly unknownStaticFields?: UnknownFields;

@@ -122,7 +122,7 @@ function decodeAll(
 
 function readSources(options: LoadOptions): SourceResult[] {
   const results: SourceResult[] = [];
-  if (options.path) results.push(readFileSource(options.path, BOOTSTRAP));
+  if (options.path) results.push(readFileSource(options.path, BOOTSTRAP, options.pipeMs));
   if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
   return results.length > 0 ? results : [refuse('', NO_CONFIGURATION)];
 }

@@ -16,8 +16,11 @@ export type FileSourceResult = SourceResult & {
 /** Configuration files above this size are refused. */
 const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
-/** @param message full name of the message, for the forms of protobuf */
-export function readFileSource(path: string, message: string): FileSourceResult {
+/**
+ * @param message full name of the message, for the forms of protobuf
+ * @param pipeMs how long to wait for a pipe; undefined: pipes are refused
+ */
+export function readFileSource(path: string, message: string, pipeMs?: number): FileSourceResult {
   const extension = extname(path);
   const format = extension.toLowerCase();
   if (!FORMATS.includes(format)) {
@@ -25,7 +28,7 @@ export function readFileSource(path: string, message: string): FileSourceResult 
   }
   let bytes: Buffer;
   try {
-    bytes = readRegularFile(path, MAX_FILE_BYTES);
+    bytes = readRegularFile(path, MAX_FILE_BYTES, pipeMs);
   } catch (error) {
     return { ...refuse(path, `unable to read file: ${reasonOf(error)}`), isUnreadable: true };
   }

@@ -1,5 +1,6 @@
 // --mode validate says what a server would say of its configuration, and touches nothing.
 
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -39,6 +40,16 @@ t.test('--config-yaml alone can be validated', async (t) => {
   const { code, stdout } = await runBaton(t, { args: ['--mode', 'validate', '--config-yaml', '{node: {id: a}}'] });
   t.equal(code, 0);
   t.match(stdout, / OK\n$/);
+});
+
+t.test('a configuration that comes through a named pipe is read', async (t) => {
+  const pipe = join(tempDir(t), 'bootstrap.json');
+  execFileSync('mkfifo', [pipe]);
+  const writer = spawn('sh', ['-c', `echo '{"admin": {"adress": {}}}' > "$0"`, pipe], { stdio: 'ignore' });
+  t.teardown(() => writer.kill('SIGKILL'));
+  const { code, stderr } = await runBaton(t, { args: ['--mode', 'validate', '-c', pipe] });
+  t.equal(code, 1);
+  t.match(stderr, /bootstrap\.json:1:12: admin\.adress: unknown field/);
 });
 
 t.test('every mistake is told at once', async (t) => {
