@@ -375,6 +375,27 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     'secrets[2].generic_secret.secret.inline_bytes: expected bytes in base64',
   ],
   [
+    'a quote that nothing closes',
+    `node:\n  id: "abc\n  cluster: b\nadmin: {}\nflags_path: x\n`,
+    `baton.yaml:2:7: Missing closing "quote
+  2 |   id: "abc
+    |       ^`,
+  ],
+  [
+    'a name without a colon',
+    'node:\n  id a\n  cluster: b\n',
+    `baton.yaml:2:3: Implicit keys need to be on a single line; between a name and its value stand a colon and a space
+  2 |   id a
+    |   ^`,
+  ],
+  [
+    'a field of an item that is indented too little',
+    'static_resources:\n  clusters:\n  - name: a\n   type: STATIC\n',
+    `baton.yaml:4:4: Sequence item without - indicator; the line is indented less than the item above it
+  4 |    type: STATIC
+    |    ^`,
+  ],
+  [
     'a mistake in a text whose lines end as on Windows',
     'node:\r\n  idd: a\r\n',
     `baton.yaml:2:3: node.idd: unknown field 'idd' of envoy.config.core.v3.Node; did you mean 'id'?

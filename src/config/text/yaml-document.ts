@@ -32,7 +32,7 @@ export function readDocument(name: string, text: string): SourceResult {
   // Other warnings are of taste, such as where a bracket stands.
   const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
   const mistakes = [...document.errors, ...unknownTags];
-  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, explained(text, mistakes)) };
+  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, explained(text, document, mistakes)) };
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
@@ -261,14 +261,14 @@ function isSame(key: string, name: string): boolean {
 }
 
 /** One a line, as what follows a mistake on its line is mostly its consequence. */
-function explained(text: string, mistakes: readonly YAMLError[]): TextMistake[] {
+function explained(text: string, document: Document, mistakes: readonly YAMLError[]): TextMistake[] {
   const found: TextMistake[] = [];
   const hasSecrets = mayHoldSecrets(text);
   let lineOfLast: number | undefined;
   for (const mistake of mistakes) {
     // The composer notes its own stack overflow as one more mistake in the text.
     if (mistake.message.includes('call stack')) return [{ offset: mistake.pos[0], message: TOO_DEEP }];
-    const offset = offsetOf(mistake, text);
+    const offset = offsetOf(mistake, text, document);
     const line = text.lastIndexOf('\n', offset - 1);
     if (line === lineOfLast) continue;
     lineOfLast = line;
@@ -278,11 +278,27 @@ function explained(text: string, mistakes: readonly YAMLError[]): TextMistake[] 
   return found;
 }
 
-/** Where a reader looks: mistakes of indentation stand at the first character of their line. */
-function offsetOf({ code, pos }: YAMLError, text: string): number {
+/** Where a reader looks: at the first character of a line that is indented wrongly, at a quote that nothing closes. */
+function offsetOf({ code, message, pos }: YAMLError, text: string, document: Document): number {
   let offset = pos[0];
-  if (code === 'BAD_INDENT') while (text[offset] === ' ') offset++;
+  if (UNCLOSED.test(message)) return quoteThatEndsAt(offset, document) ?? offset;
+  if (code === 'BAD_INDENT' || message === NO_DASH) while (text[offset] === ' ') offset++;
   return offset;
+}
+
+/** What the library says of a quoted text that does not end, and of a line between two items of a list that belongs to none. */
+const UNCLOSED = /^Missing closing ["']quote$/;
+const NO_DASH = 'Sequence item without - indicator';
+
+/** Where the quoted text begins. */
+function quoteThatEndsAt(end: number, document: Document): number | undefined {
+  let from: number | undefined;
+  yaml().visit(document, {
+    Scalar: (_key, { range, type }) => {
+      if (type?.startsWith('QUOTE') && range?.[1] === end) from = range[0];
+    },
+  });
+  return from;
 }
 
 /** The library quotes the text behind a colon. */
@@ -302,7 +318,10 @@ function explain({ code, message }: Pick<YAMLError, 'code' | 'message'>, text: s
       return `${message}; the line is indented more or less than the lines it belongs to`;
     case 'BLOCK_AS_IMPLICIT_KEY':
       return `${message}; put a text with ': ' into quotes, or indent the following line less`;
+    case 'MULTILINE_IMPLICIT_KEY':
+      return `${message}; between a name and its value stand a colon and a space`;
     default:
+      if (message === NO_DASH) return `${message}; the line is indented less than the item above it`;
       return /^(Plain value cannot start|Alias cannot be)/.test(message)
         ? `${message}; put a text that begins with '${text[offset]}' into quotes`
         : message;
