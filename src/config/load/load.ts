@@ -110,10 +110,10 @@ function decodeAll(
   const type = schema.message(BOOTSTRAP)!;
   const bootstrap: Message = {};
   let unknownFields = 0;
-  for (const source of sources) {
-    problems.within([source]);
+  for (const [index, source] of sources.entries()) {
+    problems.within(sources.slice(0, index + 1));
     const decoder = new Decoder(schema, problems, unknown, source.size + MAX_EXPANSION);
-    mergeMessage(schema, type, bootstrap, decoder.decode(BOOTSTRAP, source.value));
+    mergeMessage(schema, type, bootstrap, decoder.decode(BOOTSTRAP, source.value, bootstrap));
     decoder.noteUnknown(source.unknownFields ?? []);
     unknownFields += decoder.unknownCount;
   }

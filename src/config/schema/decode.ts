@@ -48,6 +48,7 @@ export class Decoder {
   unknownCount = 0;
   /** What was left out: only who shows what has been sent needs it. */
   readonly rejected: RejectedValue[] = [];
+  #onto: Message | undefined;
   /** What is read now is not to be shown. */
   #isSecret = false;
 
@@ -59,10 +60,14 @@ export class Decoder {
     this.#valuesLeft = maxValues;
   }
 
-  /** Reads `raw` as that message; what is wrong is reported and left out. */
-  decode(name: string, raw: unknown): Message {
+  /**
+   * Reads `raw` as that message; what is wrong is reported and left out.
+   * @param onto what it is merged onto afterwards: elements of lists have the positions that they get there
+   */
+  decode(name: string, raw: unknown, onto?: Message): Message {
     const type = this.#schema.message(name);
     if (!type) throw new Error(`no message ${name} in the schema`);
+    this.#onto = onto;
     return this.#message(type, raw) ?? {};
   }
 
@@ -173,14 +178,22 @@ export class Decoder {
   #list(field: FieldType, raw: unknown, holder: object, key: string): unknown[] | undefined {
     const list: unknown[] = [];
     const isList = Array.isArray(raw);
+    const earlier = this.#earlierElements();
     (isList ? raw : [raw]).forEach((element, index) => {
-      this.#path.push(index);
+      this.#path.push(earlier + index);
       const value = this.#value(field.value, element, isList ? raw : holder, isList ? index : key);
       // What is wrong keeps its position, so that later findings name the right one.
       list.push(value === undefined ? null : value);
       this.#path.pop();
     });
     return list.length === 0 ? undefined : list;
+  }
+
+  /** How many elements the list here has already. */
+  #earlierElements(): number {
+    let held: unknown = this.#onto;
+    for (const part of this.#path) held = (held as Message | undefined)?.[part];
+    return Array.isArray(held) ? held.length : 0;
   }
 
   #map(field: FieldType, raw: unknown): Message | undefined {

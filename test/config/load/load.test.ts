@@ -70,6 +70,24 @@ admin: { address: { pipe: { path: /tmp/admin } } }`;
   },
 );
 
+t.test('a mistake in a list of --config-yaml stands at its position in the whole list', async (t) => {
+  const cluster = (fields: string) => `static_resources:
+  clusters:
+  - ${fields}
+    load_assignment: { cluster_name: a, endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: host, port_value: 1 } } } } ] } ] }
+`;
+  const problems = problemsOf(cluster('name: a'), { yaml: cluster('name: b\n    type: STRICT_DSN') });
+  const at = (index: number) => `static_resources.clusters[${index}]`;
+  const address = 'load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address';
+  t.same(
+    problems.split('\n').filter((line) => line.includes(at(0)) || line.includes(at(1))),
+    [
+      `baton.yaml:4:124: ${at(0)}.${address}: malformed IP address: host. Consider setting the cluster's type to 'STRICT_DNS' or 'LOGICAL_DNS'`,
+      `--config-yaml:4:11: ${at(1)}.type: unknown value 'STRICT_DSN'; did you mean 'STRICT_DNS'?`,
+    ],
+  );
+});
+
 t.test('a mistake is shown where it stands, in the file or in --config-yaml', async (t) => {
   const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: MAGLEV\n';
   t.equal(
