@@ -340,7 +340,7 @@ export class ClusterSet {
     const { name } = cluster.spec;
     const former = this.#active.get(name);
     this.#active.set(name, cluster);
-    cluster.activate();
+    cluster.activate(former);
     if (former !== undefined) this.#discard(former);
     this.#publishSoon(name);
   }

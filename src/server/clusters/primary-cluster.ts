@@ -148,9 +148,11 @@ export class PrimaryCluster implements EndpointUser {
     }
   }
 
-  /** It takes the place of the version before it: from now on the hosts of the cluster are its own. */
-  activate(): void {
+  /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
+  activate(former: PrimaryCluster | undefined): void {
     this.#isActive = true;
+    if (former !== undefined && former.#dns !== undefined)
+      this.#endpoints = this.#dns?.succeed(former.#dns) ?? this.#endpoints;
     // Without an answer it has no hosts, whatever the version before it had.
     this.#setHosts(this.#endpoints ?? []);
     this.#discardPrepared();

@@ -49,6 +49,18 @@ export class DnsCluster {
     );
   }
 
+  /**
+   * It takes the place of `former`: names without an answer of their own, none yet or only failures, keep the addresses that were
+   * known of them, for a name server that fails now is no reason to lose them. Returns all hosts.
+   */
+  succeed(former: DnsCluster): ResolvedEndpoint[] {
+    if (former.#dns.family === this.#dns.family) {
+      const known = new Map(former.#targets.map((target) => [target.endpoint.host, target]));
+      for (const target of this.#targets) target.inherit(known.get(target.endpoint.host));
+    }
+    return this.#hosts();
+  }
+
   /** Begins to resolve. Without endpoints the cluster is initialized at once. */
   start(): void {
     if (this.#targets.length === 0) this.#initialized();
@@ -85,11 +97,15 @@ export class DnsCluster {
     this.#host.count('update_success');
     const addresses = result.status === 'found' ? result.addresses : [];
     if (addresses.length === 0) this.#host.count('update_empty');
-    if (target.take(addresses)) this.#host.onHosts(this.#targets.flatMap((each) => each.hosts()));
+    if (target.take(addresses)) this.#host.onHosts(this.#hosts());
     else this.#host.count('update_no_rebuild');
     const ttlMs = result.status === 'found' ? result.ttlMs : 0;
     if (ttlMs === Number.POSITIVE_INFINITY) return ttlMs;
     return respectTtl && ttlMs > 0 ? ttlMs : refreshMs;
+  }
+
+  #hosts(): ResolvedEndpoint[] {
+    return this.#targets.flatMap((target) => target.hosts());
   }
 
   /** Doubles from the base to the maximum, each time a random value from the upper half: clients do not retry in step. */
@@ -115,7 +131,8 @@ class Target {
   /** Resolutions in a row that failed. */
   failures = 0;
   readonly #isLogical: boolean;
-  #addresses: readonly string[] = [];
+  /** Undefined before the first answer. */
+  #addresses: readonly string[] | undefined = undefined;
 
   constructor(endpoint: EndpointSpec, isLogical: boolean, resolve: (target: Target) => void) {
     this.endpoint = endpoint;
@@ -133,14 +150,20 @@ class Target {
       addresses = addresses.slice(0, 1);
     }
     const known = new Set(this.#addresses);
-    if (addresses.length === known.size && addresses.every((address) => known.has(address))) return false;
+    const isSame = addresses.length === known.size && addresses.every((address) => known.has(address));
     this.#addresses = addresses;
-    return true;
+    return !isSame;
+  }
+
+  /** Without an answer it has the addresses of another one of the same name. */
+  inherit(other: Target | undefined): void {
+    if (other === undefined || this.#addresses !== undefined) return;
+    if (other.#addresses !== undefined) this.take(other.#addresses);
   }
 
   hosts(): ResolvedEndpoint[] {
     const { host, port, weight, priority, locality, healthFlags } = this.endpoint;
-    return this.#addresses.map((ip) => ({
+    return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
       key: this.#isLogical ? `${host}:${port}` : undefined,
       hostname: this.endpoint.hostname || host,

@@ -1,9 +1,10 @@
 // Clusters whose hosts are names: a real name server on the loopback interface answers, changes its mind, or is silent.
 
-import { renameSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { NameServer } from '../../upstream/dns/name-server.js';
+import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   type BatonProcess,
   bootstrap,
@@ -64,31 +65,16 @@ t.test('STRICT_DNS serves from every address of a name, and follows when they ch
 });
 
 t.test('a changed cluster serves from its old hosts until the new names are known', async (t) => {
-  const path = join(tempDir(t), 'cds.json');
-  const configure = (host: string) => {
-    const type = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
-    const resources = [{ '@type': type, ...dnsCluster('changing', 'STRICT_DNS', host) }];
-    writeFileSync(`${path}.next`, JSON.stringify({ version_info: host, resources }));
-    renameSync(`${path}.next`, path);
-  };
   names.answers.set('first.test', { a: ['127.0.0.2'] });
   names.answers.set('second.test', 'hang');
-  configure('first.test');
-  const { config, ...process } = options(t, []);
-  const dynamic_resources = { cds_config: { resource_api_version: 'V3', path_config_source: { path } } };
-  const routes = { ...routeAllTo('changing'), validate_clusters: false };
-  const listeners = [httpListener('changing', 0, { route_config: routes })];
-  const baton = await startBaton(t, {
-    ...process,
-    config: { ...config, ...bootstrap({ listeners, clusters: [], extra: { dynamic_resources } }) },
-  });
+  const { baton, configure } = await serveChanging(t, dnsCluster('changing', 'STRICT_DNS', 'first.test'));
   t.same(await reached(baton, 'changing', 2), { '127.0.0.2': 2 });
-  configure('second.test');
+  configure(dnsCluster('changing', 'STRICT_DNS', 'second.test'));
   await baton.waitForStat('cluster_manager.warming_clusters', 1);
   t.equal(await baton.stat('cluster.changing.warming_state'), 1);
   t.same(await reached(baton, 'changing', 5), { '127.0.0.2': 5 });
   const { body } = await baton.admin('/config_dump?resource=dynamic_warming_clusters');
-  t.match(JSON.parse(body).configs, [{ version_info: 'second.test', cluster: { name: 'changing' } }]);
+  t.match(JSON.parse(body).configs, [{ version_info: '2', cluster: { name: 'changing' } }]);
   names.answers.set('second.test', { a: ['127.0.0.3'] });
   const port = await baton.listenerPort('changing');
   await waitFor(
@@ -102,6 +88,24 @@ t.test('a changed cluster serves from its old hosts until the new names are know
   await baton.waitForStat('cluster_manager.warming_clusters', 0);
   await baton.stop();
 });
+
+for (const type of ['STRICT_DNS', 'LOGICAL_DNS'] as const)
+  t.test(`a ${type} cluster that is changed while no name can be resolved keeps its hosts`, async (t) => {
+    names.answers.set('failing.test', { a: ['127.0.0.2'] });
+    const cluster = dnsCluster('changing', type, 'failing.test');
+    const { baton, configure } = await serveChanging(t, cluster);
+    names.answers.set('failing.test', 'servfail');
+    await waitFor(async () => (await baton.stat('cluster.changing.update_failure'))! > 0, { what: 'a failed update' });
+    configure({ ...cluster, connect_timeout: '3s' });
+    const inUse = async () => (await baton.admin('/config_dump?resource=dynamic_active_clusters')).body;
+    await waitFor(async () => (await inUse()).includes('"3s"'), { what: 'the new version' });
+    t.same(await reached(baton, 'changing', 2), { '127.0.0.2': 2 });
+    names.answers.set('failing.test', { a: ['127.0.0.3'] });
+    const port = await baton.listenerPort('changing');
+    await waitFor(async () => (await httpRequest(port, '/')).body === '127.0.0.3', { what: 'the new address' });
+    t.equal(await baton.stat('cluster.changing.membership_total'), 1);
+    await baton.stop();
+  });
 
 t.test('LOGICAL_DNS uses the first address of a name', async (t) => {
   names.answers.set('logical.test', { a: ['127.0.0.2', '127.0.0.3'], ttl: 1 });
@@ -173,6 +177,18 @@ t.test('a name server that is silent holds up neither signals nor other names', 
 
 function serve(t: Teardown, clusters: Config[]): Promise<BatonProcess> {
   return startBaton(t, options(t, clusters));
+}
+
+/** One cluster that comes from a file, and the listener that leads to it. */
+async function serveChanging(t: Teardown, cluster: Config) {
+  const file = new ResourceFile(tempDir(t), 'cds');
+  const configure = (changed: Config) => file.write('envoy.config.cluster.v3.Cluster', changed);
+  configure(cluster);
+  const dynamic_resources = { cds_config: file.source };
+  const routes = { ...routeAllTo('changing'), validate_clusters: false };
+  const listeners = [httpListener('changing', 0, { route_config: routes })];
+  const config = bootstrap({ listeners, clusters: [], extra: { dynamic_resources } });
+  return { baton: await startBaton(t, { ...options(t, []), config }), configure };
 }
 
 function options(t: Teardown, clusters: Config[]) {

@@ -169,6 +169,27 @@ t.test('LOGICAL_DNS: one host, known by its name, at the first address of the an
   t.same(c.lists, ['a:8010.0.0.1:80', 'a:8010.0.0.3:80']);
 });
 
+t.test('a new version keeps the addresses of names that it cannot resolve', async (t) => {
+  const former = clusterOf(['a', 'b', 'c', 'd']);
+  former.cluster.start();
+  for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) await former.answer(name, found(`10.0.0.${index + 1}`));
+  const hosts = (c: ReturnType<typeof clusterOf>) =>
+    c.cluster.succeed(former.cluster).map(({ address }) => addressText(address));
+
+  const next = clusterOf(['d', 'c', 'b', 'a', 'e']);
+  next.cluster.start();
+  await next.answer('a', found('10.0.0.9'));
+  await next.answer('b', TIMEOUT);
+  await next.answer('c', { status: 'not_found' });
+  t.same(hosts(next), ['10.0.0.4:80', '10.0.0.2:82', '10.0.0.9:83'], 'of d nothing has come, of b a failure');
+  await next.answer('d', found('10.0.0.4'));
+  t.equal(next.counts['update_no_rebuild'], 2, 'the answer tells nothing new');
+
+  const logical = clusterOf(['a'], {}, 'LOGICAL_DNS');
+  t.same(hosts(logical), ['10.0.0.1:80']);
+  t.same(hosts(clusterOf(['a'], { family: 'AUTO' })), [], 'addresses of another family may not be wanted');
+});
+
 t.test('an address needs no refresh', async (t) => {
   const c = clusterOf(['10.0.0.1']);
   c.cluster.start();
