@@ -110,7 +110,7 @@ export class DnsResolver {
     this.counters.resolve_total++;
     const deadline = new Deadline(this.#options.deadlineMs ?? 10_000);
     try {
-      const result = await Promise.race([this.#search(name, family, deadline), deadline.passed]);
+      const result = await this.#search(name, family, deadline);
       this.#count(result);
       return result;
     } finally {
@@ -123,21 +123,23 @@ export class DnsResolver {
     const conf = this.#conf.get();
     let failure: DnsResult | undefined;
     for (const candidate of candidateNames(name, conf)) {
-      if (deadline.hasPassed || this.#isClosed) break;
-      const result = await this.#query(conf, candidate, family);
+      if (this.#isClosed) break;
+      const result = await this.#query(conf, candidate, family, deadline);
       if (result.status === 'found' || result.status === 'timeout') return result;
       if (result.status === 'failed') failure ??= result;
     }
     return failure ?? { status: 'not_found' };
   }
 
-  async #query(conf: ResolvConf, name: string, family: LookupFamily): Promise<DnsResult> {
+  async #query(conf: ResolvConf, name: string, family: LookupFamily, deadline: Deadline): Promise<DnsResult> {
     const resolver = this.#resolverFor(conf);
-    const [ip4, ip6] = await Promise.all([
-      family === 'V6_ONLY' ? NOTHING : records(resolver.resolve4(name, { ttl: true })),
-      family === 'V4_ONLY' ? NOTHING : records(resolver.resolve6(name, { ttl: true })),
-    ]);
-    const found = choose(family, ip4.records, ip6.records);
+    const asked4 = family === 'V6_ONLY' ? NOTHING : records(resolver.resolve4(name, { ttl: true }), deadline);
+    const asked6 = family === 'V4_ONLY' ? NOTHING : records(resolver.resolve6(name, { ttl: true }), deadline);
+    // Where the preferred family has addresses, the other one is not waited for.
+    const preferred = await (family === 'AUTO' ? asked6 : family === 'V4_PREFERRED' ? asked4 : NOTHING);
+    const isEnough = preferred.records.length > 0;
+    const [ip4, ip6] = isEnough ? [NOTHING, NOTHING] : await Promise.all([asked4, asked6]);
+    const found = isEnough ? preferred.records : choose(family, ip4.records, ip6.records);
     if (found.length > 0) {
       const addresses = [...new Set(found.map((record) => ipAddress(record.address, 0)!.ip))];
       return { status: 'found', addresses, ttlMs: leastTtl(found) * 1000 };
@@ -182,9 +184,11 @@ interface Records {
 
 const NOTHING: Records = { records: [], error: undefined };
 
-async function records(answer: Promise<readonly DnsRecord[]>): Promise<Records> {
+/** Without an answer by the deadline it is as after a timeout: there are servers that never answer questions of one family. */
+async function records(answer: Promise<readonly DnsRecord[]>, deadline: Deadline): Promise<Records> {
   try {
-    return { records: await answer, error: undefined };
+    const records = await Promise.race([answer, deadline.passed]);
+    return records === undefined ? { records: [], error: 'ETIMEOUT' } : { records, error: undefined };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return code === 'ENOTFOUND' || code === 'ENODATA' ? NOTHING : { records: [], error: code ?? 'EUNKNOWN' };
@@ -219,16 +223,12 @@ function domainOf(host: string): string {
 
 /** Bounds a whole resolution. */
 class Deadline {
-  hasPassed = false;
-  readonly passed: Promise<DnsResult>;
+  readonly passed: Promise<undefined>;
   #timeout: NodeJS.Timeout | undefined;
 
   constructor(afterMs: number) {
     this.passed = new Promise((resolve) => {
-      this.#timeout = setTimeout(() => {
-        this.hasPassed = true;
-        resolve({ status: 'timeout' });
-      }, afterMs);
+      this.#timeout = setTimeout(() => resolve(undefined), afterMs);
     });
   }
 

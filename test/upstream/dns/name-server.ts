@@ -10,6 +10,8 @@ export type Answer =
       readonly aaaa?: readonly number[][];
       readonly ttl?: number;
       readonly truncated?: boolean;
+      /** Questions of this type get no answer. */
+      readonly silentFor?: 'A' | 'AAAA';
     }
   | 'nxdomain'
   | 'servfail'
@@ -61,10 +63,12 @@ export class NameServer {
 
   #reply(query: Buffer, isTcp: boolean): Buffer | undefined {
     const { name, type, end } = question(query);
-    this.asked.push(`${isTcp ? 'tcp ' : ''}${type === A ? 'A' : 'AAAA'} ${name}`);
+    const typeName = type === A ? 'A' : 'AAAA';
+    this.asked.push(`${isTcp ? 'tcp ' : ''}${typeName} ${name}`);
     const answer = this.answers.get(name) ?? 'nxdomain';
     if (answer === 'hang') return undefined;
     if (answer === 'nxdomain' || answer === 'servfail') return message(query, end, answer === 'nxdomain' ? 3 : 2, []);
+    if (answer.silentFor === typeName) return undefined;
     if (answer.truncated && !isTcp) return message(query, end, 0, [], true);
     const data =
       type === A

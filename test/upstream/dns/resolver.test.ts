@@ -169,6 +169,24 @@ t.test('a silent server delays no other name, and is given up at the deadline', 
   t.equal(resolver.counters.pending_resolutions, 0);
 });
 
+t.test('what a server says of one family is used though it is silent about the other', async (t) => {
+  const { server, resolver } = await setUp(t, { queryTimeoutMs: 60_000, deadlineMs: 1000 });
+  server.answers.set('four.test', { a: ['10.0.0.1'], silentFor: 'AAAA' });
+  server.answers.set('six.test', { aaaa: V6, silentFor: 'A' });
+  t.match(await resolver.resolve('four.test', 'AUTO'), { addresses: ['10.0.0.1'] });
+  t.match(await resolver.resolve('four.test', 'ALL'), { addresses: ['10.0.0.1'] });
+  t.match(await resolver.resolve('six.test', 'V4_PREFERRED'), { addresses: ['2001:db8::1'] });
+  t.match(await resolver.resolve('four.test', 'V6_ONLY'), { status: 'timeout' });
+});
+
+t.test('the preferred family is not kept waiting by the other', async (t) => {
+  const { server, resolver } = await setUp(t, { queryTimeoutMs: 600_000, deadlineMs: 600_000 });
+  server.answers.set('four.test', { a: ['10.0.0.1'], silentFor: 'AAAA' });
+  server.answers.set('six.test', { aaaa: V6, silentFor: 'A' });
+  t.match(await resolver.resolve('four.test', 'V4_PREFERRED'), { addresses: ['10.0.0.1'] });
+  t.match(await resolver.resolve('six.test', 'AUTO'), { addresses: ['2001:db8::1'] });
+});
+
 t.test('who asks for the same name at the same time shares one question', async (t) => {
   const { server, resolver } = await setUp(t);
   server.answers.set('a.test', { a: ['10.0.0.1'] });
