@@ -89,7 +89,8 @@ export class DnsCluster {
   /** Takes an answer; returns after how many milliseconds to ask again. */
   #take(target: Target, result: DnsResult): number {
     const { respectTtl, refreshMs } = this.#dns;
-    if (result.status === 'timeout' || result.status === 'failed') {
+    // A logical host keeps its address when its name has none any more: existing connections prove that it was right.
+    if (result.status !== 'found' && (result.status !== 'not_found' || target.isLogical)) {
       this.#host.count('update_failure');
       return this.#failureDelay(target);
     }
@@ -130,25 +131,20 @@ class Target {
   readonly timer: Timer<Target>;
   /** Resolutions in a row that failed. */
   failures = 0;
-  readonly #isLogical: boolean;
+  /** It is one host, at the first address. */
+  readonly isLogical: boolean;
   /** Undefined before the first answer. */
   #addresses: readonly string[] | undefined = undefined;
 
   constructor(endpoint: EndpointSpec, isLogical: boolean, resolve: (target: Target) => void) {
     this.endpoint = endpoint;
     this.timer = new Timer<Target>(this, resolve);
-    this.#isLogical = isLogical;
+    this.isLogical = isLogical;
   }
 
-  /**
-   * Takes new addresses; returns whether they differ from the old ones, in whatever order. A logical host keeps its
-   * address when its name has none any more: existing connections prove that it was right.
-   */
+  /** Takes new addresses; returns whether they differ from the old ones, in whatever order. */
   take(addresses: readonly string[]): boolean {
-    if (this.#isLogical) {
-      if (addresses.length === 0) return false;
-      addresses = addresses.slice(0, 1);
-    }
+    if (this.isLogical) addresses = addresses.slice(0, 1);
     const known = new Set(this.#addresses);
     const isSame = addresses.length === known.size && addresses.every((address) => known.has(address));
     this.#addresses = addresses;
@@ -165,7 +161,7 @@ class Target {
     const { host, port, weight, priority, locality, healthFlags } = this.endpoint;
     return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
-      key: this.#isLogical ? `${host}:${port}` : undefined,
+      key: this.isLogical ? `${host}:${port}` : undefined,
       hostname: this.endpoint.hostname || host,
       weight,
       priority,

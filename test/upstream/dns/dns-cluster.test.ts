@@ -156,6 +156,16 @@ t.test('a name without addresses: a STRICT_DNS cluster loses its hosts, a logica
   logical.pass(5000);
   await logical.answer('a', { status: 'not_found' });
   t.same(logical.lists, ['a:8010.0.0.1:80']);
+  t.match(logical.counts, { update_success: 1, update_failure: 1, update_empty: undefined });
+});
+
+t.test('a logical host whose name has no address is asked for again as after a failure', async (t) => {
+  const c = clusterOf(['a'], { refreshMs: 60_000, failureRefresh: { baseMs: 100, maxMs: 1000 } }, 'LOGICAL_DNS');
+  c.cluster.start();
+  await c.answer('a', { status: 'not_found' });
+  t.same(c.events, ['initialized']);
+  c.pass(101);
+  t.same(c.asked(), ['a']);
 });
 
 t.test('LOGICAL_DNS: one host, known by its name, at the first address of the answer', async (t) => {
