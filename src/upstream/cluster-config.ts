@@ -32,6 +32,8 @@ export interface ClusterSpec {
   readonly name: string;
   /** alt_stat_name, or the name: as stats, logs and /clusters call the cluster. */
   readonly observabilityName: string;
+  /** Its one host is known by a name, wherever that leads. */
+  readonly hasLogicalHost: boolean;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */
   readonly perConnectionBufferLimit: number;
@@ -104,6 +106,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
   return {
     name,
     observabilityName: cluster.alt_stat_name || name,
+    hasLogicalHost: cluster.type === 'LOGICAL_DNS',
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,

@@ -87,8 +87,9 @@ export class Cluster implements ConnectingCluster {
     return this.#hosts.host(index);
   }
 
-  /** The host with this address, as `127.0.0.1:80`, healthy or not: all of them are looked at. */
+  /** The host with this address now or, when it is a logical one, before; as `127.0.0.1:80`, healthy or not: all are looked at. */
   hostAt(address: string): ClusterHost | undefined {
+    if (this.spec.hasLogicalHost && this.#hosts.count > 0) return this.#hosts.host(0);
     for (let index = 0; index < this.#hosts.count; index++) {
       const raw = this.#hosts.sockaddr(index);
       if (addressText(decodeSockaddr(raw, 0, raw.length)) === address) return this.#hosts.host(index);

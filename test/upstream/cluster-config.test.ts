@@ -8,6 +8,7 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
   t.match(clusterSpec({ name: 'c' }), {
     name: 'c',
     observabilityName: 'c',
+    hasLogicalHost: false,
     connectTimeoutMs: 5000,
     perConnectionBufferLimit: 1024 * 1024,
     maxRequestsPerConnection: 0,

@@ -1,9 +1,10 @@
 // --hand-over-connections: established connections go on in the next process, and nobody at either end notices.
 
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
+import { NameServer } from '../../upstream/dns/name-server.js';
 import {
   type BatonProcess,
   bootstrap,
@@ -167,6 +168,50 @@ t.test('half-closed TCP streams go on half-closed', async (t) => {
   t.equal(speaking.head, 'onetwo');
   await current.waitForStat('cluster.db.upstream_cx_active', 0);
   await current.stop();
+});
+
+t.test('a TCP stream to a logical host goes on though its name has moved since', async (t) => {
+  const upstream = await startPeers(t);
+  const names = new NameServer();
+  await names.start();
+  t.teardown(() => names.stop());
+  names.answers.set('db.test', { a: ['127.0.0.1'] });
+  const resolvConf = join(tempDir(t), 'resolv.conf');
+  writeFileSync(resolvConf, `nameserver ${names.address}\n`);
+  const address = { socket_address: { address: 'db.test', port_value: upstream.port } };
+  const db = {
+    ...staticCluster('db', upstream.port),
+    type: 'LOGICAL_DNS',
+    dns_lookup_family: 'V4_ONLY',
+    dns_refresh_rate: '0.2s',
+    load_assignment: { cluster_name: 'db', endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
+  };
+  const log = join(tempDir(t), 'access.log');
+  const access_log = [fileAccessLog(log, '%UPSTREAM_HOST%\n')];
+  const options = {
+    config: bootstrap({ listeners: [proxy('tcp', 'db', { access_log })], clusters: [db] }),
+    args: LONG,
+    nodeArgs: ['--import', new URL('../clusters/resolv-conf.js', import.meta.url).href],
+    env: { BATON_TEST_RESOLV_CONF: resolvConf },
+  };
+  const line = new EpochLine(t);
+  let current = await line.start(0, options);
+  const client = await openStream(t, await current.listenerPort('tcp'));
+  const server = await upstream.next();
+  names.answers.set('db.test', { a: ['127.0.0.9'] });
+  await waitFor(async () => (await current.admin('/clusters')).body.includes('db::127.0.0.9'), { what: 'the move' });
+  for (const epoch of [1, 2]) {
+    const next = await line.start(epoch, options);
+    await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
+    current = next;
+    await client.write('still here');
+    await server.receives(epoch * 'still here'.length);
+  }
+  client.end();
+  server.end();
+  t.equal(await client.isClosed(), 'end');
+  await current.stop();
+  t.equal(readFileSync(log, 'utf8'), `127.0.0.1:${upstream.port}\n`, 'where it has been all the time');
 });
 
 t.test('HTTP connections are used again in the next process, with what had come of a request', async (t) => {

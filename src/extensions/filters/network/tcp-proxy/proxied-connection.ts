@@ -73,7 +73,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     info.bytesReceived = former.bytesReceived;
     info.bytesSent = former.bytesSent;
     info.upstreamCluster = cluster.observabilityName;
-    info.upstreamHost = host.address;
+    info.upstreamHost = former.host;
     info.upstreamLocalAddress = former.upstreamLocal;
     info.attemptCount = this.#attempts = former.attempts;
     this.#activeMs = former.activeMs;
