@@ -178,7 +178,9 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts =
       source &&
       new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
-        problemsOf: (hosts, fresh) => this.#problemsOfHosts(hosts, fresh),
+        problemsOf: (host) =>
+          this.#problems({ ...this.#resource!.message, virtual_hosts: [host] }, this.#users.filters()),
+        domainProblem: (hosts) => domainProblem(withHosts(this.#resource!.message, hosts)),
         changed: (hosts) => {
           this.#config = withHosts(this.#resource!.message, hosts);
           this.#publication.soon();
@@ -186,13 +188,6 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
         ready: () => this.#settle(),
         settled: (host) => this.#publication.settled(host),
       });
-  }
-
-  /** Those that have been used before need not be built again: that none of them has a domain of another one is enough. */
-  #problemsOfHosts(hosts: readonly VirtualHost[], fresh: readonly VirtualHost[]): string {
-    const { message } = this.#resource!;
-    const problems = this.#problems({ ...message, virtual_hosts: [...fresh] }, this.#users.filters());
-    return problems !== '' ? problems : domainProblem(withHosts(message, hosts));
   }
 
   #refuse(refusal: RefusedResource): void {

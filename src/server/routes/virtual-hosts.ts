@@ -24,8 +24,10 @@ interface Pending {
 }
 
 export interface VirtualHostsUser {
-  /** Everything that is wrong with these together with the route configuration; ''. Only `fresh` ones were not there before. */
-  problemsOf(hosts: readonly VirtualHost[], fresh: readonly VirtualHost[]): string;
+  /** Everything that is wrong with this one by itself; ''. */
+  problemsOf(host: VirtualHost): string;
+  /** Which domain these have twice, together with the route configuration; ''. */
+  domainProblem(hosts: readonly VirtualHost[]): string;
   /** Virtual hosts have come or gone: these are all. */
   changed(hosts: readonly VirtualHost[]): void;
   /** The first have come, or will not come for now. Called once at most. */
@@ -119,14 +121,14 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   update(update: Update<VirtualHost>): readonly Rejection[] {
     const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
     const resources = update.resources.filter(ofThese);
-    const next = new Map(update.isComplete ? [] : this.#hosts);
-    for (const { name } of update.refused) {
-      const before = this.#hosts.get(name);
-      if (before !== undefined) next.set(name, before);
+    const kept = new Map(this.#hosts);
+    if (update.isComplete) {
+      // What is refused, now or for what it says, is there in another version: the one before it stays.
+      const there = new Set([...update.refused, ...resources].map(({ name }) => name));
+      for (const name of this.#hosts.keys()) if (!there.has(name)) kept.delete(name);
     }
-    for (const name of update.removed) next.delete(name);
-    for (const resource of resources) next.set(resource.name, resource);
-    const rejections = isSame(next, this.#hosts) ? [] : this.#take(next, resources);
+    for (const name of update.removed) kept.delete(name);
+    const rejections = this.#take(kept, resources);
     this.#settle(update, resources);
     this.#ready();
     return rejections;
@@ -150,20 +152,35 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#user.ready();
   }
 
-  #take(next: ReadonlyMap<string, Resource<VirtualHost>>, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
-    const messages = fresh.map(({ message }) => message);
-    const problems = this.#user.problemsOf(messagesOf(next), messages);
-    if (problems !== '') {
-      logger.warning(`virtual hosts are rejected: ${problems}`);
-      return fresh.map(({ name }) => ({ name, details: problems }));
+  /** Makes `kept` and those of `fresh` that can be used the hosts that there are; returns the others. */
+  #take(kept: HostsByName, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
+    const rejections = fresh.flatMap(({ name, message }) => {
+      const details = this.#user.problemsOf(message);
+      return details === '' ? [] : [{ name, details }];
+    });
+    const bad = new Set(rejections.map(({ name }) => name));
+    const usable = fresh.filter(({ name }) => !bad.has(name));
+    let next: HostsByName = new Map([...kept, ...usable.map((each) => [each.name, each] as const)]);
+    const clash = isSame(next, this.#hosts) ? '' : this.#user.domainProblem(messagesOf(next));
+    if (clash !== '') {
+      next = kept;
+      rejections.push(...usable.map(({ name }) => ({ name, details: clash })));
     }
+    if (rejections.length > 0) {
+      const details = new Set(rejections.map((each) => each.details));
+      logger.warning(`virtual hosts are rejected: ${[...details].join('; ')}`);
+    }
+    if (!isSame(next, this.#hosts)) this.#use(next);
+    return rejections;
+  }
+
+  #use(next: HostsByName): void {
     this.#hosts.clear();
     for (const [name, resource] of next) this.#hosts.set(name, resource);
     const stats = this.#host.store.scope(this.#scope);
     stats.increment(ReloadStats.at.config_reload);
     stats.set(ReloadStats.at.config_reload_time_ms, Date.now());
     this.#user.changed(this.all);
-    return [];
   }
 
   /** Answers what has been asked for. */
@@ -209,14 +226,13 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 }
 
-function messagesOf(hosts: ReadonlyMap<string, Resource<VirtualHost>>): VirtualHost[] {
+type HostsByName = ReadonlyMap<string, Resource<VirtualHost>>;
+
+function messagesOf(hosts: HostsByName): VirtualHost[] {
   return Array.from(hosts.values(), ({ message }) => message);
 }
 
-function isSame(
-  one: ReadonlyMap<string, Resource<VirtualHost>>,
-  other: ReadonlyMap<string, Resource<VirtualHost>>,
-): boolean {
+function isSame(one: HostsByName, other: HostsByName): boolean {
   if (one.size !== other.size) return false;
   for (const [name, { message }] of one) if (other.get(name)?.message !== message) return false;
   return true;

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { atOnce } from '../../../src/common/next-turn.js';
-import type { ScopedRouteConfiguration, ScopedRoutes } from '../../../src/config/generated/api.js';
+import type { ScopedRouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { AwaitedHostStats } from '../../../src/stats/layouts/xds.js';
 import { packRoutes, unpackRoutes } from '../../../src/worker/packed-routes.js';
@@ -249,6 +249,27 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   t.equal(fixture.configs[0]!.virtual_hosts!.length, 2, 'other routes keep the virtual hosts');
   fixture.send('route', all({ ...config, vhds: { config_source: { self: {} } } }));
   t.equal(fixture.configs[0]!.virtual_hosts!.length, 1, 'another source has others');
+});
+
+t.test('a virtual host that cannot be used keeps neither others from coming nor those that are gone', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useRds();
+  const config = { validate_clusters: true, virtual_hosts: [hostTo('known', 'own')], vhds: { config_source: SOURCE } };
+  fixture.send('route', all(routesTo('known', 'routes', config)));
+  const send = (removed: string[], ...hosts: VirtualHost[]) => {
+    const resources = hosts.map((host) => ({ ...resource(host), name: `routes/${host.name}` }));
+    return fixture.send('virtual-host', { ...all(), isComplete: false, resources, removed });
+  };
+  const domains = () => fixture.configs[0]!.virtual_hosts!.flatMap(({ domains }) => domains);
+  t.strictSame(send([], hostTo('known', 'a'), hostTo('known', 'b'), hostTo('known', 'c')), []);
+  t.match(send(['routes/a'], hostTo('unknown', 'b'), hostTo('known', 'd'), hostTo('unknown', 'e')), [
+    { name: 'routes/b', details: /unknown cluster/ },
+    { name: 'routes/e', details: /unknown cluster/ },
+  ]);
+  t.strictSame(domains(), ['own', 'b', 'c', 'd']);
+  const clashing = { ...hostTo('known', 'f'), domains: ['f', 'd'] };
+  t.match(send(['routes/c'], clashing), [{ name: 'routes/f', details: /'d' occurs twice/ }]);
+  t.strictSame(domains(), ['own', 'b', 'd']);
 });
 
 t.test(
