@@ -516,6 +516,19 @@ t.test('requests keep to the rate limit', async (t) => {
   await subscriber.waitForStat('control_plane.pending_requests', 0);
 });
 
+t.test('what is asked for in the turn in which the rate limit lets others go is asked for too', async (t) => {
+  const plane = await startControlPlane(t);
+  const rate_limit_settings = { max_tokens: 1, fill_rate: 5 };
+  const subscriber = startSubscriber(t, plane, plane.api('sotw', { rate_limit_settings }));
+  subscriber.subscribe({ source: ADS, type: 'cluster' });
+  subscriber.subscribe({ source: ADS, type: 'endpoints', names: new Set(['a']) });
+  await waitFor(() => (subscriber.store.value('control_plane.pending_requests') ?? 0) > 0, { what: 'a pause' });
+  // Both timers end in one turn: this one first, which is shorter.
+  setTimeout(() => subscriber.subscribe({ source: ADS, type: 'listener' }), 1);
+  for (const end = performance.now() + 300; performance.now() < end; );
+  await plane.waitFor('all requests', () => new Set(plane.requests.map(({ type }) => type)).size === 3);
+});
+
 t.test('pauses grow, at random below an interval that doubles; they begin anew after a success', (t) => {
   const random = new Random(1);
   const shares = Array.from({ length: 6 }, () => random.fraction());

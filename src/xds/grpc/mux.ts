@@ -170,7 +170,6 @@ export class Mux implements StreamEvents {
   #change(channel: TypeChannel): void {
     if (this.#isClosed) return;
     this.#changed.add(channel);
-    this.#due.add(channel);
     this.#schedule();
   }
 
@@ -190,6 +189,8 @@ export class Mux implements StreamEvents {
     for (const channel of this.#changed) {
       this.#changed.delete(channel);
       channel.flush();
+      // Not before: whoever sends meanwhile, once the rate limit allows, would find that it has nothing to say.
+      this.#due.add(channel);
     }
   }
 }
