@@ -72,7 +72,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     this.#host.ended();
   }
 
-  update({ resources }: Update<ClusterLoadAssignment>): readonly Rejection[] {
+  update({ refused, resources }: Update<ClusterLoadAssignment>): readonly Rejection[] {
     this.#isAnswered = true;
     const resource = resources.find(({ name }) => name === this.#serviceName);
     if (resource !== undefined) {
@@ -81,7 +81,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     }
     // As far as endpoints go, one that is missing, refused or removed leaves the last one in use.
     logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
-    if (resources.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
+    if (resources.length + refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
     return [];
   }

@@ -210,6 +210,18 @@ t.test('changes without coming and going hosts are merged, and cancelled by one 
   t.equal(clusters.value('cluster.a.update_no_rebuild'), 1);
 });
 
+t.test('an assignment that is refused is not an empty update', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const refused = [{ name: 'a', version: '1', details: 'no good', message: undefined }];
+  clusters.sources.to('a').deliver({ isComplete: false, refused });
+  t.equal(clusters.value('cluster_manager.warming_clusters'), 0, 'it is an answer all the same');
+  t.equal(clusters.value('cluster.a.update_empty'), 0);
+  clusters.sources.to('a').deliver({ isComplete: false });
+  t.equal(clusters.value('cluster.a.update_empty'), 1);
+});
+
 t.test('hosts of an assignment that gets stale are not used', async (t) => {
   const clusters = new Clusters();
   clusters.start();
