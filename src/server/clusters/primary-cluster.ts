@@ -316,8 +316,10 @@ export class PrimaryCluster implements EndpointUser {
     this.#endpoints = endpoints;
     if (!this.#isActive) return isFirst;
     const { added, removed, hasChanged } = this.#setHosts(endpoints);
+    // What names resolve to is addresses: those of a logical host that has moved are as urgent as another host.
+    const isMergeable = added + removed === 0 && this.#dns === undefined;
     // Before that it is told of as a whole, when its time comes.
-    if (hasChanged && this.isInitialized) this.#merge.note(added + removed === 0);
+    if (hasChanged && this.isInitialized) this.#merge.note(isMergeable);
     return hasChanged;
   }
 

@@ -125,6 +125,18 @@ t.test('LOGICAL_DNS uses the first address of a name', async (t) => {
   await baton.stop();
 });
 
+t.test('a logical host that moves waits for no other updates', async (t) => {
+  names.answers.set('moving.test', { a: ['127.0.0.2'] });
+  const common_lb_config = { update_merge_window: '3600s' };
+  const baton = await serve(t, [{ ...dnsCluster('moving', 'LOGICAL_DNS', 'moving.test'), common_lb_config }]);
+  const port = await baton.listenerPort('moving');
+  for (const address of ['127.0.0.3', '127.0.0.4']) {
+    names.answers.set('moving.test', { a: [address] });
+    await waitFor(async () => (await httpRequest(port, '/')).body === address, { what: address });
+  }
+  await baton.stop();
+});
+
 t.test('addresses and /etc/hosts names need no name server', async (t) => {
   const before = names.asked.length;
   const baton = await serve(t, [
