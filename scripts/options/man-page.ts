@@ -39,7 +39,7 @@ function synopsis(): string {
   return [
     '.B baton\n[\\fIoption\\fR ...]',
     '.B baton \\-\\-mode validate \\-c\n.I path',
-    '.B baton\n.BR \\-\\-version \\ |\\  \\-\\-hot\\-restart\\-version \\ |\\  \\-\\-help',
+    '.B baton\n.BR \\-\\-version \\ |\\  \\-\\-hot\\-restart\\-version \\ |\\  \\-\\-schema \\ |\\  \\-\\-help',
   ].join('\n.br\n');
 }
 

@@ -10,8 +10,8 @@ export const DESCRIPTION: readonly string[] = [
     'thread for each CPU by default, and can be asked and steered through the admin interface that the bootstrap names.',
   'What a configuration asks for is obeyed or refused: a field that baton does not implement is an error that names it. ' +
     'All errors of a configuration are reported at once, each with its place.',
-  'The value of an option stands behind a space or an equals sign. Every option is given at most once, but for those ' +
-    'that say otherwise. A mistake ends the program with one line that says what to do.',
+  'The value of an option stands behind a space or an equals sign. Every option is given at most once, except those ' +
+    'that say otherwise. A mistake ends the program with a message that says what to do.',
 ];
 
 export const SIGNALS: readonly Entry[] = [
@@ -29,7 +29,8 @@ export const EXIT_STATUS: readonly Entry[] = [
   ['0', 'The server was told to end; the configuration is valid (--mode validate); or the answer was printed.'],
   [
     '1',
-    'An option, the configuration or an address is wrong. Standard error says what; --log-path too, and it alone once the configuration is read.',
+    'An option, the configuration or an address is wrong, or the server cannot go on. Standard error says why, and so does ' +
+      'the file of --log-path once it is open.',
   ],
 ];
 

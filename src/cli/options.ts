@@ -265,8 +265,8 @@ export const OPTIONS = {
     default: 10_000,
     min: 1,
     max: LONGEST_TIMER_MS,
-    help: 'How long a log file may hold text back before it is written.',
-    details: 'Access logs; what comes first counts, this or --file-flush-min-size-kb.',
+    help: 'How long an access log may hold text back before it is written.',
+    details: 'Whichever comes first counts, this or --file-flush-min-size-kb.',
     info: 'file_flush_interval',
     render: (value: number) => `${value % 1000 === 0 ? value / 1000 : (value / 1000).toFixed(3)}s`,
   },
@@ -275,7 +275,7 @@ export const OPTIONS = {
     value: 'KB',
     default: 64,
     max: 1024 * 1024,
-    help: 'How much text a log file gathers before it is written.',
+    help: 'How much text an access log gathers before it is written.',
   },
   'drain-time-s': {
     kind: 'integer',
@@ -284,8 +284,8 @@ export const OPTIONS = {
     max: MAX_UINT32,
     help: 'How long connections are drained: asked to close, at the end of a response.',
     details:
-      'At a hot restart, by POST /drain_listeners?graceful and with --drain-on-sigterm. Should be less than ' +
-      '--parent-shutdown-time-s.',
+      'At a hot restart, when a listener is changed or removed, by POST /drain_listeners?graceful and with ' +
+      '--drain-on-sigterm. Should be less than --parent-shutdown-time-s.',
     info: 'drain_time',
     render: (value: number) => `${value}s`,
   },
