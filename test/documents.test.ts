@@ -1,4 +1,5 @@
-// The documents speak of what is there: links lead to files and headings, and a method that is named is one of that class.
+// The documents speak of what is there: links lead to files and headings, a method that is named is one of that class, and no room is
+// forgotten.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -36,6 +37,16 @@ for (const document of DOCUMENTS) {
     }
   });
 }
+
+t.test('every room of src is drawn on its floors, and told of', async (t) => {
+  const drawing = readFileSync(packagePath('docs/images/floors.svg'), 'utf8');
+  const drawn = Array.from(drawing.matchAll(/class="room">([^<]*)</g), ([, names]) => names!.split(' · ')).flat();
+  const told = readFileSync(packagePath('CONTRIBUTING.md'), 'utf8');
+  for (const room of readdirSync(packagePath('src'))) {
+    t.ok(drawn.includes(room), `docs/images/floors.svg has ${room}`);
+    t.ok(told.includes(`\`src/${room}`), `CONTRIBUTING.md has src/${room}`);
+  }
+});
 
 for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMIC_BY_SERVER]) {
   t.test(example, async (t) => {
