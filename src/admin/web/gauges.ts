@@ -50,20 +50,22 @@ export class Gauges {
     this.#connections.show(active, countText, `${rateText(accepted)} new`);
     const memory = values.get('server.memory_physical_size');
     if (memory !== undefined) this.#memory.show(Number(memory), bytesText, 'physical');
-    this.#showTimes(histograms.filter(({ name }) => !isLeftOut(name)));
+    this.#showTimes(
+      histograms.filter(({ name }) => !isLeftOut(name)),
+      requests > 0,
+    );
   }
 
-  #showTimes(histograms: Stats['histograms']): void {
+  #showTimes(histograms: Stats['histograms'], hasRequests: boolean): void {
     const recent = mergeBins(histograms.map(({ intervals }) => intervals));
     const isRecent = recent.length > 0;
     const bins = isRecent ? recent : mergeBins(histograms.map(({ totals }) => totals));
     const middle = quantile(bins, 0.5);
     const most = quantile(bins, 0.99);
+    const none = hasRequests ? 'known after the next flush' : 'no requests yet';
     this.#times.show(
       middle === undefined ? '–' : `${figureText(middle)} ms`,
-      most === undefined
-        ? 'no requests yet'
-        : `99 % in ${figureText(most)} ms, ${isRecent ? 'lately' : 'since the start'}`,
+      most === undefined ? none : `99 % in ${figureText(most)} ms, ${isRecent ? 'lately' : 'since the start'}`,
     );
     this.#draw(bins);
   }

@@ -131,6 +131,21 @@ t.test('requests that are counted once more for their kind of client are shown o
   t.equal(await inAll(), '3 in all');
 });
 
+t.test('before the first flush requests have no times, which does not mean that there were none', async (t) => {
+  const quiet = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, { route_config: routeAllTo('api') })],
+      clusters: [staticCluster('api', [upstream.port])],
+      extra: { stats_flush_interval: '200s' },
+    }),
+  });
+  await httpRequest(await quiet.listenerPort('main'), '/');
+  const { page } = await openPage(t, browser, `http://127.0.0.1:${quiet.adminPort}/`);
+  const remark = (id: string) => page.textContent(`#gauge-${id} + .remark`);
+  await waitFor(async () => (await remark('requests')) === '1 in all', { what: 'the request' });
+  t.equal(await remark('times'), 'known after the next flush');
+});
+
 t.test('buttons ask the server in the background, after a question where traffic is at stake', async (t) => {
   const { page, problems } = await openPage(t, browser, url);
   const sent = page.waitForRequest((request) => request.method() === 'POST');
