@@ -4,6 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
+import { leaveRemovedDirectory } from '../../common/working-directory.js';
 import { getLogger } from '../../log/logger.js';
 import { BodyPlaces, EndingError } from './body-places.js';
 import { RenderStream } from './render-stream.js';
@@ -80,6 +81,7 @@ export class RenderPool {
     }
     const task: RenderTask = { kind, request, port: port2 };
     this.#pool ??= this.#newPool();
+    leaveRemovedDirectory();
     try {
       const made = this.#pool.run(task, { transferList: [port2] });
       this.#made.add(stream);

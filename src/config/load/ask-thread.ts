@@ -1,6 +1,7 @@
 // One question to a thread that answers it and ends.
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
+import { leaveRemovedDirectory } from '../../common/working-directory.js';
 
 export interface ThreadQuestion<A> {
   /** File of the thread: it reads workerData and posts one message. */
@@ -16,6 +17,7 @@ export interface ThreadQuestion<A> {
 
 /** Rejects when the thread fails, or ends without an answer. */
 export function askThread<A>({ entry, name, data, limits, tooLarge }: ThreadQuestion<A>): Promise<A> {
+  leaveRemovedDirectory();
   return new Promise((resolve, reject) => {
     const thread = new Worker(entry, { name, workerData: data, resourceLimits: limits });
     thread.once('message', resolve);

@@ -5,6 +5,7 @@ import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
 import { atMostMs } from '../../common/within-ms.js';
+import { leaveRemovedDirectory } from '../../common/working-directory.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
@@ -50,6 +51,7 @@ export class WorkerThread {
   }
 
   start(): void {
+    leaveRemovedDirectory();
     const { port1, port2 } = new MessageChannel();
     const startedAt = performance.now();
     this.#port = port1;

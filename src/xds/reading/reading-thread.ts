@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
 import { programFile } from '../../common/package-root.js';
+import { leaveRemovedDirectory } from '../../common/working-directory.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { formatProblem, type Problem } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
@@ -78,6 +79,7 @@ export class ReadingThread {
       this.#pool ??= newPool(this.#settings, this.#options, (error) => this.#hasFailed(error));
       const pool = this.#pool;
       const open = new AbortController();
+      leaveRemovedDirectory();
       let asked: Promise<unknown>;
       try {
         asked = pool.run(task, { signal: open.signal });
