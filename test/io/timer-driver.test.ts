@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { monotonicMs, TimerDriver } from '../../src/io/timer-driver.js';
@@ -24,6 +25,51 @@ t.test('timers fire on the event loop, never early, in the order of their deadli
     fired,
     deadlines.sort((one, other) => one - other),
   );
+});
+
+t.test('what has come while the thread stood still goes before timers', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect(server.address() as { port: number });
+  const [peer] = (await once(server, 'connection')) as [Socket];
+  const driver = new TimerDriver((error) => t.fail(String(error)));
+  t.teardown(() => {
+    driver.close();
+    client.destroy();
+    server.close();
+  });
+  const order: string[] = [];
+  client.on('data', () => order.push('data'));
+  await new Promise<void>((resolve) => {
+    const timer = new Timer(undefined, () => {
+      order.push('timer');
+      resolve();
+    });
+    driver.reschedule(timer, 5);
+    peer.write('x');
+    standStill(50);
+  });
+  t.same(order, ['data', 'timer']);
+});
+
+t.test('who has stood still serves one turn after the other before timers', async (t) => {
+  const driver = new TimerDriver((error) => t.fail(String(error)));
+  t.teardown(() => driver.close());
+  const order: string[] = [];
+  const turn = (): void => {
+    driver.wheel.setTime(monotonicMs());
+    if (order.push('turn') < 3) setImmediate(turn);
+  };
+  await new Promise<void>((resolve) => {
+    const timer = new Timer(undefined, () => {
+      order.push('timer');
+      resolve();
+    });
+    driver.reschedule(timer, 5);
+    setImmediate(turn);
+    standStill(500);
+  });
+  t.same(order, ['turn', 'turn', 'turn', 'timer']);
 });
 
 t.test('a timer scheduled by a callback fires, and one that throws stops nothing', async (t) => {
@@ -68,3 +114,7 @@ t.test('clocks of different threads agree', async (t) => {
   const [there] = (await once(worker, 'message')) as [number];
   t.ok(before <= there && there <= monotonicMs());
 });
+
+function standStill(forMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
+}
