@@ -93,6 +93,12 @@ t.test('a socket file that a killed process left is replaced, one that is served
   await t.rejects(second.listen({ address: parseAddress(path)! }), { code: 'CONFIG_INVALID' });
 });
 
+t.test('a Unix socket whose directory is missing is refused for that', async (t) => {
+  const server = new AdminServer(new FakeServices());
+  const path = join(tempDir(t), 'missing', 'admin.sock');
+  await t.rejects(server.listen({ address: parseAddress(path)! }), { message: /ENOENT: no such file or directory/ });
+});
+
 t.test('a server that is told to end while it begins to listen does not listen', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;

@@ -1,7 +1,8 @@
 // Makes a node server listen where the configuration says, or on a socket that was bound before this process.
 
-import { chmodSync } from 'node:fs';
+import { chmodSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
+import { dirname } from 'node:path';
 import { BatonError, messageOf } from '../../common/errors.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import { loadShim } from '../../io/shim.js';
@@ -56,6 +57,8 @@ async function listenOnName(server: Server, address: Address): Promise<void> {
 }
 
 async function listenOnPath(server: Server, path: string, mode: number): Promise<void> {
+  // Where that is missing, Node would speak of permissions.
+  statSync(dirname(path));
   try {
     await started(server, { path });
   } catch (error) {
