@@ -112,16 +112,37 @@ export class BatonProcess {
     return Number(match[1]);
   }
 
-  /** The value of one counter or gauge; undefined when there is no such stat. */
-  async stat(name: string): Promise<number | undefined> {
+  /** Counters and gauges whose names begin so, by the rest of their names. */
+  async stats(prefix = ''): Promise<Record<string, number>> {
     const { body } = await this.admin('/stats');
-    const line = body.split('\n').find((each) => each.startsWith(`${name}: `));
-    return line === undefined ? undefined : Number(line.slice(name.length + 2));
+    const lines = body.split('\n').filter((line) => line.startsWith(prefix));
+    const pairs = lines.map((line) => line.slice(prefix.length).split(': '));
+    return Object.fromEntries(
+      pairs.filter(([, value]) => /^-?\d+$/.test(value!)).map(([name, value]) => [name, Number(value)]),
+    );
   }
 
-  /** Waits until a stat has the value, which follows traffic a little later. */
-  async waitForStat(name: string, expected: number, deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
-    await waitFor(async () => (await this.stat(name)) === expected, { what: `${name} = ${expected}`, deadlineMs });
+  /** The value of one counter or gauge; undefined when there is no such stat. */
+  async stat(name: string): Promise<number | undefined> {
+    return (await this.stats(name))[''];
+  }
+
+  /** Waits until stats have these values, which follow traffic a little later. */
+  async waitForStats(expected: Readonly<Record<string, number>>, deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
+    let differences: string[] = [];
+    const haveValues = async () => {
+      const stats = await this.stats();
+      const differing = Object.entries(expected).filter(([name, value]) => stats[name] !== value);
+      differences = differing.map(([name, value]) => `${name} is ${stats[name]}, not ${value}`);
+      return differences.length === 0;
+    };
+    await waitFor(haveValues, { what: Object.keys(expected).join(', '), deadlineMs }).catch((cause: unknown) => {
+      throw new Error(differences.join('\n') || 'no stats', { cause });
+    });
+  }
+
+  waitForStat(name: string, expected: number, deadlineMs?: number): Promise<void> {
+    return this.waitForStats({ [name]: expected }, deadlineMs);
   }
 
   /** Sends SIGTERM and expects a clean end: status 0 before the deadline. */

@@ -64,7 +64,13 @@ t.test('health checks are answered here, and other requests by the host', async 
   await baton.admin('/healthcheck/ok', { method: 'POST' });
   t.equal((await get('/healthz')).status, 200);
   t.equal((await get('/other')).headers['x-envoy-immediate-health-check-fail'], undefined);
-  t.match(await statsOf(baton), { request_total: 5, ok: 4, failed: 1, cached_response: 0, degraded: 0 });
+  t.match(await baton.stats('http.main.health_check.'), {
+    request_total: 5,
+    ok: 4,
+    failed: 1,
+    cached_response: 0,
+    degraded: 0,
+  });
   await baton.stop();
   t.match(readFileSync(log, 'utf8').split('\n'), [
     '/healthz 200 - health_check_ok',
@@ -92,7 +98,7 @@ t.test('with pass-through the host answers, except while health checks are faile
   await baton.admin('/healthcheck/fail', { method: 'POST' });
   t.match(await get('/healthz'), { status: 503, body: '' });
   t.equal(seen.length, 1);
-  t.match(await statsOf(baton), { request_total: 2, failed: 2, ok: 0, degraded: 1 });
+  t.match(await baton.stats('http.main.health_check.'), { request_total: 2, failed: 2, ok: 0, degraded: 1 });
 });
 
 t.test('the answer of the host is kept for cache_time', async (t) => {
@@ -109,7 +115,12 @@ t.test('the answer of the host is kept for cache_time', async (t) => {
   const cached = await on('main', '/healthz');
   t.match(cached, { status: 500, body: '', headers: { 'x-envoy-degraded': '' } });
   t.equal(seen.length, 1);
-  t.match(await statsOf(baton), { request_total: 2, failed: 2, cached_response: 1, degraded: 2 });
+  t.match(await baton.stats('http.main.health_check.'), {
+    request_total: 2,
+    failed: 2,
+    cached_response: 1,
+    degraded: 2,
+  });
   await on('short', '/healthz');
   await waitFor(async () => (await on('short', '/healthz')).body !== '', {
     what: 'an answer that is not the kept one',
@@ -133,7 +144,7 @@ t.test('a check that begins while health checks are failed has an answer, withou
   await baton.admin('/healthcheck/ok', { method: 'POST' });
   client.write('body');
   t.match((await client.readToEnd()).text, /^HTTP\/1.1 503 /);
-  t.match(await statsOf(baton), { failed: 1, cached_response: 0 });
+  t.match(await baton.stats('http.main.health_check.'), { failed: 1, cached_response: 0 });
 });
 
 t.test('clusters need their share of healthy hosts', async (t) => {
@@ -215,13 +226,4 @@ function clusterOf(name: string, statuses: string[]): Config {
     endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: 1 + index } } },
   }));
   return { name, load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints }] } };
-}
-
-async function statsOf(baton: { admin(path: string): Promise<{ body: string }> }): Promise<Record<string, number>> {
-  const prefix = 'http.main.health_check.';
-  const { body } = await baton.admin('/stats?filter=health_check');
-  const lines = body.split('\n').filter((line) => line.startsWith(prefix));
-  return Object.fromEntries(
-    lines.map((line) => line.slice(prefix.length).split(': ')).map(([name, value]) => [name, Number(value)]),
-  );
 }
