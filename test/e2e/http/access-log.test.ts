@@ -1,6 +1,6 @@
 // Access logs: a line for each request, right about what happened to it, whatever becomes of the file and the process.
 
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -280,19 +280,48 @@ t.test('the lines of all workers are in the file, whole, when the process has en
   t.same(lines('ended').sort(), ids.sort());
 });
 
+t.test('lines are counted as long as they wait, and as they are written', async (t) => {
+  mkdirSync(file('first'));
+  const { baton, get } = await startProxy(t, {
+    listeners: {
+      main: managerOf([answering({ prefix: '/' }, 'ok')], {
+        access_log: [fileAccessLog(file('first/log'), '%REQ(x-id)%\n')],
+      }),
+    },
+    args: ['-l', 'critical', '--file-flush-interval-msec', '3600000'],
+  });
+  const reopen = () => baton.admin('/reopen_logs', { method: 'POST' });
+  const counts = (counts: Record<string, number>) => baton.waitForStats(under('filesystem.', counts));
+
+  await get('/', { headers: { 'x-id': 'one' } });
+  await counts({ write_buffered: 1, write_total_buffered: 4, write_completed: 0 });
+  await reopen();
+  await counts({ write_buffered: 1, write_total_buffered: 0, write_completed: 1, reopen_failed: 0 });
+
+  renameSync(file('first'), file('second'));
+  await get('/', { headers: { 'x-id': 'two' } });
+  await reopen();
+  await counts({ write_buffered: 2, write_total_buffered: 0, write_completed: 2, reopen_failed: 1 });
+  t.same(lines('second/log'), ['one', 'two'], 'the old file takes them where no new one can be made');
+  await counts({ flushed_by_timer: 0, write_failed: 0, write_dropped: 0 });
+});
+
+t.test('lines that are written because they have waited long enough are counted', async (t) => {
+  const { baton, get } = await startProxy(t, {
+    listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('timed')] }) },
+    args: ['-l', 'warning', '--file-flush-interval-msec', '10'],
+  });
+  for (let count = 1; count <= 2; count++) {
+    await get('/', { headers: { 'x-id': 'r' } });
+    await baton.waitForStats(under('filesystem.', { flushed_by_timer: count, write_completed: count }));
+  }
+});
+
 t.test('lines for which a full disk has no room are counted', async (t) => {
   const { baton, ports } = await startProxy(t, {
     listeners: {
       main: managerOf([answering({ prefix: '/' }, 'ok')], {
-        access_log: [
-          {
-            name: 'full',
-            typed_config: {
-              ...(fileAccessLog('/dev/full')['typed_config'] as Config),
-              log_format: text(`${'x'.repeat(64 * 1024)}\n`),
-            },
-          },
-        ],
+        access_log: [fileAccessLog('/dev/full', `${'x'.repeat(64 * 1024)}\n`)],
       }),
     },
     args: ['-l', 'critical', '--concurrency', '1'],
@@ -301,9 +330,21 @@ t.test('lines for which a full disk has no room are counted', async (t) => {
   const requests = 300;
   await Promise.all(Array.from({ length: requests }, () => client.get('/')));
   // 8 MiB wait for room.
-  await baton.waitForStat('filesystem.write_dropped', requests - 127);
-  t.equal(await baton.stat('filesystem.write_buffered'), requests);
+  const waiting = 127;
+  await baton.waitForStats(
+    under('filesystem.', {
+      write_buffered: requests,
+      write_dropped: requests - waiting,
+      write_total_buffered: waiting * (64 * 1024 + 1),
+      write_completed: 0,
+    }),
+  );
+  t.ok((await baton.stat('filesystem.write_failed'))! > 0);
 });
+
+function under(prefix: string, counts: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [prefix + name, count]));
+}
 
 function idLog(name: string): Config {
   return withFormat(name, text('%REQ(x-id)%\n'));
