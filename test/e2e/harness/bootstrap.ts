@@ -64,15 +64,16 @@ export function routeAllTo(cluster: string, action: Config = {}): Config {
   };
 }
 
-/** A STATIC cluster of hosts on the loopback interface. */
-export function staticCluster(name: string, ports: number | number[], more: Config = {}): Config {
+/** A STATIC cluster of hosts: ports of the loopback interface, or any addresses. */
+export function staticCluster(name: string, hosts: number | Config | (number | Config)[], more: Config = {}): Config {
+  const addresses = [hosts].flat().map((host) => (typeof host === 'number' ? loopback(host) : host));
   return {
     name,
     type: 'STATIC',
     connect_timeout: '2s',
     load_assignment: {
       cluster_name: name,
-      endpoints: [{ lb_endpoints: [ports].flat().map((port) => ({ endpoint: { address: loopback(port) } })) }],
+      endpoints: [{ lb_endpoints: addresses.map((address) => ({ endpoint: { address } })) }],
     },
     ...more,
   };

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startBlackHole } from '../clusters/black-hole.js';
+import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   bootstrap,
   fileAccessLog,
@@ -17,9 +18,13 @@ import {
 import { startDeafServer } from '../http/deaf-server.js';
 import { openStream, startPeers } from './stream.js';
 
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+
 const closed = await freePort();
 const upstream = await startPeers(t);
 const logs = tempDir(t);
+const clusters = new ResourceFile(logs, 'clusters');
+clusters.write(CLUSTER, staticCluster('leaving', upstream.port));
 
 const baton = await startBaton(t, {
   config: bootstrap({
@@ -32,6 +37,7 @@ const baton = await startBaton(t, {
       tcpListener('limited', 0, { cluster: 'limited', access_log: [logOf('limited')] }),
       tcpListener('waiting', 0, { cluster: 'waiting', access_log: [logOf('waiting')] }),
       tcpListener('one-by-one', 0, { cluster: 'one-by-one' }),
+      tcpListener('leaving', 0, { cluster: 'leaving', access_log: [logOf('leaving')] }),
     ],
     clusters: [
       staticCluster('refused', closed),
@@ -46,6 +52,7 @@ const baton = await startBaton(t, {
       }),
       staticCluster('one-by-one', upstream.port, { circuit_breakers: { thresholds: [{ max_pending_requests: 1 }] } }),
     ],
+    extra: { dynamic_resources: { cds_config: clusters.source } },
   }),
   args: ['--concurrency', '2', '--file-flush-interval-msec', '50'],
 });
@@ -102,6 +109,20 @@ t.test('a cluster without hosts closes the client', async (t) => {
   t.equal(await client.isClosed(), 'end');
   t.match(await logLine('empty'), /^UH /);
   await baton.waitForStat('cluster.empty.upstream_cx_none_healthy', 1);
+});
+
+t.test('a cluster that has gone closes the client', async (t) => {
+  const port = await baton.listenerPort('leaving');
+  await openStream(t, port);
+  await upstream.next();
+  clusters.write(CLUSTER);
+  await baton.waitForStat('cluster_manager.cluster_removed', 1);
+  t.equal(await baton.stat('tcp.leaving.downstream_cx_no_route'), 0);
+  const client = await openStream(t, port);
+  t.equal(await client.isClosed(), 'end');
+  await baton.waitForStat('tcp.leaving.downstream_cx_no_route', 1);
+  const flags = () => readFileSync(join(logs, 'leaving'), 'utf8').split('\n');
+  await waitFor(() => flags().includes('NC -'), { what: 'its line' });
 });
 
 t.test('max_connections holds over all workers, and is free again when connections end', async (t) => {

@@ -10,21 +10,27 @@ const MIB = 1024 * 1024;
 /** Buffers of the kernel on both legs can take some 20 MiB by themselves. */
 const OFFERED = 96 * MIB;
 const MOST_MEMORY = 32 * MIB;
+const CHUNK = randomBytes(8192);
 
 const upstream = await startPeers(t);
 const ending = await startPeers(t);
 const listener = tcpListener('slow', 0, { cluster: 'upstream' });
-const path = join(tempDir(t), 'small.sock');
+const directory = tempDir(t);
+const path = join(directory, 'small.sock');
+const hostPath = join(directory, 'host.sock');
+const resting = await startPeers(t, { path: hostPath });
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [
       { ...listener, per_connection_buffer_limit_bytes: 65536 },
       // The kernel holds back little between Unix sockets, and always the same.
       { ...tcpListener('small', 0, { cluster: 'small' }), address: { pipe: { path } } },
+      tcpListener('resting', 0, { cluster: 'resting' }),
     ],
     clusters: [
       staticCluster('upstream', upstream.port, { per_connection_buffer_limit_bytes: 65536 }),
       staticCluster('small', ending.port),
+      staticCluster('resting', { pipe: { path: hostPath } }),
     ],
   }),
 });
@@ -78,21 +84,11 @@ t.test('one connection that does not read does not hold up the others', async (t
 });
 
 t.test('when both sides have ended, the rest waits for a reader that stops for a while', async (t) => {
-  const paused = () => baton.stat('tcp.small.downstream_flow_control_paused_reading_total');
-  const passedOn = () => baton.stat('tcp.small.downstream_cx_tx_bytes_total');
-  const chunk = randomBytes(8192);
-  const pass = async (server: Stream) => {
-    const before = (await passedOn())!;
-    void server.write(chunk);
-    await waitFor(async () => (await passedOn()) === before + chunk.length, { what: 'the proxy to take a chunk' });
-  };
-
-  // How many chunks there are room for before the proxy stops the server.
+  const passedOn = 'tcp.small.downstream_cx_tx_bytes_total';
   const first = await openStream(t, { path });
   first.socket.pause();
   const firstServer = await ending.next();
-  let room = 0;
-  for (; (await paused()) === 0; room++) await pass(firstServer);
+  const room = await fill(firstServer, passedOn, 'tcp.small.downstream_flow_control_paused_reading_total');
   first.socket.destroy();
   await firstServer.isClosed();
   firstServer.end();
@@ -102,7 +98,7 @@ t.test('when both sides have ended, the rest waits for a reader that stops for a
   const server = await ending.next();
   client.end();
   await server.isClosed();
-  for (let sent = 0; sent < room - 4; sent++) await pass(server);
+  for (let sent = 0; sent < room - 4; sent++) await pass(server, passedOn);
   server.end();
   await baton.waitForStat('cluster.small.upstream_cx_active', 0);
   const endedAt = (await baton.stat('server.uptime'))!;
@@ -111,8 +107,46 @@ t.test('when both sides have ended, the rest waits for a reader that stops for a
   });
   client.socket.resume();
   t.equal(await client.isClosed(), 'end');
-  t.equal(client.length, (room - 4) * chunk.length);
+  t.equal(client.length, (room - 4) * CHUNK.length);
 });
+
+t.test('what a client leaves behind for a host that reads later is counted, and delivered', async (t) => {
+  const restingPort = await baton.listenerPort('resting');
+  const passedOn = 'tcp.resting.downstream_cx_rx_bytes_total';
+  const first = await openStream(t, restingPort);
+  const firstServer = await resting.next();
+  firstServer.socket.pause();
+  const room = await fill(first, passedOn, 'cluster.resting.upstream_flow_control_backed_up_total');
+  first.reset();
+  await baton.waitForStat('cluster.resting.upstream_cx_active', 0);
+
+  const client = await openStream(t, restingPort);
+  const server = await resting.next();
+  server.socket.pause();
+  server.end();
+  await client.isClosed();
+  for (let sent = 0; sent < room - 4; sent++) await pass(client, passedOn);
+  t.equal(await baton.stat('tcp.resting.upstream_flush_total'), 0);
+  client.end();
+  await baton.waitForStat('tcp.resting.upstream_flush_total', 1);
+  server.socket.resume();
+  t.equal(await server.isClosed(), 'end');
+  t.equal(server.length, (room - 4) * CHUNK.length);
+});
+
+/** How many chunks a stream whose reader stands still takes, until the proxy stops it and counts that. */
+async function fill(writer: Stream, passedOn: string, stops: string): Promise<number> {
+  let room = 0;
+  for (; (await baton.stat(stops)) === 0; room++) await pass(writer, passedOn);
+  return room;
+}
+
+/** Writes a chunk, and waits until the proxy has counted it as passed on. */
+async function pass(writer: Stream, passedOn: string): Promise<void> {
+  const before = (await baton.stat(passedOn))!;
+  void writer.write(CHUNK);
+  await baton.waitForStat(passedOn, before + CHUNK.length);
+}
 
 /** Waits until the kernel takes no more from the writer; returns how many bytes it has taken. */
 async function settled(writer: Stream): Promise<number> {

@@ -4,7 +4,7 @@ import { readFileSync, renameSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { bootstrap, type Config, startBaton, staticCluster, tcpListener, tempDir } from '../harness/index.js';
+import { bootstrap, startBaton, staticCluster, tcpListener, tempDir } from '../harness/index.js';
 import { fingerprint, openStream, randomBytes, startPeers } from './stream.js';
 
 const directory = tempDir(t);
@@ -28,8 +28,8 @@ const baton = await startBaton(t, {
       { ...tcpListener('abstract-to-path', 0, { cluster: 'path' }), address: { pipe: { path: abstractName } } },
     ],
     clusters: [
-      pipeCluster('path', upstreamPath),
-      pipeCluster('abstract', abstractName),
+      staticCluster('path', { pipe: { path: upstreamPath } }),
+      staticCluster('abstract', { pipe: { path: abstractName } }),
       staticCluster('port', onPort.port),
     ],
   }),
@@ -80,18 +80,6 @@ t.test('pipe.mode is the mode of the socket file', (t) => {
   t.equal(mode & 0o777, 0o600);
   t.end();
 });
-
-function pipeCluster(name: string, path: string): Config {
-  return {
-    name,
-    type: 'STATIC',
-    connect_timeout: '2s',
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path } } } }] }],
-    },
-  };
-}
 
 async function leaveStaleSocket(path: string): Promise<void> {
   const server = createServer();
