@@ -28,6 +28,7 @@ const access = join(tempDir(t), 'access');
 
 const clusters = [
   staticCluster('hole', hole, { connect_timeout: '0.2s' }),
+  staticCluster('patient-hole', hole, { connect_timeout: '3s' }),
   staticCluster('closed', closed),
   staticCluster('hole-and-upstream', [hole, upstream.port], { connect_timeout: '0.2s' }),
   staticCluster('from-5', upstream.port, { upstream_bind_config: source('127.0.0.5') }),
@@ -113,13 +114,18 @@ t.test('a source_address of another family than the host is told by bind_errors'
 });
 
 t.test('a client that leaves while Baton connects leaves nothing behind', async (t) => {
-  const client = await connectRaw(t, await baton.listenerPort('hole'));
+  const client = await connectRaw(t, await baton.listenerPort('patient-hole'));
   client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
-  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 1);
+  await baton.waitForStat('cluster.patient-hole.upstream_rq_pending_active', 1);
+  t.equal(await baton.stat('cluster.patient-hole.upstream_rq_cancelled'), 0);
   client.reset();
-  await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 0);
-  await baton.waitForStat('cluster.hole.upstream_cx_active', 0);
-  await baton.waitForStat('http.hole.downstream_cx_active', 0);
+  await baton.waitForStats({
+    'cluster.patient-hole.upstream_rq_cancelled': 1,
+    'cluster.patient-hole.upstream_rq_pending_active': 0,
+    'cluster.patient-hole.upstream_rq_pending_failure_eject': 0,
+    'cluster.patient-hole.upstream_cx_active': 0,
+    'http.patient-hole.downstream_cx_active': 0,
+  });
 });
 
 function source(address: string): Config {

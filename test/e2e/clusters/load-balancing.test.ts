@@ -33,6 +33,7 @@ const clusters: Config[] = [
   staticCluster('least', [a, b], { lb_policy: 'LEAST_REQUEST' }),
   weighted('weighted-least', 'LEAST_REQUEST', [1, 2, 3]),
   health('unhealthy', ['HEALTHY', 'UNHEALTHY', 'DRAINING'], { healthy_panic_threshold: { value: 0 } }),
+  health('degraded', ['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
   health('panic', ['UNHEALTHY', 'UNHEALTHY', 'UNHEALTHY']),
   health('no-panic', ['UNHEALTHY', 'UNHEALTHY', 'UNHEALTHY'], { healthy_panic_threshold: { value: 0 } }),
 ];
@@ -98,6 +99,13 @@ t.test('weighted LEAST_REQUEST follows the weights when hosts are idle', async (
 
 t.test('hosts that are UNHEALTHY or DRAINING get nothing', async (t) => {
   t.same(counts(await answers('unhealthy', 12)), { a: 12 });
+});
+
+t.test('hosts that are DEGRADED get what the healthy ones cannot bear, and are counted by themselves', async (t) => {
+  const { a, b, c } = counts(await answers('degraded', 60));
+  t.ok(a! > 0 && b! > 0 && c === undefined, `${a}, ${b} and ${c} of 60`);
+  t.match(await baton.stats('cluster.degraded.membership_'), { total: 3, healthy: 1, degraded: 1 });
+  t.match(await baton.stats('cluster.unhealthy.membership_'), { total: 3, healthy: 1, degraded: 0 });
 });
 
 t.test('when no host is healthy all get requests: panic', async (t) => {
