@@ -1,7 +1,9 @@
 // The endpoints of a running server, one after the other: what they say, and what they do.
 
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:http2';
 import { join } from 'node:path';
 import t from 'tap';
 import { decodesAs } from '../../admin/admin-messages.js';
@@ -288,6 +290,27 @@ t.test('requests to the admin interface are counted', async (t) => {
   t.equal(await baton.stat('http.admin.downstream_rq_active'), 1, 'the one that asks');
   await baton.waitForStat('listener.admin.downstream_cx_active', 1);
   await baton.waitForStat('listener.admin.main_thread.downstream_cx_active', 1);
+});
+
+t.test('connections and requests in HTTP/2 are counted as such', async (t) => {
+  const counts = (connections: number, requests: number, active: number) =>
+    baton.waitForStats({
+      'http.admin.downstream_cx_http2_total': connections,
+      'http.admin.downstream_cx_http2_active': active,
+      'http.admin.downstream_rq_http2_total': requests,
+      // Of whoever asks for the stats.
+      'http.admin.downstream_cx_http1_active': 1,
+    });
+  await counts(0, 0, 0);
+  const client = connect(`http://127.0.0.1:${baton.adminPort}`);
+  t.teardown(() => client.destroy());
+  for (const path of ['/ready', '/nothing']) {
+    const stream = client.request({ ':path': path });
+    await once(stream.resume(), 'close');
+  }
+  await counts(1, 2, 1);
+  client.close();
+  await counts(1, 2, 0);
 });
 
 t.test('/quitquitquit ends the server with status 0, after its answer', async (t) => {

@@ -2,9 +2,10 @@
 
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
+  type BatonProcess,
   bootstrap,
   type Config,
   connectRaw,
@@ -34,6 +35,11 @@ function saying(text: string, name = 'routes', more: Config = {}): Config {
     virtual_hosts: [{ name: 'all', domains: ['*'], routes: [answering({ prefix: '/' }, text)] }],
     ...more,
   };
+}
+
+async function wasReloadedSince(t: Test, before: number, baton: BatonProcess, scope: string): Promise<void> {
+  const at = (await baton.stat(`${scope}.config_reload_time_ms`))!;
+  t.ok(before <= at && at <= Date.now(), `${scope}: ${at}, not before ${before}`);
 }
 
 /** A file of resources that can be replaced. */
@@ -101,9 +107,11 @@ t.test('routes of a file are swapped under load without a failed request, and ba
       client_status: 'NACKED',
     },
   ]);
+  const before = Date.now();
   file.write({ name: 'routes', virtual_hosts: [nowhere] });
   await waitFor(async () => (await httpRequest(port)).status === 503, { what: 'a route to a cluster that is none' });
   t.equal(await baton.stat('http.in.rds.routes.config_reload'), 13);
+  await wasReloadedSince(t, before, baton, 'http.in.rds.routes');
   t.ok((await baton.stat('http.in.no_cluster'))! > 0);
 });
 
@@ -176,8 +184,10 @@ t.test('a listener takes no traffic until its routes are there', async (t) => {
   t.match(await httpRequest(await baton.listenerPort('in')), { status: 200, body: 'here' });
   const twice = { name: 'b', domains: ['*'], routes: [answering({ prefix: '/' }, 'b')] };
   plane.set('route', [{ ...saying('a'), virtual_hosts: [twice, { ...twice, name: 'c' }] }]);
+  const reloadedAt = await baton.stat('http.in.rds.routes.config_reload_time_ms');
   const { error } = await plane.waitForNack('route');
   t.match(error, /domain '\*'/);
+  t.equal(await baton.stat('http.in.rds.routes.config_reload_time_ms'), reloadedAt, 'what is refused is no reload');
   t.match(await httpRequest(await baton.listenerPort('in')), { status: 200, body: 'here' });
 });
 
@@ -200,6 +210,7 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   t.match(await to('known.com'), { status: 200, body: 'known' });
   t.match(await to('nowhere.com'), { status: 404 });
   plane.hold();
+  const before = Date.now();
   const body = 'x'.repeat(3_000_000);
   const waiting = [to('New.com'), to('new.com', { method: 'POST', body })];
   await plane.waitFor('the question', ({ names }) => names.includes('routes/new.com'));
@@ -213,6 +224,7 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   t.equal(posted!.body.length, body.length);
   t.match(await to('new.com'), { status: 200 });
   t.equal(await baton.stat('http.in.vhds.routes.config_reload'), 1);
+  await wasReloadedSince(t, before, baton, 'http.in.vhds.routes');
   plane.set('virtual-host', []);
   await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
 });
@@ -329,8 +341,10 @@ t.test('the scope of a request chooses its routes', async (t) => {
   t.equal(await of('b'), 'second');
   t.match(await httpRequest(port), { status: 404 });
   t.equal(await baton.stat('http.in.scoped_rds.scopes.active_scopes'), 2);
+  const before = Date.now();
   plane.set('scoped-route', [scope('a', 'second'), scope('c', 'first')]);
   await waitFor(async () => (await of('c')) === 'first', { what: 'the new scope' });
+  await wasReloadedSince(t, before, baton, 'http.in.scoped_rds.scopes');
   t.equal(await of('a'), 'second');
   t.equal(await of('b'), '');
   const { body } = await baton.admin('/config_dump?resource=dynamic_scoped_route_configs');

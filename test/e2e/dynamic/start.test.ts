@@ -91,6 +91,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
   await target('ECDS marker');
   t.match(baton.stderr, /cm init: all clusters initialized.*all clusters initialized. initializing init manager/s);
   t.equal(await states(baton), '503 INITIALIZING INITIALIZING 3');
+  t.equal(await baton.stat('listener_manager.workers_started'), 0);
   t.strictSame(JSON.parse((await baton.admin('/init_dump?mask=server')).body), {});
   const ofListeners = await baton.admin('/init_dump?mask=listener');
   t.match(JSON.parse(ofListeners.body), { unready_targets_dumps: [{ name: 'init manager Server' }] });
@@ -109,6 +110,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
 
   await waitFor(async () => (await states(baton)) === '200 LIVE LIVE 0', { what: 'LIVE' });
   t.match(baton.stderr, /all dependencies initialized. starting workers/);
+  t.equal(await baton.stat('listener_manager.workers_started'), 1);
   t.strictSame(await waitsFor(baton), {});
   t.match(await httpRequest(port), { body: 'static', headers: { 'x-marker': 'set' } });
   t.match(await httpRequest(await baton.listenerPort('discovered')), { body: 'discovered' });

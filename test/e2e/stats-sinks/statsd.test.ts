@@ -138,6 +138,21 @@ t.test('a receiver that stands still costs its own sink some lines, and nobody e
   await baton.stop();
 });
 
+t.test('a flush that is due while the one before it goes to a sink falls out, and is counted', async (t) => {
+  const peer = await startUdpPeer(t);
+  // A datagram for each of so many gauges takes longer than the interval.
+  const clusters = Array.from({ length: 200 }, (_, index) => staticCluster(`unused-${index}`, 9));
+  const extra = { stats_flush_interval: '0.001s' };
+  const sinks = [{ '@type': DOG, address: loopback(peer.port) }];
+  const { baton } = await startSinkProxy(t, sinks, { clusters, extra });
+  const dropped = async () => (await baton.stat('server.dropped_stat_flushes'))!;
+  await waitFor(async () => (await dropped()) > 0, { what: 'a flush that falls out' });
+  const flushes = () => peer.lines.all.filter((line) => line.startsWith('envoy.server.live:')).length;
+  const before = flushes();
+  await waitFor(() => flushes() > before + 1, { what: 'flushes to go on' });
+  await baton.stop();
+});
+
 t.test('tags stand where DogStatsD and Graphite look for them', async (t) => {
   const dog = await startUdpPeer(t);
   const graphite = await startUdpPeer(t);
