@@ -70,7 +70,7 @@ export class PathNormalizer {
       path = normal;
     }
     // After the dot segments, for those can leave slashes behind.
-    if (this.#mergesSlashes) path = mergeSlashes(path);
+    if (this.#mergesSlashes) path = path.replace(/\/{2,}/g, '/');
     if (path !== original) headers.setPath(path + memory.text(end, headers.pathEnd));
     return redirects ? redirectTo(headers.pathText()) : undefined;
   }
@@ -81,7 +81,7 @@ export class PathNormalizer {
  * other escapes stay as they are. Undefined when the path holds a NUL.
  * @param path begins with a slash and has no query; a character a byte
  */
-export function normalizePath(path: string): string | undefined {
+function normalizePath(path: string): string | undefined {
   let unescaped = '';
   for (let at = 0; at < path.length; at++) {
     const code = path.charCodeAt(at);
@@ -99,11 +99,6 @@ export function normalizePath(path: string): string | undefined {
     else unescaped += MUST_ESCAPE[code] === 1 ? `%${code.toString(16).toUpperCase().padStart(2, '0')}` : path[at];
   }
   return removeDotSegments(unescaped);
-}
-
-/** Runs of slashes become one. */
-export function mergeSlashes(path: string): string {
-  return path.replace(/\/{2,}/g, '/');
 }
 
 /** %2F and %5C become what they stand for. */

@@ -168,10 +168,10 @@ export class Memory {
     this.#buffer.latin1Write(text, offset, text.length);
   }
 
-  /** Bytes of all blocks that are out. */
+  /** Bytes of all blocks that are out: tests find by it what was not given back. */
   retainedBytes(): number {
     let sum = 0;
-    for (const region of this.#regions) sum += region.out * region.blockSize;
+    for (const region of this.#regions) sum += region.bytesOut;
     return sum;
   }
 
@@ -196,35 +196,36 @@ type Latin1Buffer = Buffer & {
 
 /** Blocks of one size: those given back are taken again last-in first-out, so that warm pages are used first. */
 class BlockRegion {
-  out = 0;
   readonly blockSize: number;
+  readonly #start: number;
   readonly #end: number;
-  #untouched = 0;
+  #untouched: number;
   readonly #free: number[] = [];
   /** Given back in this turn. */
   readonly #resting: number[] = [];
 
   constructor(start: number, bytes: number, blockSize: number) {
     this.blockSize = blockSize;
+    this.#start = start;
     this.#untouched = start;
     this.#end = start + bytes;
   }
 
+  /** Bytes of the blocks that were taken and not given back. */
+  get bytesOut(): number {
+    return this.#untouched - this.#start - (this.#free.length + this.#resting.length) * this.blockSize;
+  }
+
   take(): number {
     const free = this.#free.pop();
-    if (free !== undefined) {
-      this.out++;
-      return free;
-    }
+    if (free !== undefined) return free;
     if (this.#untouched + this.blockSize > this.#end) return NO_BLOCK;
     const block = this.#untouched;
     this.#untouched += this.blockSize;
-    this.out++;
     return block;
   }
 
   give(block: number): void {
-    this.out--;
     this.#resting.push(block);
   }
 

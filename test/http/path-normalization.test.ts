@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { dropUnderscoredNames, hasUnderscoredNames } from '../../src/http/headers/header-underscores.js';
-import { mergeSlashes, normalizePath, type PathConfig, PathNormalizer } from '../../src/http/path-normalization.js';
+import { type PathConfig, PathNormalizer } from '../../src/http/path-normalization.js';
 import { runtimeOf } from '../runtime/values.js';
 import { linesOf, requestHead, responseHead, valuesOf } from './routing/heads.js';
 
@@ -46,12 +46,13 @@ t.test('normalize_path resolves dot segments and escapes', async (t) => {
 });
 
 t.test('normalize_path: no dot segment is left, and a second pass changes nothing', async () => {
+  const normalize = (path: string) => apply({ normalize_path: true }, path);
   const piece = fc.constantFrom('/', '.', '..', '%2e', '%2E', '\\', 'a', '%41', '%2f', '%', 'é', '//', '%5c');
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
-      const once = normalizePath(`/${pieces.join('')}`)!;
+      const once = String(normalize(`/${pieces.join('')}`));
       // An escape that was escaped itself may only appear once: "%%41" is a stray percent sign before an escape.
-      const isStable = normalizePath(once) === once || pieces.includes('%');
+      const isStable = normalize(once) === once || pieces.includes('%');
       return isStable && !once.split('/').some((segment) => segment === '.' || segment === '..') && once[0] === '/';
     }),
     { numRuns: 3000 },
@@ -60,7 +61,7 @@ t.test('normalize_path: no dot segment is left, and a second pass changes nothin
 
 t.test('merge_slashes', async (t) => {
   t.equal(apply({ merge_slashes: true }, '//a///b//?c//d'), '/a/b/?c//d');
-  t.equal(mergeSlashes('/a/b'), '/a/b');
+  t.equal(apply({ merge_slashes: true }, '/a/b'), '/a/b');
   t.equal(apply({ merge_slashes: true }, '/a/./b'), '/a/./b', 'dot segments are not its business');
   t.equal(apply({ merge_slashes: true, normalize_path: true }, '/a/.//../b'), '/a/b');
 });

@@ -342,10 +342,6 @@ export class HeaderBlock {
     this.#arenaNext = next;
   }
 
-  get isRetained(): boolean {
-    return this.#retained;
-  }
-
   /**
    * Moves all ranges to the arena, so that the block outlives the turn. Later additions go to the arena as well.
    * Returns false when the arena has no room; the block is then unchanged.
