@@ -169,9 +169,7 @@ napi_value flush(napi_env env, napi_callback_info info) {
   return mistake == nullptr ? nullptr : throwType(env, mistake);
 }
 
-using NameCall = int (*)(int, sockaddr*, socklen_t*);
-
-napi_value nameOf(napi_env env, napi_callback_info info, NameCall call) {
+napi_value localAddress(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t id;
   Instance* instance = Instance::from(env, arguments.self());
@@ -179,13 +177,9 @@ napi_value nameOf(napi_env env, napi_callback_info info, NameCall call) {
   SocketAddress address;
   const int fd = instance->transport() == nullptr ? -1 : instance->transport()->descriptor(id);
   address.length = sizeof address.storage;
-  if (fd < 0 || call(fd, address.get(), &address.length) != 0) address.length = 0;
+  if (fd < 0 || getsockname(fd, address.get(), &address.length) != 0) address.length = 0;
   return makeAddress(env, address);
 }
-
-napi_value localAddress(napi_env env, napi_callback_info info) { return nameOf(env, info, getsockname); }
-
-napi_value peerAddress(napi_env env, napi_callback_info info) { return nameOf(env, info, getpeername); }
 
 napi_value pendingBytes(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
@@ -244,9 +238,9 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("adopt", adopt),                   method("freeze", freeze),
       method("copyFrozen", copyFrozen),         method("thaw", thaw),
       method("letGo", letGo),                   method("flush", flush),
-      method("localAddress", localAddress),     method("peerAddress", peerAddress),
-      method("pendingBytes", pendingBytes),     method("counts", counts),
-      method("keepAlive", keepAlive),           method("close", close)};
+      method("localAddress", localAddress),     method("pendingBytes", pendingBytes),
+      method("counts", counts),                 method("keepAlive", keepAlive),
+      method("close", close)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

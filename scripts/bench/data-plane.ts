@@ -124,9 +124,6 @@ class PlayedTransport implements NativeTransport {
   localAddress(): Uint8Array {
     return encodeIp('127.0.0.1', 18080);
   }
-  peerAddress(): Uint8Array {
-    return encodeIp('127.0.0.1', 40000);
-  }
   pendingBytes(): number {
     return 0;
   }

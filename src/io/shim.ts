@@ -180,8 +180,6 @@ export interface NativeTransport {
   flush(): void;
   /** Raw sockaddr of the connection's own end (getsockname). Empty for a stale id. */
   localAddress(id: number): Uint8Array;
-  /** Raw sockaddr of the peer (getpeername). Empty for a stale id. */
-  peerAddress(id: number): Uint8Array;
   /** Bytes accepted from JavaScript that the kernel has not taken yet. */
   pendingBytes(id: number): number;
   /**

@@ -18,7 +18,7 @@ t.test('bytes pending at Close still arrive, then the end', async (t) => {
   rig.submit(Op.Close, id, 60_000, 0);
   rig.flush();
   t.same(rig.transport.counts(), { connections: 0, listeners: 1, closing: 1 });
-  t.equal(rig.transport.peerAddress(id).length, 0, 'the id is dead');
+  t.equal(rig.transport.localAddress(id).length, 0, 'the id is dead');
   const chunks: Buffer[] = [];
   let outcome = '';
   peer.on('data', (chunk) => chunks.push(chunk));

@@ -58,9 +58,8 @@ t.test('a stale id reaches nobody', async (t) => {
   await until(() => rig.received(server).length >= 4, 'the good bytes');
   t.equal(rig.received(server).toString(), 'good');
   t.equal(rig.transport.localAddress(stale).length, 0);
-  t.equal(rig.transport.peerAddress(stale).length, 0);
   t.equal(rig.transport.pendingBytes(stale), 0);
-  t.ok(rig.transport.peerAddress(client).length > 0);
+  t.ok(rig.transport.localAddress(client).length > 0);
   rig.close();
 });
 
