@@ -5,7 +5,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../src/common/package-root.js';
-import { tempDir, waitFor } from './e2e/harness/index.js';
+import { endsWithTest, tempDir, waitFor } from './e2e/harness/index.js';
 
 const SCRIPTS = readdirSync(packagePath('examples')).flatMap((file) => {
   if (file.endsWith('.mjs')) return [join('examples', file)];
@@ -32,11 +32,7 @@ for (const script of SCRIPTS) {
       cwd: packagePath('.'),
       env: { PATH: process.env.PATH, TMPDIR: directory },
     });
-    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-    t.teardown(async () => {
-      child.kill('SIGKILL');
-      await ended;
-    });
+    endsWithTest(t, child);
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
     await waitFor(() => said.includes('it listens') || child.exitCode !== null, { what: 'the script to listen' });

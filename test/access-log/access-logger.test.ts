@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -10,10 +9,10 @@ import {
 } from '../../src/access-log/access-logger.js';
 import { AccessLogFiles } from '../../src/access-log/file-log.js';
 import type { FileAccessLog } from '../../src/config/generated/api.js';
+import { tempDir } from '../e2e/harness/environment.js';
 import { stream, tcpStream } from './stream.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'baton-logger-'));
-t.teardown(() => rmSync(directory, { recursive: true }));
+const directory = tempDir(t);
 
 t.test('each way to give a format', async (t) => {
   const file = join(directory, 'format.txt');

@@ -5,18 +5,15 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
@@ -24,10 +21,11 @@ import { createFileAccessLogger } from '../../src/access-log/access-logger.js';
 import { AccessLogFiles, type FileLogOptions } from '../../src/access-log/file-log.js';
 import { checkWritable } from '../../src/access-log/writable.js';
 import { initLogging } from '../../src/log/logger.js';
+import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
 import { tcpStream } from './stream.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'baton-access-'));
-t.teardown(() => rmSync(directory, { recursive: true }));
+const directory = tempDir(t);
 const processLog = join(directory, 'process.log');
 initLogging({ path: processLog, format: '%l %v' });
 
@@ -37,14 +35,6 @@ function setUp(options: FileLogOptions = {}, path = join(directory, `${count++}.
   const logger = createFileAccessLogger({ path, format: '%ROUTE_NAME%\n' }, files);
   const log = (routeName: string) => logger.log(tcpStream({ routeName }));
   return { files, logger, log, path, text: () => readFileSync(path, 'utf8') };
-}
-
-async function until(condition: () => boolean, what: string): Promise<void> {
-  const deadline = Date.now() + 20_000;
-  while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }
 
 const accessLogUrl = new URL('../../src/access-log/', import.meta.url).href;
@@ -64,7 +54,14 @@ const PRELUDE = `
 type Stdio = 'ignore' | 'inherit' | 'pipe' | number;
 function run(script: string, stdout: Stdio = 'pipe', stderr: Stdio = 'inherit'): ChildProcess {
   const code = `${PRELUDE}${script}`;
-  return spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['pipe', stdout, stderr] });
+  const command = ['--input-type=module', '-e', code];
+  return endsWithTest(t, spawn(process.execPath, command, { stdio: ['pipe', stdout, stderr] }));
+}
+
+/** With a pipe of the shell as standard output. */
+function runIntoPipe(script: string): ChildProcess {
+  const command = ['-c', '"$0" --input-type=module -e "$1" | cat', process.execPath, script];
+  return endsWithTest(t, spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] }));
 }
 
 t.test('lines are written when the buffer is full, or when they are old enough', async (t) => {
@@ -74,7 +71,7 @@ t.test('lines are written when the buffer is full, or when they are old enough',
   t.equal(full.text(), '', 'they wait while the buffer has room');
   t.equal(full.files.bufferedBytes, 909);
   full.log('x'.repeat(100));
-  await until(() => full.files.bufferedBytes === 0, 'the full buffer is written');
+  await waitFor(() => full.files.bufferedBytes === 0, { what: 'the full buffer is written' });
   t.equal(full.text().length, 1010);
   t.equal(full.files.counters.writeBuffered, 10);
   t.equal(full.files.counters.writeCompleted, 1);
@@ -82,9 +79,9 @@ t.test('lines are written when the buffer is full, or when they are old enough',
 
   const old = setUp({ flushIntervalMs: 1 });
   old.log('first');
-  await until(() => old.text() === 'first\n', 'the line is written');
+  await waitFor(() => old.text() === 'first\n', { what: 'the line is written' });
   old.log('second');
-  await until(() => old.text() === 'first\nsecond\n', 'the next one too');
+  await waitFor(() => old.text() === 'first\nsecond\n', { what: 'the next one too' });
   t.equal(old.files.counters.flushedByTimer, 2);
   full.logger.close();
   old.logger.close();
@@ -99,7 +96,7 @@ t.test('all loggers of a path share one file, which the last one closes after it
   logger.close();
   other.log(tcpStream({ routeName: 'd' }));
   other.close();
-  await until(() => text() === 'a\nother b\nc\nother d\n', 'all lines are written in order');
+  await waitFor(() => text() === 'a\nother b\nc\nother d\n', { what: 'all lines are written in order' });
   const again = setUp({}, path);
   again.log('e');
   await again.files.flush();
@@ -133,7 +130,7 @@ t.test('rotations and loggers that come and go leave no descriptor behind', asyn
     await keeper.files.reopenAll();
     logger.close();
   }
-  await until(() => descriptors() === before, 'all descriptors are closed');
+  await waitFor(() => descriptors() === before, { what: 'all descriptors are closed' });
   await keeper.files.flush();
   t.equal(keeper.text(), 'x\n'.repeat(50));
   keeper.logger.close();
@@ -252,10 +249,11 @@ t.test('lines that waited are written when the disk has room again', async (t) =
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
     }
   };
-  await until(() => {
+  const isWhole = () => {
     read();
     return received.endsWith(`${sent.at(-1)}\n`);
-  }, 'all has come through');
+  };
+  await waitFor(isWhole, { what: 'all to have come through' });
   t.same(received.split('\n').slice(0, -1), sent);
   t.equal(files.counters.dropped, 0);
   closeSync(reader);
@@ -279,14 +277,15 @@ t.test('how many lines were dropped is told when the file takes lines again', as
   const { dropped } = files.counters;
   t.ok(dropped > 0);
   const chunk = Buffer.alloc(65_536);
-  await until(() => {
+  const isGone = () => {
     try {
       readSync(reader, chunk);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
     }
     return files.bufferedBytes === 0;
-  }, 'all that waited has come through');
+  };
+  await waitFor(isGone, { what: 'all that waited has come through' });
   fill();
   const told = readFileSync(processLog, 'utf8').split('\n');
   t.ok(told.some((line) => line.includes(`slow-pipe' takes lines again: ${dropped} were dropped`)));
@@ -372,9 +371,7 @@ t.test('standard output works as a pipe, a socket and a file', async (t) => {
     process.exit(0);
   `;
   const expected = Array.from({ length: 20_000 }, (_, i) => `line ${i}\n`).join('');
-  const shell = spawn('sh', ['-c', '"$0" --input-type=module -e "$1" | cat', process.execPath, `${PRELUDE}${script}`], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const shell = runIntoPipe(`${PRELUDE}${script}`);
   t.equal(await outputOf(shell), expected, 'a pipe');
   const child = run(script);
   t.equal(await outputOf(child), expected, 'a socket, or what child_process makes');
@@ -411,9 +408,7 @@ t.test('lines of threads do not mix in a pipe', async (t) => {
     import { Worker } from 'node:worker_threads';
     for (const letter of ['a', 'b']) new Worker(${JSON.stringify(worker)}, { eval: true, workerData: letter });
   `;
-  const shell = spawn('sh', ['-c', '"$0" --input-type=module -e "$1" | cat', process.execPath, script], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const shell = runIntoPipe(script);
   const lines = (await outputOf(shell)).split('\n').slice(0, -1);
   t.equal(lines.length, 6000);
   t.notOk(lines.find((line) => !/^(a+|b+)$/.test(line)));
@@ -426,17 +421,20 @@ t.test('a reader that stands still delays the end only as long as is asked', asy
     files.flushSync(50);
     process.exit(5);
   `;
-  const shell = spawn(
-    'sh',
-    [
-      '-c',
-      '{ "$0" --input-type=module -e "$1"; echo "status $?" >&2; } | { read go <&3; cat >/dev/null; }',
-      process.execPath,
-      `${PRELUDE}${script}`,
-    ],
-    {
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-    },
+  const shell = endsWithTest(
+    t,
+    spawn(
+      'sh',
+      [
+        '-c',
+        '{ "$0" --input-type=module -e "$1"; echo "status $?" >&2; } | { read go <&3; cat >/dev/null; }',
+        process.execPath,
+        `${PRELUDE}${script}`,
+      ],
+      {
+        stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      },
+    ),
   );
   const [status] = await once(shell.stderr!, 'data');
   t.equal(String(status), 'status 5\n', 'it has ended before anything is read');

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -17,10 +16,10 @@ import {
   reopenLog,
   setLevelRules,
 } from '../../src/log/logger.js';
+import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
 
 const moduleUrl = new URL('../../src/log/logger.js', import.meta.url).href;
-const directory = mkdtempSync(join(tmpdir(), 'baton-log-'));
-t.teardown(() => rmSync(directory, { recursive: true }));
+const directory = tempDir(t);
 
 let files = 0;
 function logTo(options: Parameters<typeof initLogging>[0] = {}): { path: string; lines(): string[] } {
@@ -32,7 +31,8 @@ function logTo(options: Parameters<typeof initLogging>[0] = {}): { path: string;
 /** Runs a script that has the module as `log`, with standard output and error as pipes. */
 function run(script: string): ChildProcess {
   const code = `const log = await import(${JSON.stringify(moduleUrl)}); ${script}`;
-  return spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const command = ['--input-type=module', '-e', code];
+  return endsWithTest(t, spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] }));
 }
 
 async function outputOf(child: ChildProcess): Promise<string> {

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { endsWithTest } from '../e2e/harness/environment.js';
 import { until } from './harness.js';
 import type { StarvedMessage } from './starved-server.js';
 
@@ -20,7 +21,7 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
     ],
     { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
   );
-  t.teardown(() => server.kill('SIGKILL'));
+  endsWithTest(t, server);
   const told: StarvedMessage[] = [];
   server.on('message', (message) => told.push(message as StarvedMessage));
   const of = <What extends StarvedMessage['what']>(what: What) =>

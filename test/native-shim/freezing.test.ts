@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
+import { endsWithTest } from '../e2e/harness/environment.js';
 import { loopback, pattern, Rig, shim, until } from './harness.js';
 
 const ECONNRESET = 104;
@@ -276,7 +277,8 @@ t.test('a stream in both directions goes back and forth between transports, byte
 });
 
 t.test('another process goes on, also when this one is killed', async (t) => {
-  const parent = fork(fileURLToPath(new URL('./frozen-holder.js', import.meta.url)), { stdio: 'inherit' });
+  const holder = fileURLToPath(new URL('./frozen-holder.js', import.meta.url));
+  const parent = endsWithTest(t, fork(holder, { stdio: 'inherit' }));
   const sockets: Socket[] = [];
   const server = createServer((socket) => sockets.push(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

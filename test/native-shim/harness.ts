@@ -15,6 +15,7 @@ import {
   Op,
   SUBMISSION_STRIDE,
 } from '../../src/io/shim.js';
+import { DEFAULT_DEADLINE_MS } from '../e2e/harness/wait-for.js';
 
 export const shim = loadShim();
 
@@ -220,8 +221,8 @@ export class Rig {
 
 const empty = Buffer.alloc(0);
 
-/** Waits until a condition holds; fails after the deadline, naming what was waited for. */
-export async function until(condition: () => boolean, what: string, withinMs = 20_000): Promise<void> {
+/** Waits until a condition holds, and looks more often than waitFor(); fails after the deadline, naming what was waited for. */
+export async function until(condition: () => boolean, what: string, withinMs = DEFAULT_DEADLINE_MS): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!condition()) {
     if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain for ${what}`);

@@ -2,14 +2,15 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { constants, tmpdir } from 'node:os';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../src/io/address.js';
 import { type Credentials, loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../src/io/shim.js';
+import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
 
 const SHIM = new URL('../../src/io/shim.js', import.meta.url).href;
 const ADDRESS = new URL('../../src/io/address.js', import.meta.url).href;
@@ -88,8 +89,7 @@ t.test('messages arrive whole and in order, whatever their size', async (t) => {
 });
 
 t.test('a descriptor that is sent is the same file for its receiver, and the sender keeps its own', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'baton-test-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = tempDir(t);
   writeFileSync(join(directory, 'file'), 'content');
   const own = openSync(join(directory, 'file'), 'r');
   const [a, b] = pair();
@@ -164,7 +164,8 @@ t.test('a meeting socket tells who sent a message', async (t) => {
       onMessage(bytes) { console.log('heard ' + Buffer.from(bytes)); process.exit(0); },
     });
   `;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const command = ['--input-type=module', '-e', code];
+  const child = endsWithTest(t, spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] }));
   const output = once(child.stdout!, 'data');
   const exited = once(child, 'exit');
   await meeting.until(() => meeting.received.length === 1);
@@ -181,8 +182,7 @@ t.test('a meeting socket tells who sent a message', async (t) => {
 });
 
 t.test('a datagram that is too large is lost, and the socket goes on', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'baton-test-'));
-  t.teardown(() => rmSync(directory, { recursive: true }));
+  const directory = tempDir(t);
   const path = join(directory, 'meeting');
   const meeting = new End(shim.openMeetingSocket(encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path })));
   const { createSocket } = createRequire(import.meta.url)('unix-dgram') as {
@@ -233,7 +233,7 @@ t.test('where a process may open no more, one descriptor still comes; what comes
     process.send('full');
   `;
   const args = ['-c', 'ulimit -n 64 && exec "$0" "$@"', process.execPath, '--input-type=module', '-e', code];
-  const child = spawn('/bin/sh', args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = endsWithTest(t, spawn('/bin/sh', args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] }));
   const said: unknown[] = [];
   const exited = once(child, 'exit');
   const own = openSync('/dev/null', 'r');

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
+import { endsWithTest } from '../e2e/harness/environment.js';
 import { internet, loopback, pattern, Rig, until } from './harness.js';
 
 t.test('a large transfer to a reader that stops and goes is exact', async (t) => {
@@ -68,11 +69,9 @@ t.test('urgent data, at which the kernel cuts a read short, keeps nothing back t
     },
   });
   const { port } = rig.listen(loopback);
-  const peer = spawn('python3', ['-c', URGENT, String(port)], { stdio: ['pipe', 'pipe', 'inherit'] });
-  t.teardown(() => {
-    peer.kill();
-    rig.close();
-  });
+  const command = ['-c', URGENT, String(port)];
+  const peer = endsWithTest(t, spawn('python3', command, { stdio: ['pipe', 'pipe', 'inherit'] }));
+  t.teardown(() => rig.close());
   const { id } = await rig.next(Event.Accept);
   await once(peer.stdout, 'data');
   rig.now(Op.Resume, id);

@@ -18,6 +18,7 @@ import {
 import { type Offer, ParentEnd, type ParentHost } from '../../src/restart/parent-end.js';
 import { distrust } from '../../src/restart/trust.js';
 import { HOT_RESTART_VERSION } from '../../src/restart/version.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
 
 const PIECE: StatsPiece = { sections: [], memoryAllocated: 1, connections: 2, isLast: true };
 
@@ -93,7 +94,7 @@ t.test('sockets travel in messages of at most 64 descriptors, and come out as th
 t.test('a child that is not live in time is given up, and what it says then is not heard', async (t) => {
   const { end, host } = parent();
   const { link, events } = greet(end);
-  await until(() => link.isClosed);
+  await waitFor(() => link.isClosed);
   events.message(live([1], 1), []);
   events.message({ kind: 'terminate' }, []);
   t.same(host.log, []);
@@ -111,7 +112,7 @@ t.test('what a child may not say yet changes nothing; a child that is live is ob
   events.message(live([], 60), []);
   t.same(host.log, ['replaced 1,2'], 'once');
   events.message({ kind: 'stats-request' }, []);
-  await until(() => link.sent.some(({ message }) => message.kind === 'stats'));
+  await waitFor(() => link.sent.some(({ message }) => message.kind === 'stats'));
   events.message({ kind: 'terminate' }, []);
   t.same(host.log, ['replaced 1,2', 'end']);
   await end.finish();
@@ -137,7 +138,7 @@ t.test('stats that cannot be told once harm neither the parent nor what is told 
   events.message(live([], 60), []);
   events.message({ kind: 'stats-request' }, []);
   events.message({ kind: 'stats-request' }, []);
-  await until(() => link.sent.some(({ message }) => message.kind === 'stats'));
+  await waitFor(() => link.sent.some(({ message }) => message.kind === 'stats'));
   events.message({ kind: 'terminate' }, []);
   await end.finish();
   t.equal(link.sent.filter(({ message }) => message.kind === 'stats').length, 2);
@@ -150,7 +151,7 @@ t.test('a parent that nobody tells to end does it by itself', async (t) => {
     const { link, events } = greet(end);
     events.message(live([], 0), []);
     if (what === 'a child that is gone') events.ended('it has ended');
-    await until(() => host.log.includes('end'));
+    await waitFor(() => host.log.includes('end'));
     t.notOk(link.isClosed, `${what} is told what was counted last`);
     await end.finish();
   }
@@ -164,7 +165,7 @@ t.test('it does so as well when a further child has gone before it was live', as
   const further = greet(end);
   t.match(further.link.sent, [{ message: { kind: 'welcome' } }]);
   further.events.ended('it has ended');
-  await until(() => host.log.includes('end'));
+  await waitFor(() => host.log.includes('end'));
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'till then another one may take over');
   await end.finish();
 });
@@ -240,7 +241,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
     'nobody is asked again who owes an answer',
   );
   child.message({ kind: 'stats', stats: PIECE }, []);
-  await until(() => link.sent.at(-1)!.message.kind === 'terminate');
+  await waitFor(() => link.sent.at(-1)!.message.kind === 'terminate');
   child.ended('it has ended');
   child.ended('it has ended');
   t.same(log, ['stats 2', 'stats 2', 'ended']);
@@ -259,7 +260,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10 });
   deaf.takeOver([], 60);
   deaf.terminate();
-  await until(() => link.isClosed);
+  await waitFor(() => link.isClosed);
   t.equal(log.at(-1), 'ended', 'a parent that does not end is left alone');
 });
 
@@ -272,7 +273,7 @@ t.test('a parent that has no descriptors left hands its connections over as soon
   };
   const { link, events } = greet(end);
   events.message({ kind: 'live', taken: [], parentShutdownTimeS: 60, connectionWorkers: 1 }, []);
-  await until(() => link.sent.some(({ message }) => message.kind === 'hand-over'));
+  await waitFor(() => link.sent.some(({ message }) => message.kind === 'hand-over'));
   t.same(link.sent.at(-1)?.fds, [7]);
   t.equal(tries, 3);
   host.handOverConnections = () => {
@@ -381,8 +382,4 @@ function join(act: (door: Door) => void, isParentOptional = false): Promise<Join
 
 function joinedWith(link: Link<ToParent>): Joined {
   return { link, firstStartedMs: 0, generation: 1, sockets: [], follow() {} };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 1));
 }

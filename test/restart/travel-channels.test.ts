@@ -4,8 +4,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { decodeCargo, decodeMessage, encodeCargo, TravelKind } from '../../src/restart/travel/travel-wire.js';
+import { endsWithTest } from '../e2e/harness/environment.js';
 import { pattern, shim, until } from '../native-shim/harness.js';
 
 interface Steps {
@@ -23,13 +24,17 @@ class Journey {
   readonly #server = createServer((socket) => this.#connected(socket));
 
   /** Begins with the connection at the parent. */
-  static async begin(steps: Steps): Promise<Journey> {
+  static async begin(t: Test, steps: Steps): Promise<Journey> {
     const journey = new Journey();
+    t.teardown(() => {
+      journey.#peer?.destroy();
+      journey.#server.close();
+    });
     await new Promise<void>((resolve) => journey.#server.listen(0, '127.0.0.1', resolve));
     const { port } = journey.#server.address() as AddressInfo;
     const [here, there] = shim.socketPair();
-    journey.parent = journey.#start('parent', here, port, steps.parent);
-    journey.child = journey.#start('child', there, port, steps.child);
+    journey.parent = endsWithTest(t, journey.#start('parent', here, port, steps.parent));
+    journey.child = endsWithTest(t, journey.#start('child', there, port, steps.child));
     for (const fd of [here, there]) shim.closeDescriptor(fd);
     await until(() => journey.said.filter((text) => text === 'ready').length === 2, 'both processes');
     return journey;
@@ -51,17 +56,6 @@ class Journey {
     const expected = `${this.answer}${owner}:  and more`;
     await until(() => this.isOver || this.answer.length >= expected.length, 'another answer');
     return this.answer === expected;
-  }
-
-  async end(): Promise<void> {
-    for (const process of [this.parent, this.child]) {
-      if (process.exitCode !== null || process.signalCode !== null) continue;
-      const gone = new Promise((resolve) => process.once('exit', resolve));
-      process.kill('SIGKILL');
-      await gone;
-    }
-    this.#peer?.destroy();
-    this.#server.close();
   }
 
   #connected(socket: Socket): void {
@@ -105,8 +99,7 @@ for (const { owner, ...steps } of CASES) {
   const [who] = Object.keys(steps);
   const what = who === undefined ? 'nobody dies' : `the ${who} ${steps[who as keyof Steps]}`;
   t.test(`${what}: the connection is ${owner === undefined ? 'lost with it' : `the ${owner}'s`}`, async (t) => {
-    const journey = await Journey.begin(steps);
-    t.teardown(() => journey.end());
+    const journey = await Journey.begin(t, steps);
     const answer = await journey.travel();
     t.equal(answer, owner === undefined ? undefined : `${owner}: first`);
     if (owner !== undefined) t.ok(await journey.isKept(), 'and stays so');
@@ -114,8 +107,7 @@ for (const { owner, ...steps } of CASES) {
 }
 
 t.test('a child that hangs loses what it was offered, also when it wakes up', async (t) => {
-  const journey = await Journey.begin({ child: 'stops-before-receive-Offer' });
-  t.teardown(() => journey.end());
+  const journey = await Journey.begin(t, { child: 'stops-before-receive-Offer' });
   t.equal(await journey.travel(), 'parent: first');
   t.ok(journey.said.includes('stays: the child process has not answered in time'));
   journey.child.kill('SIGCONT');
@@ -126,8 +118,7 @@ t.test('a child that hangs loses what it was offered, also when it wakes up', as
 });
 
 t.test('a child that hangs when it has accepted has the connection when it wakes up', async (t) => {
-  const journey = await Journey.begin({ child: 'stops-after-send-Accept' });
-  t.teardown(() => journey.end());
+  const journey = await Journey.begin(t, { child: 'stops-after-send-Accept' });
   const answer = journey.travel();
   await until(() => isStopped(journey.child), 'the child to stop');
   journey.child.kill('SIGCONT');

@@ -3,15 +3,13 @@ import { once } from 'node:events';
 import t from 'tap';
 import type { NativeShim } from '../../src/io/shim.js';
 import { reapOrphans } from '../../src/restarter/orphans.js';
+import { endsWithTest } from '../e2e/harness/environment.js';
 
 t.test('the status of a child of its own is left to whoever waits for it', async (t) => {
   const others = new Set<number>();
-  const own = spawn('sleep', ['100']);
-  const other = spawn('sleep', ['100']);
-  t.teardown(() => {
-    for (const each of [own, other]) each.kill();
-    process.removeAllListeners('SIGCHLD');
-  });
+  const own = endsWithTest(t, spawn('sleep', ['100']));
+  const other = endsWithTest(t, spawn('sleep', ['100']));
+  t.teardown(() => process.removeAllListeners('SIGCHLD'));
   await Promise.all([once(own, 'spawn'), once(other, 'spawn')]);
   reapOrphans({ reap: (pid: number) => others.add(pid) } as unknown as NativeShim, (pid) => pid === own.pid);
   t.ok(others.has(other.pid!));

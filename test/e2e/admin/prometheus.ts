@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort, httpRequest, type Teardown, tempDir, waitFor } from '../harness/index.js';
+import { endsWithTest, freePort, httpRequest, type Teardown, tempDir, waitFor } from '../harness/index.js';
 
 export interface PrometheusOptions {
   /** The program. */
@@ -61,12 +61,7 @@ export async function startPrometheus(t: Teardown, options: PrometheusOptions): 
     `--web.listen-address=127.0.0.1:${port}`,
     ...(options.args ?? []),
   ]);
-  const log = collect(child);
-  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  t.teardown(async () => {
-    child.kill('SIGKILL');
-    await exited;
-  });
+  const log = collect(endsWithTest(t, child));
   const prometheus = new Prometheus(port);
   const isUp = async () => (await prometheus.query('up{job="baton"}'))[0]?.value?.[1] === '1';
   await waitFor(isUp, { what: 'a scrape by Prometheus', deadlineMs: 40_000 }).catch((error: unknown) => {

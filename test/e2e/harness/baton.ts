@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from './bootstrap.js';
-import { endWithThisProcess, type Teardown, tempDir } from './environment.js';
+import { endsWithTest, type Teardown, tempDir } from './environment.js';
 import { type HttpAnswer, type HttpRequestOptions, httpRequest } from './http-client.js';
 import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 
@@ -184,11 +184,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  endWithThisProcess(child);
-  const baton = new BatonProcess(child, directory, configPath);
-  t.teardown(async () => {
-    if (baton.exit === undefined && child.pid !== undefined) await baton.kill();
-  });
+  const baton = new BatonProcess(endsWithTest(t, child), directory, configPath);
   if (wait !== 'spawned') await waitUntilReady(baton, wait, deadlineMs);
   return baton;
 }

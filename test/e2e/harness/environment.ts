@@ -18,10 +18,22 @@ export function tempDir(t: Teardown): string {
   return directory;
 }
 
-/** Has a process killed, should this one end before it. */
-export function endWithThisProcess(child: ChildProcess): void {
+/** Has a process killed that still runs at the end of the test, or when this one ends before that. Returns it. */
+export function endsWithTest<Child extends ChildProcess>(t: Teardown, child: Child): Child {
+  const gone = new Promise<void>((resolve) => {
+    child.once('exit', () => {
+      children.delete(child);
+      resolve();
+    });
+  });
   children.add(child);
-  child.once('exit', () => children.delete(child));
+  t.teardown(async () => {
+    // One that could not be started has no number.
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await gone;
+  });
+  return child;
 }
 
 const children = new Set<ChildProcess>();

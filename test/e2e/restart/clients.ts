@@ -4,7 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { packagePath } from '../../../src/common/package-root.js';
-import { endWithThisProcess, type Teardown, tempDir, withDeadline } from '../harness/index.js';
+import { endsWithTest, type Teardown, tempDir, withDeadline } from '../harness/index.js';
 
 /** HTTP and bare TCP on 127.0.0.1. */
 export interface Ports {
@@ -126,13 +126,5 @@ function compile(t: Teardown, name: string): string {
 }
 
 function spawnProgram(t: Teardown, program: string, args: string[]): ChildProcess {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
-  endWithThisProcess(child);
-  t.teardown(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = new Promise((resolve) => child.once('close', resolve));
-    child.kill('SIGKILL');
-    await gone;
-  });
-  return child;
+  return endsWithTest(t, spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] }));
 }

@@ -31,6 +31,7 @@ import {
   connectRaw,
   EpochLine,
   type Exit,
+  endsWithTest,
   httpListener,
   httpRequest,
   loopback,
@@ -358,7 +359,8 @@ t.test('strangers at the socket are not heard: garbage, another version, another
       shim.watchMessages(here, { onMessage() { console.log('answered'); }, onEnd() { console.log('dropped'); process.exit(0); } });
     `;
     // What the test runner adds to the process complains on standard error: it would write where that user may not.
-    const other = spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const command = ['--input-type=module', '-e', code];
+    const other = endsWithTest(t, spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'ignore'] }));
     let output = '';
     other.stdout.on('data', (chunk) => (output += String(chunk)));
     await once(other, 'close');

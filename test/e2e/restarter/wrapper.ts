@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { AddressKind, encodeAddress } from '../../../src/io/address.js';
 import { loadShim } from '../../../src/io/shim.js';
-import { type Exit, type Teardown, tempDir, UNWATCHED, waitFor, withDeadline } from '../harness/index.js';
+import { type Exit, endsWithTest, type Teardown, tempDir, UNWATCHED, waitFor, withDeadline } from '../harness/index.js';
 
 const MAIN = fileURLToPath(new URL('../../../baton/restarter/main.js', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('./program.js', import.meta.url));
@@ -157,19 +157,18 @@ export async function startWrapper(t: Teardown, options: WrapperOptions = {}): P
   ];
   const [first, ...rest] = [...UNWATCHED, ...(options.wrapper ?? []), process.execPath, MAIN, ...args, ...command];
   const { NOTIFY_SOCKET: _, ...inherited } = process.env;
-  wrapper = new Wrapper(
-    spawn(first!, rest, {
-      cwd: directory,
-      env: { ...inherited, TMPDIR: directory, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }),
-    directory,
-  );
-  t.teardown(async () => {
+  const child = spawn(first!, rest, {
+    cwd: directory,
+    env: { ...inherited, TMPDIR: directory, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  wrapper = new Wrapper(child, directory);
+  // Teardowns run the last one first: programs find their sockets closed and end, the wrapper is killed, and all has been said.
+  t.teardown(() => wrapper.exited);
+  endsWithTest(t, child);
+  t.teardown(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
-    wrapper.kill('SIGKILL');
-    await wrapper.exited;
   });
   return wrapper;
 }

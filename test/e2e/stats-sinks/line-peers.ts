@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { createRequire } from 'node:module';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import type { Teardown } from '../harness/index.js';
+import { endsWithTest, type Teardown } from '../harness/index.js';
 
 /** Lines that have come, and what they say. */
 export class Lines {
@@ -125,12 +125,8 @@ export async function startUnixAgent(t: Teardown, path: string): Promise<ChildPr
     require(resolve).createSocket('unix_dgram', () => {}).bind(path);
     console.log('bound');`;
   const unixDgram = createRequire(import.meta.url).resolve('unix-dgram');
-  const agent = spawn(process.execPath, ['-e', program, unixDgram, path], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise<void>((resolve) => agent.once('exit', () => resolve()));
-  t.teardown(async () => {
-    agent.kill('SIGKILL');
-    await ended;
-  });
+  const command = ['-e', program, unixDgram, path];
+  const agent = endsWithTest(t, spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] }));
   await new Promise((resolve) => agent.stdout.once('data', resolve));
   return agent;
 }

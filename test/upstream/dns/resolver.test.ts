@@ -1,13 +1,13 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DnsResolver, type DnsResolverOptions } from '../../../src/upstream/dns/resolver.js';
+import { tempDir } from '../../e2e/harness/environment.js';
 import { NameServer } from './name-server.js';
 
 /** A resolver with files of its own and a name server. */
 async function setUp(t: Test, options: DnsResolverOptions = {}, conf = '', hosts = '') {
-  const directory = mkdtempSync(join(tmpdir(), 'baton-dns-'));
+  const directory = tempDir(t);
   const server = new NameServer();
   await server.start();
   const hostsFile = join(directory, 'hosts');
@@ -25,7 +25,6 @@ async function setUp(t: Test, options: DnsResolverOptions = {}, conf = '', hosts
   t.teardown(async () => {
     resolver.close();
     await server.stop();
-    rmSync(directory, { recursive: true });
   });
   const replace = (path: string, text: string) => {
     writeFileSync(`${path}.new`, text);
