@@ -13,13 +13,13 @@ import {
   httpRequest,
   routeAllTo,
   startBaton,
+  startBlackHole,
   startUpstream,
   staticCluster,
   tcpListener,
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { startBlackHole } from './black-hole.js';
 
 const hole = await startBlackHole(t);
 const closed = await freePort();

@@ -12,13 +12,13 @@ import {
   httpRequest,
   loopback,
   startBaton,
+  startBlackHole,
   startUpstream,
   staticCluster,
   tcpListener,
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { startBlackHole } from './black-hole.js';
 
 const directory = tempDir(t);
 const cdsPath = join(directory, 'cds.json');

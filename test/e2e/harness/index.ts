@@ -1,6 +1,7 @@
 // Everything an end-to-end test imports.
 
 export * from './baton.js';
+export * from './black-hole.js';
 export * from './bootstrap.js';
 export * from './browser.js';
 export * from './environment.js';

@@ -1,8 +1,7 @@
 // Circuit breakers: what is beyond the thresholds of a cluster is refused at once, whichever worker has it.
 
 import t from 'tap';
-import { type Config, staticCluster, waitFor } from '../harness/index.js';
-import { startDeafServer } from './deaf-server.js';
+import { type Config, startBlackHole, staticCluster, waitFor } from '../harness/index.js';
 import { type Answer, KeepAliveClient } from './keep-alive.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
@@ -16,7 +15,7 @@ const upstream = await startRawUpstream(t, (request) => {
   if (/\r\nx-envoy-attempt-count: 1(\r\n|$)/.test(request.head)) request.socket.write(response(503, 'again'));
   else held.push(request);
 });
-const deaf = await startDeafServer(t);
+const deaf = await startBlackHole(t);
 
 const guarded = (name: string, port: number, thresholds: Config, more: Config = {}) =>
   staticCluster(name, port, { circuit_breakers: { thresholds: [thresholds] }, ...more });
@@ -48,7 +47,7 @@ const proxy = await startProxy(t, {
         ],
       },
     }),
-    guarded('pending', deaf, { max_pending_requests: 3 }, { connect_timeout: '1s' }),
+    guarded('pending', deaf, { max_pending_requests: 3 }, { connect_timeout: '5s' }),
     guarded('connections', upstream.port, { max_connections: 2 }),
     guarded('retries', upstream.port, { max_retries: 2 }),
     guarded('budget', upstream.port, {

@@ -8,12 +8,12 @@ import {
   connectRaw,
   fileAccessLog,
   rawExchange,
+  startBlackHole,
   startUpstream,
   staticCluster,
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { startDeafServer } from './deaf-server.js';
 import { parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
@@ -44,7 +44,7 @@ const logFile = join(tempDir(t), 'log');
 const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATION%\n')];
 const endsFile = join(tempDir(t), 'ends');
 const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')];
-const silent = await startDeafServer(t);
+const silent = await startBlackHole(t);
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
 const proxy = await startProxy(t, {

@@ -5,7 +5,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { startBlackHole } from '../clusters/black-hole.js';
 import {
   bootstrap,
   type Config,
@@ -14,6 +13,7 @@ import {
   httpListener,
   httpRequest,
   routeAllTo,
+  startBlackHole,
   startUpstream,
   staticCluster,
   tcpListener,

@@ -3,19 +3,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startBlackHole } from '../clusters/black-hole.js';
 import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   bootstrap,
   fileAccessLog,
   freePort,
   startBaton,
+  startBlackHole,
   staticCluster,
   tcpListener,
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { startDeafServer } from '../http/deaf-server.js';
 import { openStream, startPeers } from './stream.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
@@ -43,7 +42,7 @@ const baton = await startBaton(t, {
       staticCluster('refused', closed),
       staticCluster('thrice', closed),
       staticCluster('half', [closed, upstream.port]),
-      staticCluster('deaf', await startDeafServer(t), { connect_timeout: '0.25s' }),
+      staticCluster('deaf', await startBlackHole(t), { connect_timeout: '0.25s' }),
       staticCluster('empty', []),
       staticCluster('limited', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 2 }] } }),
       staticCluster('waiting', await startBlackHole(t), {

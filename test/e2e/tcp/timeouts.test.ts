@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startBlackHole } from '../clusters/black-hole.js';
 import {
   bootstrap,
   fileAccessLog,
   startBaton,
+  startBlackHole,
   staticCluster,
   tcpListener,
   tempDir,
