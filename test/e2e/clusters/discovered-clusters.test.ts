@@ -1,9 +1,8 @@
 // Clusters and their endpoints come from files and change while requests flow: none of them fails.
 
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
 import { SteadyClient } from '../draining/steady-client.js';
+import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   bootstrap,
   type Config,
@@ -21,8 +20,8 @@ import {
 } from '../harness/index.js';
 
 const directory = tempDir(t);
-const cdsPath = join(directory, 'cds.json');
-const edsPath = join(directory, 'eds.json');
+const cds = new ResourceFile(directory, 'cds');
+const assigned = new ResourceFile(directory, 'eds');
 /** Each answers with its own name; /hang waits until it is called from here, and so does /fail, which a answers with an error. */
 const hanging: (() => void)[] = [];
 let failsAtOnce = false;
@@ -49,7 +48,7 @@ const baton = await startBaton(t, {
       tcpListener('tcp', 0, { cluster: 'other', max_connect_attempts: 10_000 }),
     ],
     clusters: [staticCluster('fixed', a)],
-    extra: { dynamic_resources: { cds_config: { path_config_source: { path: cdsPath }, resource_api_version: 'V3' } } },
+    extra: { dynamic_resources: { cds_config: cds.source } },
   }),
   args: ['--concurrency', '2'],
 });
@@ -242,8 +241,7 @@ t.test('a bad cluster leaves the one before it in use, beside good ones, and sho
 });
 
 function eds(name: string, more: Config = {}): Config {
-  const eds_config = { path_config_source: { path: edsPath }, resource_api_version: 'V3' };
-  return { name, type: 'EDS', eds_cluster_config: { eds_config }, ...more };
+  return { name, type: 'EDS', eds_cluster_config: { eds_config: assigned.source }, ...more };
 }
 
 /** Everything goes there, and /fail may be tried again. */
@@ -261,7 +259,7 @@ function endpoint(of: number, more: Config = {}): Config {
 }
 
 function setClusters(clusters: readonly Config[]): void {
-  write(cdsPath, clusters, 'envoy.config.cluster.v3.Cluster');
+  cds.write('envoy.config.cluster.v3.Cluster', ...clusters);
 }
 
 function setEndpoints(portsOf: Readonly<Record<string, readonly number[]>>): void {
@@ -274,21 +272,5 @@ function setEndpoints(portsOf: Readonly<Record<string, readonly number[]>>): voi
 }
 
 function setAssignments(assignments: readonly Config[]): void {
-  write(edsPath, assignments, 'envoy.config.endpoint.v3.ClusterLoadAssignment');
-}
-
-/** Moves a file with the next version into place. */
-function write(path: string, resources: readonly Config[], type: string): void {
-  const typed = resources.map((resource) => ({ '@type': `type.googleapis.com/${type}`, ...resource }));
-  const text = JSON.stringify({ version_info: String(versionOf(path) + 1), resources: typed });
-  writeFileSync(`${path}.next`, text);
-  renameSync(`${path}.next`, path);
-}
-
-function versionOf(path: string): number {
-  try {
-    return Number(JSON.parse(readFileSync(path, 'utf8')).version_info);
-  } catch {
-    return 0;
-  }
+  assigned.write('envoy.config.endpoint.v3.ClusterLoadAssignment', ...assignments);
 }

@@ -1,7 +1,5 @@
 // Routes change while traffic flows: no request is lost, what cannot be used changes nothing, and what is missing is waited for.
 
-import { renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
@@ -15,14 +13,14 @@ import {
   startBaton,
   startUpstream,
   staticCluster,
-  type Teardown,
   tempDir,
   waitFor,
 } from '../harness/index.js';
 import { KeepAliveClient, tally } from '../http/keep-alive.js';
 import { answering, routeTo } from '../http/proxy.js';
+import { ResourceFile } from './resource-file.js';
 
-const ROUTES = 'type.googleapis.com/envoy.config.route.v3.RouteConfiguration';
+const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
 const ON_DEMAND: Config = {
   name: 'envoy.filters.http.on_demand',
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand' },
@@ -42,24 +40,11 @@ async function wasReloadedSince(t: Test, before: number, baton: BatonProcess, sc
   t.ok(before <= at && at <= Date.now(), `${scope}: ${at}, not before ${before}`);
 }
 
-/** A file of resources that can be replaced. */
-function resourceFile(t: Teardown) {
-  const directory = tempDir(t);
-  const path = join(directory, 'routes.yaml');
-  let version = 0;
-  const write = (resource: Config) => {
-    const resources = [{ '@type': ROUTES, ...resource }];
-    writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${++version}`, resources }));
-    renameSync(`${path}.new`, path);
-  };
-  return { path, write };
-}
-
 t.test('routes of a file are swapped under load without a failed request, and bad ones change nothing', async (t) => {
   const upstream = await startUpstream(t, (_request, answer) => void answer.end('upstream'));
-  const file = resourceFile(t);
-  file.write(saying('0'));
-  const rds = { route_config_name: 'routes', config_source: { path_config_source: { path: file.path } } };
+  const file = new ResourceFile(tempDir(t), 'routes');
+  file.write(ROUTES, saying('0'));
+  const rds = { route_config_name: 'routes', config_source: file.source };
   const baton = await startBaton(t, {
     args: ['-l', 'warning', '--concurrency', '2'],
     config: bootstrap({ listeners: [httpListener('in', 0, { rds })], clusters: [staticCluster('up', upstream.port)] }),
@@ -78,11 +63,11 @@ t.test('routes of a file are swapped under load without a failed request, and ba
   );
   const served = (text: string) => async () => (await httpRequest(port)).body === text;
   for (let round = 1; round <= 10; round++) {
-    file.write(saying(`${round}`));
+    file.write(ROUTES, saying(`${round}`));
     await waitFor(served(`${round}`), { what: `routes ${round}` });
   }
   const all = { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'up')] };
-  file.write({ name: 'routes', virtual_hosts: [all], validate_clusters: true });
+  file.write(ROUTES, { name: 'routes', virtual_hosts: [all], validate_clusters: true });
   await waitFor(served('upstream'), { what: 'routes to a cluster' });
   isOver = true;
   await load;
@@ -93,7 +78,7 @@ t.test('routes of a file are swapped under load without a failed request, and ba
     [],
   );
   const nowhere = { ...all, routes: [routeTo({ prefix: '/' }, 'nowhere')] };
-  file.write({ name: 'routes', virtual_hosts: [nowhere], validate_clusters: true });
+  file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere], validate_clusters: true });
   await baton.waitForStat('http.in.rds.routes.update_rejected', 1);
   t.match(await httpRequest(port), { status: 200, body: 'upstream' });
   t.match(baton.stderr, /route configuration 'routes': unknown cluster 'nowhere'/);
@@ -102,13 +87,17 @@ t.test('routes of a file are swapped under load without a failed request, and ba
     {
       '@type': 'type.googleapis.com/envoy.admin.v3.RoutesConfigDump.DynamicRouteConfig',
       version_info: '12',
-      route_config: { '@type': ROUTES, name: 'routes', virtual_hosts: [{ routes: [{ route: { cluster: 'up' } }] }] },
+      route_config: {
+        '@type': `type.googleapis.com/${ROUTES}`,
+        name: 'routes',
+        virtual_hosts: [{ routes: [{ route: { cluster: 'up' } }] }],
+      },
       error_state: { details: /unknown cluster 'nowhere'/, version_info: '13' },
       client_status: 'NACKED',
     },
   ]);
   const before = Date.now();
-  file.write({ name: 'routes', virtual_hosts: [nowhere] });
+  file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere] });
   await waitFor(async () => (await httpRequest(port)).status === 503, { what: 'a route to a cluster that is none' });
   t.equal(await baton.stat('http.in.rds.routes.config_reload'), 13);
   await wasReloadedSince(t, before, baton, 'http.in.rds.routes');

@@ -1,10 +1,11 @@
 // Where a Baton under test gets its resources from: files that are moved into place, or a management server.
 
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { RESOURCE_MESSAGES, type ResourceType } from '../../../src/xds/resource.js';
 import type { Config } from '../harness/bootstrap.js';
 import type { ControlPlane, XdsProtocol } from '../harness/control-plane.js';
+import { ResourceFile } from './resource-file.js';
 
 /** Types that the tests change. */
 export type SourcedType = Extract<ResourceType, 'listener' | 'cluster' | 'endpoints' | 'route'>;
@@ -23,8 +24,8 @@ export interface ResourceSource {
 export class FileSource implements ResourceSource {
   readonly clusters = [];
   readonly #directory: string;
+  readonly #files = new Map<string, ResourceFile>();
   readonly #written = new Map<string, string>();
-  #version = 0;
 
   constructor(directory: string) {
     this.#directory = join(directory, 'resources');
@@ -54,21 +55,20 @@ export class FileSource implements ResourceSource {
   }
 
   #source(name: string): Config {
-    return { resource_api_version: 'V3', path_config_source: { path: this.#path(name) } };
+    return this.#file(name).source;
   }
 
-  #path(name: string): string {
-    return join(this.#directory, `${name}.json`);
+  #file(name: string): ResourceFile {
+    let file = this.#files.get(name);
+    if (file === undefined) this.#files.set(name, (file = new ResourceFile(this.#directory, name)));
+    return file;
   }
 
   #write(name: string, type: SourcedType, resources: readonly Config[]): void {
-    const typed = resources.map((each) => ({ '@type': `type.googleapis.com/${RESOURCE_MESSAGES[type]}`, ...each }));
-    const text = JSON.stringify(typed);
+    const text = JSON.stringify(resources);
     if (this.#written.get(name) === text) return;
     this.#written.set(name, text);
-    const path = this.#path(name);
-    writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${++this.#version}`, resources: typed }));
-    renameSync(`${path}.new`, path);
+    this.#file(name).write(RESOURCE_MESSAGES[type], ...resources);
   }
 }
 

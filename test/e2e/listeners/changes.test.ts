@@ -1,10 +1,11 @@
 // Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
 
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, statSync, unlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { ResourceFile } from '../dynamic/resource-file.js';
 import {
   type BatonOptions,
   type BatonProcess,
@@ -28,7 +29,7 @@ import { answering, managerOf } from '../http/proxy.js';
 import { startBreakableBaton } from '../process/fault-injection.js';
 import type { Death } from '../process/faults.js';
 
-const LISTENER = 'type.googleapis.com/envoy.config.listener.v3.Listener';
+const LISTENER = 'envoy.config.listener.v3.Listener';
 
 const HTTP2: Config = {
   typed_extension_protocol_options: {
@@ -43,13 +44,13 @@ const HTTP2: Config = {
 class Changing {
   readonly baton: BatonProcess;
   readonly options: BatonOptions;
-  readonly #path: string;
-  #updates = 0;
+  readonly #file: ResourceFile;
+  #updates = 1;
 
-  private constructor(baton: BatonProcess, options: BatonOptions, path: string) {
+  private constructor(baton: BatonProcess, options: BatonOptions, file: ResourceFile) {
     this.baton = baton;
     this.options = options;
-    this.#path = path;
+    this.#file = file;
   }
 
   static start(t: Teardown, listeners: Config[], drainS?: number, clusters?: Config[]): Promise<Changing> {
@@ -63,19 +64,17 @@ class Changing {
     drainS = 2,
     clusters: Config[] = [],
   ): Promise<Changing> {
-    const path = join(tempDir(t), 'lds.json');
-    write(path, 1, listeners);
+    const file = new ResourceFile(tempDir(t), 'lds');
+    file.write(LISTENER, ...listeners);
     const options: BatonOptions = {
       args: ['-l', 'warning', '--concurrency', '2', '--drain-time-s', `${drainS}`],
       config: bootstrap({
         listeners: [httpListener('fixed', 0, saying('fixed'))],
         clusters,
-        extra: { dynamic_resources: { lds_config: { path_config_source: { path } } } },
+        extra: { dynamic_resources: { lds_config: file.source } },
       }),
     };
-    const changing = new Changing(await startOne(options), options, path);
-    changing.#updates = 1;
-    return changing;
+    return new Changing(await startOne(options), options, file);
   }
 
   /** All listeners of LDS from now on; resolves when the update has been taken, and nothing warms any more. */
@@ -86,7 +85,8 @@ class Changing {
 
   /** The same, without waiting for anything. */
   writeOnly(listeners: Config[]): void {
-    write(this.#path, ++this.#updates, listeners);
+    this.#updates++;
+    this.#file.write(LISTENER, ...listeners);
   }
 
   /** The same, without waiting for what warms. */
@@ -612,12 +612,6 @@ t.test('many updates disturb nobody and leave nothing behind', async (t) => {
   t.ok((await countStats()) - before < 17 * 80, 'stats go with the listeners');
   t.equal((await changing.stats()).listener_create_failure, 0);
 });
-
-function write(path: string, version: number, listeners: Config[]): void {
-  const resources = listeners.map((listener) => ({ '@type': LISTENER, ...listener }));
-  writeFileSync(`${path}.new`, JSON.stringify({ version_info: `${version}`, resources }));
-  renameSync(`${path}.new`, path);
-}
 
 function saying(text: string): Config {
   return managerOf([answering({ prefix: '/' }, text)]);
