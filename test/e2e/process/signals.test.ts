@@ -172,10 +172,11 @@ t.test('SIGPIPE and readers of stdout and stderr that leave do not end the serve
 t.test('SIGUSR1 while the server starts does not open the debugger', async (t) => {
   const baton = await startBaton(t, { config: config(), wait: 'spawned' });
   await waitUntilHandled(baton, constants.signals.SIGUSR1);
-  while (!baton.stderr.includes('starting workers') && baton.exit === undefined) {
+  const hasStarted = () => {
     baton.child.kill('SIGUSR1');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return baton.stderr.includes('starting workers') || baton.exit !== undefined;
+  };
+  await waitFor(hasStarted, { what: 'the server to start' });
   const port = await baton.loggedPort('web');
   t.equal((await httpRequest(port, '/')).status, 200);
   await waitFor(() => baton.stderr.includes('Reopening access logs'), { what: 'the signal to be handled' });

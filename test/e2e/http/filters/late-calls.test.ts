@@ -132,6 +132,7 @@ async function passesBy(t: Test, gone: ScriptedRequest, words: string, event: st
   t.equal(await proxy.logged(next), '200 via_upstream - 5 6');
   t.same(changes(await proxy.counters(), before), { '2xx': 1 });
   const asked = (await gone.events()).filter((each) => /^b (held|code)/.test(each));
+  t.equal(asked.length > 0, /\b(held|code)\b/.test(words));
   t.ok(
     asked.every((each) => each === 'b held 0 0' || each === 'b code 0'),
     'nothing of it can be read',
