@@ -12,6 +12,7 @@ import {
   startBaton,
   startUpstream,
   staticCluster,
+  waitFor,
 } from '../harness/index.js';
 
 /** Answers with its own name; requests for /hang wait until the test ends. */
@@ -77,7 +78,7 @@ t.test('LEAST_REQUEST spares a host that is slow to answer', async (t) => {
   // One behind the other: what still connects counts for nobody.
   for (let count = 1; count <= 8; count++) {
     busy.push(httpRequest(port, '/hang', { deadlineMs: 60_000 }).catch(() => {}));
-    await baton.waitForStat('cluster.least.upstream_rq_active', count);
+    await waitFor(() => hanging.length === count, { what: 'a host that has the request' });
   }
   const held = upstreams.map(
     ({ server }) => hanging.filter((each) => each.socket?.localPort === portOf(server)).length,
