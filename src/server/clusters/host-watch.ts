@@ -10,15 +10,11 @@ import type { PrimaryCluster } from './primary-cluster.js';
 
 export class HostWatch implements ClusterHosts {
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
+  readonly #keepAlive: (fd: number, settings: Keepalive) => void;
   readonly #watchers = new Map<string, Set<OnHosts>>();
 
-  readonly #keepAlive: (fd: number, settings: Keepalive) => void;
-
   /** `clusters` are those of the server, which come and go; `keepAlive` sets TCP keepalive of a socket. */
-  constructor(
-    clusters: ReadonlyMap<string, PrimaryCluster>,
-    keepAlive: (fd: number, settings: Keepalive) => void = () => {},
-  ) {
+  constructor(clusters: ReadonlyMap<string, PrimaryCluster>, keepAlive: (fd: number, settings: Keepalive) => void) {
     this.#clusters = clusters;
     this.#keepAlive = keepAlive;
   }

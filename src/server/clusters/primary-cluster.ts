@@ -151,9 +151,9 @@ export class PrimaryCluster implements EndpointUser {
   /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
   activate(former: PrimaryCluster | undefined): void {
     this.#isActive = true;
-    if (former !== undefined && former.#dns !== undefined)
-      this.#endpoints = this.#dns?.succeed(former.#dns) ?? this.#endpoints;
-    // Without an answer it has no hosts, whatever the version before it had.
+    if (this.#dns !== undefined && former !== undefined && former.#dns !== undefined)
+      this.#endpoints = this.#dns.succeed(former.#dns);
+    // Without an answer, and without names that it shares with the version before it, it has no hosts.
     this.#setHosts(this.#endpoints ?? []);
     this.#discardPrepared();
   }

@@ -20,7 +20,7 @@ t.test('calls to a removed cluster fail at once, and go on when it comes again',
   const config = clusterOf(await startEcho(t));
   const clusters = new Clusters();
   clusters.start([config]);
-  const watch = new HostWatch(clusters.set.byName);
+  const watch = new HostWatch(clusters.set.byName, () => {});
   const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, watch);
   t.teardown(() => channel.close());
   const say = async (text: string) => (await channel.unary(METHOD, bytes(text), 20_000)).toString();
@@ -46,7 +46,7 @@ t.test('connections to a cluster with connection_keepalive are pinged', async (t
       http2_protocol_options: { connection_keepalive: { interval: '0.01s', timeout: '20s' } },
     },
   ]);
-  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName));
+  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName, () => {}));
   t.teardown(() => channel.close());
   await channel.ready();
   await waitFor(() => pings >= 3, { what: 'three pings' });
@@ -112,7 +112,7 @@ t.test('calls that wait for a connection obey them too', async (t) => {
 function channelTo(t: Teardown, config: Cluster): { clusters: Clusters; channel: GrpcChannel } {
   const clusters = new Clusters();
   clusters.start([{ ...config, http2_protocol_options: {} }]);
-  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName));
+  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName, () => {}));
   t.teardown(() => channel.close());
   return { clusters, channel };
 }
