@@ -4,7 +4,7 @@
 // The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). positions.json tells the
 // place in the source of what stands where: [first line, file, line in that file] of every run of lines (src/common/source-places.ts).
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,8 +15,9 @@ const compiled = join(root, 'dist/src');
 const target = join(root, 'dist/baton');
 
 rmSync(target, { recursive: true, force: true });
+const entries = ['main', 'restarter/main'];
 const bundle = await rolldown({
-  input: Object.fromEntries(['main', 'restarter/main'].map((name) => [name, join(compiled, `${name}.js`)])),
+  input: Object.fromEntries(entries.map((name) => [name, join(compiled, `${name}.js`)])),
   // Packages stay in node_modules: some hold native code, and some ask where they lie.
   external: (name) => !name.startsWith('.') && !name.startsWith('/'),
   platform: 'node',
@@ -34,6 +35,8 @@ const { output } = await bundle.write({
   sourcemap: true,
   comments: false,
 });
+// npm makes them executable once, when it links them: an installed `baton` must outlive the next build.
+for (const name of entries) chmodSync(join(target, `${name}.js`), 0o755);
 writeFileSync(join(target, 'positions.json'), JSON.stringify(positionsOf(output.filter(({ map }) => map != null))));
 
 /** With the map that the compiler wrote, so that places are those of the TypeScript source. */
