@@ -32,34 +32,41 @@ const SECTIONS: readonly (readonly [string, ImplementedTable])[] = [
   ['Clusters', CLUSTER],
   ['Access logs', ACCESS_LOG],
   ['Stats sinks', STATS_SINKS],
-  ['Small messages that others hold', COMMON],
+  ['Common messages', COMMON],
 ];
 
 const HEAD = `# Compatibility
 
-What of Envoy's v3 API Baton implements, by message: this page is written from the table that the loader obeys
-(\`npm run build && node dist/scripts/document-fields.js\`). A field that is set and not implemented is refused by name, with
-its line; [configuration.md](configuration.md) tells how. Fields and enum values that the API has marked as not implemented or
-has hidden are listed like all others.
+This page lists which parts of Envoy's v3 API Baton implements: first the extensions, then the fields of each message. Search it for the
+full name of a message, such as \`envoy.config.route.v3.RouteAction\`. To check a whole configuration at once, run
+\`baton --mode validate -c envoy.yaml\`.
+
+- **Implemented**: the field is obeyed. Values in parentheses are those that work.
+- **Accepted without effect**: the field makes no difference in Baton; the reason is beside it.
+- **Refused** and **Not implemented**: a configuration that sets the field is [refused](configuration.md#what-is-accepted-is-obeyed), with
+  the field's name and line.
+
+Fields that Envoy's API hides or marks as not implemented are listed too. The page is generated from the table that the loader uses
+(\`npm run build && node dist/scripts/document-fields.js\`).
 `;
 
-const REQUEST_HEADERS = `## Header fields by which requests steer the router
+const REQUEST_HEADERS = `## Request headers that control the router
 
-Requests from outside lose most of them at the edge; the router takes all of them from what it sends to a host.
+At the edge, most of them are removed from external requests. The router removes all of them before it sends a request to a host.
 
-| field | |
+| header | |
 |---|---|
 | \`x-envoy-retry-on\`, \`x-envoy-retry-grpc-on\`, \`x-envoy-max-retries\`, \`x-envoy-retriable-status-codes\`, \`x-envoy-retriable-header-names\` | obeyed |
 | \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | obeyed |
 | \`x-envoy-upstream-rq-timeout-alt-response\` | obeyed: timeouts are answered with 204 |
-| \`x-envoy-upstream-stream-duration-ms\` | obeyed: a try that lasts longer is ended, whatever moves |
-| \`x-envoy-hedge-on-per-try-timeout\` | without effect: no request is sent twice at the same time |
-| \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no statistics of their own |
+| \`x-envoy-upstream-stream-duration-ms\` | obeyed: a try that lasts longer is ended, even if data flows |
+| \`x-envoy-hedge-on-per-try-timeout\` | without effect: Baton has no hedging |
+| \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no stats of their own |
 `;
 
 const OPERATORS = `## Operators of formats
 
-In access logs, and in values of headers that are added. Others are refused by name.
+These work in access logs and in values of headers to add. Others are refused by name.
 
 ${operatorNames()
   .map((name) => `\`%${name}%\``)
@@ -75,7 +82,7 @@ export function compatibilityDocument(): string {
   const listed = new Set(SECTIONS.flatMap(([, rows]) => Object.keys(rows)));
   const own = Object.keys(table).filter((name) => !listed.has(name));
   const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
-  if (own.length > 0) sections.push(section("Extensions' own messages", own.sort()));
+  if (own.length > 0) sections.push(section('Messages of extensions', own.sort()));
   return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}\n${OPERATORS}\n${sections.join('\n')}`;
 }
 
@@ -127,11 +134,10 @@ function extensions(): string {
 |---|---|---|
 ${rows.join('\n')}
 
-What \`typed_per_filter_config\` says to a filter is its own message. \`envoy.config.route.v3.FilterConfig\`, by which a route
-disables a filter or configures one in an optional way, is refused; a filter that is \`disabled\` in the chain runs on routes
-that configure it.
+\`typed_per_filter_config\` takes the filter's own message. \`envoy.config.route.v3.FilterConfig\`, with which a route could disable
+a filter or mark its configuration as optional, is refused. A filter that is \`disabled\` in the chain runs on routes that configure it.
 
-Envoy's other extensions are not implemented; their packages below \`envoy.extensions\`:
+Envoy's other extensions are not implemented. Their packages below \`envoy.extensions\`:
 
 ${otherPackages().join('\n')}
 `;

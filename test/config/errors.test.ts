@@ -908,7 +908,7 @@ static_resources:
   [
     'a part of the cluster manager',
     'cluster_manager: { local_cluster_name: a }\n',
-    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: it is for routing by zone
+    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: zone-aware routing is not implemented
   1 | cluster_manager: { local_cluster_name: a }
     |                    ^`,
   ],

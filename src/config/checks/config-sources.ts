@@ -65,7 +65,7 @@ function checkName(message: unknown, source: Path, problems: Problems): void {
     let name = message;
     for (const part of path) name = (name as { readonly [part: string]: unknown } | undefined)?.[part];
     if (typeof name !== 'string' || !name.startsWith('xdstp:') || problems.has(path)) continue;
-    problems.error(path, 'names of xdstp are not implemented');
+    problems.error(path, 'xdstp names are not implemented');
   }
 }
 

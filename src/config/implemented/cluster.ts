@@ -23,7 +23,7 @@ export const CLUSTER: ImplementedTable = {
     upstream_bind_config: true,
     upstream_connection_options: true,
     least_request_lb_config: true,
-    round_robin_lb_config: accepted('its fields are of slow start, which is not implemented'),
+    round_robin_lb_config: accepted('its fields are for slow start, which is not implemented'),
     common_lb_config: true,
     metadata: true,
     http2_protocol_options: true,

@@ -13,7 +13,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Pipe': ALL,
   'envoy.config.core.v3.Locality': ALL,
   'envoy.config.core.v3.Metadata': {
-    filter_metadata: accepted('it is data for filters and load balancers that read it, and none of this build does'),
+    filter_metadata: accepted('no filter or load balancer of this build reads it'),
   },
   'envoy.config.core.v3.DataSource': {
     filename: true,
@@ -39,7 +39,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.BackoffStrategy': ALL,
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {
     target_uri: true,
-    stat_prefix: accepted('calls of gRPC services are not counted by themselves'),
+    stat_prefix: accepted('calls to gRPC services have no stats of their own'),
   },
   'envoy.type.v3.Percent': ALL,
   'envoy.type.v3.Int64Range': ALL,
@@ -53,7 +53,7 @@ export const COMMON: ImplementedTable = {
   },
   'envoy.type.matcher.v3.RegexMatcher': { regex: true, google_re2: accepted('RE2 is the only engine') },
   'envoy.type.matcher.v3.RegexMatcher.GoogleRE2': {
-    max_program_size: accepted('RE2 programs have a limit of their own'),
+    max_program_size: accepted('RE2 has a limit of its own'),
   },
   'envoy.type.matcher.v3.RegexMatchAndSubstitute': ALL,
 };

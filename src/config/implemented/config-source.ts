@@ -2,15 +2,15 @@
 
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
-const ONLY_REST = refused('it is of REST, which is not implemented');
+const ONLY_REST = refused('it is for REST, which is not implemented');
 
 export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
     lds_config: true,
     cds_config: true,
     ads_config: true,
-    lds_resources_locator: refused('names of xdstp are not implemented'),
-    cds_resources_locator: refused('names of xdstp are not implemented'),
+    lds_resources_locator: refused('xdstp names are not implemented'),
+    cds_resources_locator: refused('xdstp names are not implemented'),
   },
   'envoy.config.core.v3.ConfigSource': {
     path: true,
@@ -20,7 +20,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     self: refused("name the source itself, such as 'ads: {}'"),
     initial_fetch_timeout: true,
     resource_api_version: ['V3'],
-    authorities: refused('names of xdstp are not implemented'),
+    authorities: refused('xdstp names are not implemented'),
   },
   'envoy.config.core.v3.PathConfigSource': ALL,
   'envoy.config.core.v3.WatchedDirectory': ALL,
@@ -39,9 +39,9 @@ export const CONFIG_SOURCE: ImplementedTable = {
     version_info: true,
     resources: true,
     type_url: accepted("each resource has an '@type' of its own"),
-    nonce: accepted('it tells answers of a stream apart'),
-    canary: accepted('it tells people about an update'),
-    control_plane: accepted('it tells people about the server'),
+    nonce: accepted('it distinguishes responses of a stream'),
+    canary: accepted('it is information for people'),
+    control_plane: accepted('it is information for people'),
   },
   'envoy.config.core.v3.ControlPlane': ALL,
   'envoy.service.discovery.v3.Resource': {

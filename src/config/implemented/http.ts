@@ -52,12 +52,12 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList': ALL,
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds': {
     scoped_rds_config_source: true,
-    srds_resources_locator: refused('names of xdstp are not implemented'),
+    srds_resources_locator: refused('xdstp names are not implemented'),
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     name: true,
     typed_config: true,
-    is_optional: accepted('an extension that this build lacks is refused in any case'),
+    is_optional: accepted('an extension that Baton lacks is refused in any case'),
     disabled: true,
     config_discovery: true,
   },
@@ -82,7 +82,7 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
     suppress_envoy_headers: true,
-    start_child_span: accepted('no tracing can be configured'),
+    start_child_span: accepted('tracing is not implemented'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': ALL,
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': ALL,

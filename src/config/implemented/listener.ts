@@ -35,8 +35,8 @@ export const LISTENER: ImplementedTable = {
     source_prefix_ranges: true,
     source_ports: true,
     transport_protocol: true,
-    server_names: refused('nothing finds them out of a connection without the TLS inspector'),
-    application_protocols: refused('nothing finds them out of a connection without the TLS inspector'),
+    server_names: refused('it needs the TLS inspector, which is not implemented'),
+    application_protocols: refused('it needs the TLS inspector, which is not implemented'),
   },
   'envoy.config.listener.v3.Filter': { name: true, typed_config: true },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': {

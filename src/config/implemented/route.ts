@@ -21,7 +21,7 @@ export const ROUTE: ImplementedTable = {
   },
   'envoy.config.route.v3.Vhds': ALL,
   'envoy.config.route.v3.ScopedRouteConfiguration': {
-    on_demand: refused('all routes of scopes are fetched at once'),
+    on_demand: refused('on-demand scopes are not implemented; the routes of all scopes are fetched at once'),
     name: true,
     route_configuration_name: true,
     route_configuration: true,
@@ -52,7 +52,7 @@ export const ROUTE: ImplementedTable = {
     redirect: true,
     direct_response: true,
     metadata: true,
-    decorator: accepted('it names spans, and no tracing can be configured'),
+    decorator: accepted('it names tracing spans, and tracing is not implemented'),
     typed_per_filter_config: true,
     request_headers_to_add: true,
     request_headers_to_remove: true,
