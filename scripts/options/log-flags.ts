@@ -3,7 +3,7 @@
 /** Flag (several when they mean the same) and what it prints. */
 export const LOG_FLAGS: readonly (readonly [flags: readonly string[], meaning: string])[] = [
   [['%v'], 'the message'],
-  [['%_'], 'the message, its line ends as \\n'],
+  [['%_'], 'the message, with line ends as \\n'],
   [['%j'], 'the message, escaped for a JSON string'],
   [['%n'], 'name of the logger: the component, or the file with --enable-fine-grain-logging'],
   [['%l'], 'level: trace, debug, info, warning, error, critical'],

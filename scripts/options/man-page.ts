@@ -9,7 +9,7 @@ import { fullText } from './option-texts.js';
 import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, FILES, SIGNALS, SUMMARY } from './reference.js';
 
 /** When the texts changed last. */
-const DATE = '2026-11-20';
+const DATE = '2026-11-25';
 /** Bold marks come on top. */
 const WIDTH = 66;
 

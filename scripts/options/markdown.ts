@@ -14,7 +14,7 @@ export function commandLineDocument(): string {
 
 ${DESCRIPTION.map(running).join('\n\n')}
 
-The same as a man page is [baton.1](baton.1): \`man -l docs/baton.1\`. \`npm install -g .\` installs it.
+This page is also a man page, [baton.1](baton.1): \`man -l docs/baton.1\`. \`npm install -g .\` installs it.
 
 | option | default | meaning |
 |---|---|---|
@@ -50,8 +50,8 @@ ${entries(ENVIRONMENT)}
 
 ## Completion in shells
 
-[completions/](../completions) has a file for each shell, which completes options, their fixed values, the components of
-\`--component-log-level\`, and files. Where the shell looks for them:
+[completions/](../completions) has a file for each shell. It completes options, their fixed values, the components of
+\`--component-log-level\`, and file names. Copy it to where the shell looks for it:
 
 | shell | file | for one user | for all |
 |---|---|---|---|
@@ -59,7 +59,7 @@ ${entries(ENVIRONMENT)}
 | zsh | [_baton](../completions/_baton) | a directory of \`$fpath\` | \`/usr/local/share/zsh/site-functions/_baton\` |
 | fish | [baton.fish](../completions/baton.fish) | \`~/.config/fish/completions/baton.fish\` | \`/usr/share/fish/vendor_completions.d/baton.fish\` |
 
-The file for bash needs nothing else, so \`source completions/baton.bash\` in \`~/.bashrc\` does too.
+For bash, \`source completions/baton.bash\` in \`~/.bashrc\` works too.
 `;
 }
 

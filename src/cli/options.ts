@@ -31,20 +31,19 @@ export const OPTIONS = {
   'watch-config': {
     kind: 'flag',
     default: false,
-    help: 'Applies the bootstrap file anew whenever it changes, without a restart.',
+    help: 'Applies the bootstrap file whenever it changes, without a restart.',
     details:
-      'A file that is written to or moved into place, and links that lead elsewhere. Static listeners, clusters, routes and ' +
-      'values of runtime change, all or nothing; what is refused, or needs a restart, is logged, and nothing changes. ' +
-      'Needs --config-path. POST /config/reload does the same when it is asked to.',
+      'It notices a file that is written or moved into place, and a link that is changed. Static listeners, clusters, routes ' +
+      'and runtime values change, all or nothing. If the file is refused or needs a restart, this is logged and nothing ' +
+      'changes. Needs --config-path. POST /config/reload does the same on demand.',
   },
   mode: {
     kind: 'string',
     value: 'mode',
     default: 'serve',
     check: oneOf('mode', ['serve', 'validate', 'init_only'], ['serve', 'validate']),
-    help: 'What to do: serve checks the configuration and serves it, validate checks it and exits with 0 or 1.',
-    details:
-      'validate prints OK, or all errors. It opens no socket, talks to nobody and leaves running processes alone.',
+    help: 'serve checks the configuration and serves it; validate only checks it and exits with 0 or 1.',
+    details: 'validate prints OK, or all errors. It opens no socket and does not affect running processes.',
     completes: ['serve', 'validate'],
     info: 'mode',
     render: (value: string) => ({ serve: 'Serve', validate: 'Validate', init_only: 'InitOnly' })[value],
@@ -55,9 +54,8 @@ export const OPTIONS = {
     default: '',
     help: 'File to which the address and port of the admin interface are written.',
     details:
-      'As 127.0.0.1:9901, [::1]:9901 or the path of a socket, without a line end, once the interface listens; ' +
-      'with port 0 it tells the port that was free. When the file cannot be written, that is logged and the ' +
-      'server runs on.',
+      'It is written once the interface listens: 127.0.0.1:9901, [::1]:9901 or the path of a socket, without a line end. ' +
+      'With port 0 it has the port that was chosen. If the file cannot be written, that is logged and the server runs on.',
     completes: 'path',
     info: 'admin_address_path',
   },
@@ -65,18 +63,17 @@ export const OPTIONS = {
     kind: 'string',
     value: 'list',
     default: '',
-    help: 'Hosts that requests to the admin interface may name, as <host>,…; all when it is not given.',
+    help: 'Host headers that the admin interface accepts, as <host>,… Default: all.',
     details:
-      'A host is a name or an address, with any port, or with the one that is given: localhost,127.0.0.1:9901. Requests ' +
-      'with another Host header get 403. It keeps out web pages that give their own name to the address of the admin ' +
-      'interface (DNS rebinding).',
+      'A host is a name or an address; without a port it matches any port: localhost,127.0.0.1:9901. Requests with another ' +
+      'Host header get 403. This protects against web pages that point their own name at the admin address (DNS rebinding).',
   },
   'local-address-ip-version': {
     kind: 'string',
     value: 'v4|v6',
     default: 'v4',
     check: oneOf('IP address version', ['v4', 'v6'], ['v4', 'v6'], 'local-address-ip-version'),
-    help: "IP version of the server's local address, which X-Forwarded-For may name.",
+    help: "IP version of the server's local address, which X-Forwarded-For may contain.",
     completes: ['v4', 'v6'],
     info: 'local_address_ip_version',
   },
@@ -85,8 +82,8 @@ export const OPTIONS = {
     value: 'id',
     default: 0,
     max: MAX_UINT32,
-    help: 'Base ID of hot restarts: servers side by side need different ones, processes of a restart the same.',
-    details: 'A server whose base ID is taken exits with status 1.',
+    help: 'Base ID for hot restart. Servers on one machine need different ones; all epochs of a server need the same.',
+    details: 'A server whose base ID is in use exits with status 1.',
     info: 'base_id',
     render: String,
   },
@@ -94,7 +91,8 @@ export const OPTIONS = {
     kind: 'flag',
     default: false,
     help: 'Picks an unused base ID. Supersedes --base-id; not with --restart-epoch above 0.',
-    details: 'A random one below 2^28; --base-id-path tells which, for the --base-id of later epochs.',
+    details:
+      'The ID is random and below 2^28. --base-id-path writes it to a file; pass it to later epochs with --base-id.',
     info: 'use_dynamic_base_id',
   },
   'base-id-path': {
@@ -103,7 +101,7 @@ export const OPTIONS = {
     default: '',
     help: 'File to which the base ID is written.',
     details:
-      'In decimal, without a line end; not with --disable-hot-restart. When the file cannot be written, that is ' +
+      'In decimal, without a line end. Not with --disable-hot-restart. If the file cannot be written, that is ' +
       'logged and the server runs on.',
     completes: 'path',
     info: 'base_id_path',
@@ -113,7 +111,7 @@ export const OPTIONS = {
     default: false,
     help: 'With --restart-epoch: starts normally if the parent ended before this process was initialized.',
     details:
-      'That is when it does not answer at all; a parent that has answered and goes away still ends this process.',
+      'That is, if it does not answer at all. A parent that has answered and then goes away still ends this process.',
     info: 'skip_hot_restart_on_no_parent',
   },
   'skip-hot-restart-parent-stats': {
@@ -128,9 +126,9 @@ export const OPTIONS = {
     value: 'n',
     default: 0,
     max: 1024,
-    help: 'Number of worker threads. Default: hardware threads, at most what affinity and cgroup CPU limit allow.',
+    help: 'Number of worker threads. Default: hardware threads, limited by CPU affinity and the cgroup CPU limit.',
     details:
-      "0 runs one worker. The cgroup is the process's own, version 1 or 2, and its limit is rounded down to at " +
+      "0 runs one worker. The limit of the process's own cgroup (version 1 or 2) is rounded down to at " +
       'least 1; see PROXY_CGROUP_CPU_DETECTION below.',
     info: 'concurrency',
   },
@@ -141,7 +139,7 @@ export const OPTIONS = {
     default: 'info',
     check: (value) => checkLevel(value),
     help: 'Log level: trace, debug, info, warning, error, critical, off.',
-    details: 'warn is another name of warning.',
+    details: 'warn is the same as warning.',
     completes: LEVEL_NAMES,
     info: 'log_level',
     render: (value: string) => LEVEL_NAMES[parseLevel(value)!],
@@ -151,7 +149,7 @@ export const OPTIONS = {
     value: 'list',
     default: '',
     check: checkComponentLevels,
-    help: 'Levels of single loggers, as http:debug,router:trace. Not with --enable-fine-grain-logging.',
+    help: 'Levels of single components, as http:debug,router:trace. Not with --enable-fine-grain-logging.',
     details: 'The names of the components are listed below.',
     completes: 'component-levels',
     info: 'component_log_level',
@@ -159,8 +157,8 @@ export const OPTIONS = {
   'cpuset-threads': {
     kind: 'flag',
     default: false,
-    help: 'Has no effect; accepted because older start scripts give it.',
-    details: 'The affinity mask counts for the default of --concurrency in any case.',
+    help: 'Has no effect; accepted for older start scripts.',
+    details: 'The default of --concurrency respects the affinity mask in any case.',
     info: 'cpuset_threads',
   },
   'log-path': {
@@ -169,8 +167,8 @@ export const OPTIONS = {
     default: '',
     help: 'Log file instead of standard error. Reopened at SIGUSR1.',
     details:
-      'The file is created when it is missing, and appended to. Baton does not start when it cannot be opened, nor when it is ' +
-      'a named pipe without a reader; what a reader does not take is dropped in the end.',
+      'The file is created if it is missing, and appended to. Baton does not start if it cannot be opened, or if it is a named ' +
+      'pipe without a reader. If the reader of a pipe is too slow, lines are dropped.',
     completes: 'path',
     info: 'log_path',
   },
@@ -180,15 +178,16 @@ export const OPTIONS = {
     default: DEFAULT_LOG_FORMAT,
     help: 'Layout of a log line.',
     details:
-      'The flags are listed below. A flag may have a width, as %8l, %-8l or %=8l for text to the right, left or ' +
-      'middle; with ! behind the width, longer text is cut. What is no flag is printed as it stands.',
+      'The flags are listed below. A flag may have a width: %8l aligns right, %-8l left, %=8l centres; with ! after the ' +
+      'width, longer text is cut. Anything else is printed as it is.',
     info: 'log_format',
   },
   'log-format-escaped': {
     kind: 'flag',
     default: false,
-    help: 'Escapes line ends and the like, so that one entry stays on one line.',
-    details: 'The line end of the entry itself stays. Bytes that are not printable ASCII are written in octal.',
+    help: 'Escapes line ends and other control characters, so that each entry is one line.',
+    details:
+      'The line end of the entry itself is not escaped. Bytes that are not printable ASCII are written in octal.',
     info: 'log_format_escaped',
   },
   'restart-epoch': {
@@ -196,21 +195,21 @@ export const OPTIONS = {
     value: 'n',
     default: 0,
     max: MAX_UINT32,
-    help: 'Number of hot restarts so far; usually what the hot restart wrapper sets.',
-    details: '0 starts anew; each restart adds one. At most three processes overlap.',
+    help: 'Number of this epoch; usually set by the hot restart wrapper.',
+    details: '0 is a normal start; each hot restart adds one. At most three processes overlap.',
     info: 'restart_epoch',
   },
   'log-stacktrace-single-entry': {
     kind: 'flag',
     default: false,
     help: 'Logs a stack trace as one entry.',
-    details: 'Otherwise each frame is an entry of its own.',
+    details: 'Without it each frame is an entry of its own.',
   },
   'enable-fine-grain-logging': {
     kind: 'flag',
     default: false,
-    help: 'One logger a source file, each with a level of its own. Not with --component-log-level.',
-    details: 'POST /logging changes the levels, by path, file name or pattern.',
+    help: 'One logger for each source file, with its own level. Not with --component-log-level.',
+    details: 'POST /logging sets the levels, by path, file name or pattern.',
     info: 'enable_fine_grain_logging',
   },
   'socket-path': {
@@ -234,8 +233,8 @@ export const OPTIONS = {
     default: false,
     help: 'Prints the hot restart compatibility version and exits.',
     details:
-      'On standard error, without a line end; GET /hot_restart_version tells the same of a running server. ' +
-      'Processes with equal values can restart into each other; disabled is compatible with none.',
+      'It is printed to standard error, without a line end. GET /hot_restart_version shows it for a running server. ' +
+      'Processes with equal versions can restart into each other; "disabled" is compatible with none.',
     info: 'hot_restart_version',
   },
   'service-cluster': {
@@ -265,8 +264,8 @@ export const OPTIONS = {
     default: 10_000,
     min: 1,
     max: LONGEST_TIMER_MS,
-    help: 'How long an access log may hold text back before it is written.',
-    details: 'Whichever comes first counts, this or --file-flush-min-size-kb.',
+    help: 'How long an access log buffers text before it is written.',
+    details: 'Text is written earlier if --file-flush-min-size-kb is reached.',
     info: 'file_flush_interval',
     render: (value: number) => `${value % 1000 === 0 ? value / 1000 : (value / 1000).toFixed(3)}s`,
   },
@@ -275,7 +274,7 @@ export const OPTIONS = {
     value: 'KB',
     default: 64,
     max: 1024 * 1024,
-    help: 'How much text an access log gathers before it is written.',
+    help: 'How much text an access log buffers before it is written.',
   },
   'drain-time-s': {
     kind: 'integer',
@@ -284,8 +283,8 @@ export const OPTIONS = {
     max: MAX_UINT32,
     help: 'How long connections are drained: asked to close, at the end of a response.',
     details:
-      'At a hot restart, when a listener is changed or removed, by POST /drain_listeners?graceful and with ' +
-      '--drain-on-sigterm. Should be less than --parent-shutdown-time-s.',
+      'It applies to hot restarts, to listeners that are changed or removed, to POST /drain_listeners?graceful and to ' +
+      '--drain-on-sigterm. It should be less than --parent-shutdown-time-s.',
     info: 'drain_time',
     render: (value: number) => `${value}s`,
   },
@@ -294,7 +293,7 @@ export const OPTIONS = {
     value: 'strategy',
     default: 'gradual',
     check: oneOf('drain-strategy', ['gradual', 'immediate'], ['gradual', 'immediate'], 'drain-strategy'),
-    help: 'How connections are drained: gradual asks a share to close that rises over the drain time, immediate asks all.',
+    help: 'gradual asks a share of connections to close that grows over the drain time; immediate asks all.',
     completes: ['gradual', 'immediate'],
     info: 'drain_strategy',
     render: (value: string) => (value === 'immediate' ? 'Immediate' : 'Gradual'),
@@ -302,20 +301,20 @@ export const OPTIONS = {
   'drain-on-sigterm': {
     kind: 'flag',
     default: false,
-    help: 'SIGTERM drains the server before it ends it.',
+    help: 'Drains connections at SIGTERM before the server ends.',
     details:
       'Health checks and /ready fail, connections are drained, and the server exits with status 0 when the last one has ' +
-      'ended or the drain time is over. It accepts connections meanwhile, for 5 seconds or a quarter of the drain time at ' +
-      'least. A second SIGTERM, and SIGINT, end it at once.',
+      'ended or the drain time is over. Meanwhile it accepts connections, for at least 5 seconds or a quarter of the drain ' +
+      'time, whichever is shorter. A second SIGTERM, or SIGINT, ends it at once.',
   },
   'hand-over-connections': {
     kind: 'flag',
     default: false,
-    help: 'At a hot restart, established connections go on in the new process.',
+    help: 'At a hot restart, established connections move to the new process.',
     details:
-      'Those of plaintext HTTP/1.1 between two requests, and those of the TCP proxy at any moment, if the configuration of ' +
-      'the new process has a place for them; others are drained. Both processes need the option. The old one ends as soon ' +
-      'as it has no connections, without waiting for --parent-shutdown-time-s.',
+      'Connections of plaintext HTTP/1.1 move between two requests, those of the TCP proxy at any moment, if they fit the ' +
+      "new process's configuration; others are drained. Both processes need the option. The old one ends as soon as it has no " +
+      'connections, without waiting for --parent-shutdown-time-s.',
   },
   'parent-shutdown-time-s': {
     kind: 'integer',
@@ -323,16 +322,15 @@ export const OPTIONS = {
     default: 900,
     max: MAX_UINT32,
     help: 'How long a hot restart waits before it shuts the parent down.',
-    details: 'From the moment on at which this process is live. Should be more than the drain time of the parent.',
+    details: 'Counted from when this process is live. It should be more than the drain time of the parent.',
     info: 'parent_shutdown_time',
     render: (value: number) => `${value}s`,
   },
   'disable-hot-restart': {
     kind: 'flag',
     default: false,
-    help: 'Does without hot restarts.',
-    details:
-      'The server does not need a base ID of its own then, and does not end when the process ends that has started it.',
+    help: 'Disables hot restart.',
+    details: 'The server then needs no base ID of its own, and does not end when the process that started it ends.',
     info: 'disable_hot_restart',
   },
   'enable-mutex-tracing': {
@@ -349,22 +347,22 @@ export const OPTIONS = {
   'allow-unknown-static-fields': {
     kind: 'flag',
     default: false,
-    help: 'Accepts fields that the API does not have in static configuration, with a warning.',
-    details: 'The stat server.static_unknown_fields counts them.',
+    help: 'Accepts unknown fields in static configuration, with a warning.',
+    details: 'Unknown fields are those that the API does not have. The stat server.static_unknown_fields counts them.',
     info: 'allow_unknown_static_fields',
   },
   'reject-unknown-dynamic-fields': {
     kind: 'flag',
     default: false,
-    help: 'Refuses fields that the API does not have in dynamic configuration.',
-    details: 'Without it they are accepted, with a warning at first use.',
+    help: 'Refuses unknown fields in dynamic configuration.',
+    details: 'Without it they are accepted, with a warning at first use, and counted in server.dynamic_unknown_fields.',
     info: 'reject_unknown_dynamic_fields',
   },
   'ignore-unknown-dynamic-fields': {
     kind: 'flag',
     default: false,
-    help: 'Neither warns of nor counts unknown fields in dynamic configuration.',
-    details: 'Has no meaning with --reject-unknown-dynamic-fields.',
+    help: 'Does not warn of or count unknown fields in dynamic configuration.',
+    details: 'Has no effect with --reject-unknown-dynamic-fields.',
     info: 'ignore_unknown_dynamic_fields',
   },
   'skip-deprecated-logs': {
@@ -380,8 +378,8 @@ export const OPTIONS = {
     check: checkExtensions,
     help: 'Extensions that no configuration may use, as <category>/<name>,…',
     details:
-      'The list behind "statically linked extensions" in the log at start shows them; ' +
-      'envoy.filters.http/envoy.filters.http.buffer is one. A name that no extension has is logged as a warning.',
+      'For example envoy.filters.http/envoy.filters.http.buffer. The log at start lists all extensions, after "statically ' +
+      'linked extensions". An unknown name is logged as a warning.',
     info: 'disabled_extensions',
     render: (value: string) => value.split(',').filter((item) => item !== ''),
   },
@@ -398,16 +396,16 @@ export const OPTIONS = {
     default: false,
     help: 'Prints the JSON Schema of the accepted configuration and exits.',
     details:
-      'Draft-07, for editors and validators: fields that are not implemented are no part of it, and an editor that ' +
-      'reads "# yaml-language-server: $schema=<file>" in the first line of a file completes and checks its fields.',
+      'Draft-07, for editors and validators, without fields that are not implemented. Editors with yaml-language-server ' +
+      'complete and check a file whose first line is "# yaml-language-server: $schema=<file>".',
   },
   'enable-core-dump': {
     kind: 'flag',
     default: false,
     help: 'Allows core dumps of this process.',
     details:
-      'Sets the dumpable flag of the process, which a change of user takes away. How large a core file may be ' +
-      'is still the limit that ulimit -c shows, and where it goes kernel.core_pattern.',
+      'Sets the dumpable flag of the process, which a change of user clears. ulimit -c still limits the size of a core ' +
+      'file, and kernel.core_pattern says where it goes.',
     info: 'enable_core_dump',
   },
   'stats-tag': {
@@ -415,8 +413,8 @@ export const OPTIONS = {
     value: 'tag:value',
     default: [],
     check: checkStatsTag,
-    help: 'A tag on all stats, which monitoring formats and sinks show; may be repeated.',
-    details: 'Tags consist of letters and digits, values of anything but a dot; each tag is given once.',
+    help: 'A tag for all stats, shown by monitoring formats and sinks; may be repeated.',
+    details: 'A tag consists of letters and digits; its value may have anything but a dot. Each tag may be given once.',
     info: 'stats_tag',
   },
   help: { kind: 'flag', alias: 'h', default: false, help: 'Prints this text and exits.' },
