@@ -23,15 +23,15 @@ export type Command =
 
 export const USAGE = `usage: baton-restarter [options] <program> [arguments]
 
-Runs the program, and starts its next epoch when SIGHUP comes. RESTART_EPOCH tells the program which one it is.
+Runs the program, and starts its next epoch at SIGHUP. The program finds its number in RESTART_EPOCH.
 
-  --strict             any child that does not leave with status 0 ends everything with status 1
+  --strict             any child that exits with another status than 0 ends everything with status 1
   --live-timeout-s <s> how long a child may take to become live, 0 for no limit (default 300)
-  --silence-s <s>      a program that says nothing on NOTIFY_SOCKET for so long counts as live (default 10)
-  --end-timeout-s <s>  how long children may take to leave at the end, before they are killed (default 30)
+  --silence-s <s>      a program that says nothing on NOTIFY_SOCKET for this time counts as live (default 10)
+  --end-timeout-s <s>  how long children may take to exit at the end, before they are killed (default 30)
   --help               prints this text
 
-SIGHUP next epoch, SIGTERM and SIGINT end, SIGUSR1 is forwarded (log files are opened anew).
+Signals: SIGHUP starts the next epoch, SIGTERM and SIGINT end, SIGUSR1 is forwarded (reopens log files).
 `;
 
 /** Reads process.argv without its first two parts. */
