@@ -1,19 +1,12 @@
 // How two configurations differ: what a person is to know of it, and what is to be done.
 
-import { isDeepStrictEqual } from 'node:util';
-import type {
-  ConfigDifference,
-  FieldChange,
-  ResourceChange,
-  ResourceKind,
-} from '../../admin/config-reload/reload-view.js';
+import type { ConfigDifference, FieldChange, ResourceChange } from '../../admin/config-reload/reload-view.js';
 import type { Bootstrap, Cluster, Listener, RuntimeLayer } from '../../config/generated/api.js';
 import type { Path } from '../../config/text/path.js';
 import { addressText } from '../../io/address.js';
-import { layersOf } from '../../runtime/layered-runtime.js';
 import { listenAddress } from '../listeners/listen-sockets.js';
 import { fieldChanges, part, type Shown } from './field-changes.js';
-import { inlineRoutes, without } from './inline-routes.js';
+import { at, compareLayers, compareListeners, compareNamed, nameOf, pairs } from './resource-changes.js';
 
 /** A bootstrap in canonical form, as the loader gives it, with the node that the command line makes of it. */
 export interface Configuration {
@@ -60,170 +53,48 @@ export function compareConfigurations(before: Configuration, after: Configuratio
   const [one, other] = [whole(before), whole(after)];
   const changes: ResourceChange[] = [];
   const clusters = pairs(clusterNames(before), clusterNames(after));
+  const ofClusters = compareNamed('cluster', clusters, at(one, CLUSTERS), at(other, CLUSTERS), changes);
   const listeners = pairs(listenerNames(before), listenerNames(after));
-  const clusterChanges = compareNamed('cluster', clusters, at(one, CLUSTERS), at(other, CLUSTERS), changes);
   const ofListeners = compareListeners(listeners, at(one, LISTENERS), at(other, LISTENERS), changes);
-  const layers = layersOf(before.bootstrap.layered_runtime);
-  const otherLayers = layersOf(after.bootstrap.layered_runtime);
-  const canReplaceLayers = isDeepStrictEqual(layers.filter(isFixed), otherLayers.filter(isFixed));
-  const runtimeChanges = canReplaceLayers
-    ? compareNamed(
-        'runtime layer',
-        pairs(layers.map(nameOf), otherLayers.map(nameOf)),
-        at(one, LAYERS),
-        at(other, LAYERS),
-        changes,
-      )
-    : { changed: [], unchanged: layers.length };
-  const replacesLayers = canReplaceLayers && !isDeepStrictEqual(layers, otherLayers);
-  if (replacesLayers) noteOrder(layers.map(nameOf), otherLayers.map(nameOf), changes);
-  const restart = fixedChanges(one, other, canReplaceLayers);
-  const { bootstrap: next } = after;
-  const nextClusters = next.static_resources?.clusters ?? [];
+  const layers = compareLayers(one, other, changes);
+  const restart = fixedChanges(one, other, layers.canChange);
+  const nextClusters = after.bootstrap.static_resources?.clusters ?? [];
   const formerPlaces = new Map(listeners.common.map((pair) => [pair.after, pair.before]));
   const planned = (number: number): PlannedListener => ({
     before: formerPlaces.get(number),
     number,
-    config: next.static_resources!.listeners![number]!,
+    config: after.bootstrap.static_resources!.listeners![number]!,
     shown: after.shown.static_resources!.listeners![number]!,
   });
   return {
     difference: {
       changes,
       unchanged: {
-        cluster: clusterChanges.unchanged,
+        cluster: ofClusters.unchanged,
         listener: ofListeners.unchanged,
         'route configuration': ofListeners.unchangedRoutes,
-        'runtime layer': runtimeChanges.unchanged,
+        'runtime layer': layers.unchanged,
       },
       restart,
     },
     plan: {
-      clusters: [...clusters.added, ...clusterChanges.changed].map((index) => nextClusters[index]!),
+      clusters: [...clusters.added, ...ofClusters.changed].map((index) => nextClusters[index]!),
       removedClusters: clusters.removed.map((index) => before.bootstrap.static_resources!.clusters![index]!.name!),
       listeners: [...listeners.added, ...ofListeners.changed].map(planned),
       removedListeners: listeners.removed,
       routes: ofListeners.routes.map(planned),
       places: new Map(listeners.common.map((pair) => [pair.before, pair.after])),
-      runtime: replacesLayers ? { before: layers, after: otherLayers } : undefined,
+      runtime: layers.change,
     },
-    result:
-      restart.length === 0
-        ? after
-        : {
-            bootstrap: merged(before.bootstrap, after.bootstrap, replacesLayers),
-            shown: merged(before.shown, after.shown, replacesLayers),
-          },
+    result: restart.length === 0 ? after : withoutRestart(before, after, layers.change !== undefined),
   };
 }
 
 const CLUSTERS: Path = ['static_resources', 'clusters'];
 const LISTENERS: Path = ['static_resources', 'listeners'];
-const LAYERS: Path = ['layered_runtime', 'layers'];
 
 function whole({ bootstrap, shown }: Configuration): Shown {
   return { path: [], value: bootstrap, shown };
-}
-
-function at(top: Shown, path: Path): Shown {
-  return path.reduce(part, top);
-}
-
-/** Positions in two lists by what belongs together. */
-interface Pairs {
-  readonly common: readonly { readonly name: string; readonly before: number; readonly after: number }[];
-  readonly added: readonly number[];
-  readonly removed: readonly number[];
-  readonly names: readonly string[];
-  readonly otherNames: readonly string[];
-}
-
-function pairs(names: readonly string[], otherNames: readonly string[]): Pairs {
-  const places = new Map(names.map((name, index) => [name, index]));
-  const others = new Set(otherNames);
-  const common: { name: string; before: number; after: number }[] = [];
-  const added: number[] = [];
-  otherNames.forEach((name, after) => {
-    const before = places.get(name);
-    if (before === undefined) added.push(after);
-    else common.push({ name, before, after });
-  });
-  const removed = names.flatMap((name, index) => (others.has(name) ? [] : [index]));
-  return { common, added, removed, names, otherNames };
-}
-
-function noteComings(
-  kind: ResourceKind,
-  { added, names, otherNames, removed }: Pairs,
-  changes: ResourceChange[],
-): void {
-  const none = { fields: [], fieldCount: 0 };
-  for (const index of added) changes.push({ kind, name: otherNames[index]!, change: 'added', ...none });
-  for (const index of removed) changes.push({ kind, name: names[index]!, change: 'removed', ...none });
-}
-
-function compareNamed(kind: ResourceKind, paired: Pairs, one: Shown, other: Shown, changes: ResourceChange[]) {
-  noteComings(kind, paired, changes);
-  const changed: number[] = [];
-  for (const { after, before, name } of paired.common) {
-    const { fieldCount, fields } = fieldChanges(part(one, before), part(other, after));
-    if (fieldCount === 0) continue;
-    changed.push(after);
-    changes.push({ kind, name, change: 'changed', fields, fieldCount });
-  }
-  return { changed, unchanged: paired.common.length - changed.length };
-}
-
-/** The last layer that has a value wins. */
-function noteOrder(names: readonly string[], otherNames: readonly string[], changes: ResourceChange[]): void {
-  const before = names.filter((name) => otherNames.includes(name));
-  const after = otherNames.filter((name) => names.includes(name));
-  if (isDeepStrictEqual(before, after)) return;
-  const fields = [{ path: 'layered_runtime.layers', before, after }];
-  changes.push({ kind: 'runtime layer', name: 'their order', change: 'changed', fields, fieldCount: 1 });
-}
-
-/** Routes apart from the rest: `routes` are the listeners of which only they have changed. */
-function compareListeners(paired: Pairs, one: Shown, other: Shown, changes: ResourceChange[]) {
-  noteComings('listener', paired, changes);
-  const changed: number[] = [];
-  const routes: number[] = [];
-  let unchangedRoutes = 0;
-  for (const { after, before, name } of paired.common) {
-    const [older, newer] = [part(one, before), part(other, after)];
-    const places = inlineRoutes(older.value as Listener);
-    const newPlaces = inlineRoutes(newer.value as Listener);
-    const common = [...newPlaces].filter(([place]) => places.has(place));
-    const rest = fieldChanges(
-      less(
-        older,
-        common.map(([place]) => places.get(place)!.path),
-      ),
-      less(
-        newer,
-        common.map(([, { path }]) => path),
-      ),
-    );
-    if (rest.fieldCount > 0) {
-      changed.push(after);
-      changes.push({ kind: 'listener', name, change: 'changed', fields: rest.fields, fieldCount: rest.fieldCount });
-    }
-    let changedRoutes = 0;
-    for (const [place, { name: routeName, path }] of common) {
-      const { fieldCount, fields } = fieldChanges(at(older, places.get(place)!.path), at(newer, path));
-      if (fieldCount === 0) continue;
-      changedRoutes++;
-      const called = [name, ...(common.length > 1 ? [place] : []), routeName || 'without a name'].join('/');
-      changes.push({ kind: 'route configuration', name: called, change: 'changed', fields, fieldCount });
-    }
-    unchangedRoutes += common.length - changedRoutes;
-    if (rest.fieldCount === 0 && changedRoutes > 0) routes.push(after);
-  }
-  return { changed, routes, unchanged: paired.common.length - changed.length, unchangedRoutes };
-}
-
-function less({ path, shown, value }: Shown, paths: readonly Path[]): Shown {
-  return { path, value: without(value as Listener, paths), shown: without(shown as Listener, paths) };
 }
 
 /** What stays as it is until a restart. */
@@ -244,6 +115,14 @@ function fixedChanges(one: Shown, other: Shown, withoutLayers: boolean): readonl
 
 function omit(value: unknown, names: readonly string[]): object {
   return Object.fromEntries(Object.entries((value ?? {}) as object).filter(([name]) => !names.includes(name)));
+}
+
+/** `after`, with the old values of what needs a restart. */
+function withoutRestart(before: Configuration, after: Configuration, replacesLayers: boolean): Configuration {
+  return {
+    bootstrap: merged(before.bootstrap, after.bootstrap, replacesLayers),
+    shown: merged(before.shown, after.shown, replacesLayers),
+  };
 }
 
 function merged(before: Bootstrap, after: Bootstrap, replacesLayers: boolean): Bootstrap {
@@ -269,13 +148,4 @@ function listenerNames({ bootstrap }: Configuration): string[] {
     seen.set(address, count);
     return count === 1 ? `without a name at ${address}` : `without a name at ${address}, number ${count}`;
   });
-}
-
-function nameOf({ name }: { readonly name?: string }): string {
-  return name ?? '';
-}
-
-/** Files are watched, values were set: only values that stand in the configuration can be replaced. */
-function isFixed({ static_layer }: RuntimeLayer): boolean {
-  return static_layer === undefined;
 }
