@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { fileOfSource } from '../../config/file-of-source.js';
-import type { Cluster } from '../../config/generated/api.js';
+import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
@@ -11,7 +11,7 @@ import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
-import type { Retired } from '../workers/snapshots.js';
+import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
 import { ResourcePool } from './cluster-resources.js';
 import { EndpointSubscription } from './endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
@@ -29,14 +29,8 @@ export interface ClusterSetEvents {
   /** A cluster has its hosts for the first time, or other ones, or another version of it is in use. */
   changed(cluster: PrimaryCluster): void;
   removed(name: string): void;
-  /** Changes of one turn, together. No later snapshot has what is `retired`. */
+  /** Changes of one turn, together. */
   publish(changes: PublishedClusters): void;
-}
-
-export interface PublishedClusters {
-  readonly clusters: ClusterSnapshot[];
-  readonly removedClusters: string[];
-  readonly retired: readonly Retired[];
 }
 
 /** Static clusters that get ready together before any of them is used. */
@@ -55,10 +49,10 @@ export interface StagedClusters {
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
-  readonly #host: PrimaryClusterHost;
-  readonly #sources: () => ConfigSources;
+  readonly #host: ClusterSetHost;
+  /** The same, as each cluster has it. */
+  readonly #clusterHost: PrimaryClusterHost;
   readonly #stats: Scope;
-  readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
   readonly #resources: ResourcePool;
   /** In use. */
@@ -73,32 +67,18 @@ export class ClusterSet {
   /** Until it is over, clusters are in use from the beginning: nobody serves yet. */
   #isStarting = true;
   #specVersion = 0;
-  #changed = new Set<string>();
-  #retired: Retired[] = [];
-  #isPublishing = false;
-  #isStopped = false;
+  readonly #changes: ClusterChanges;
 
   constructor(host: ClusterSetHost, events: ClusterSetEvents) {
-    const owner = { store: host.store, words: host.words, retire: (what: Retired) => this.#retire(what) };
+    this.#host = host;
     this.#stats = host.managerStats;
-    this.#inflated = host.inflated;
-    this.#sources = host.sources;
     this.#events = events;
-    this.#resources = new ResourcePool(owner);
-    this.#host = {
+    this.#changes = new ClusterChanges(this.#active, (changes) => events.publish(changes));
+    const { store, words } = host;
+    this.#resources = new ResourcePool({ store, words, retire: (what) => this.#changes.retire(what) });
+    this.#clusterHost = {
       ...host,
-      endpoints: (cluster, source, serviceName) => {
-        const key = JSON.stringify([cluster.statPrefix, serviceName, source]);
-        let subscription = this.#subscriptions.get(key);
-        if (subscription === undefined) {
-          const { stats, statPrefix } = cluster;
-          const ended = () => this.#subscriptions.delete(key);
-          const around = { sources: this.#sources(), timers: host.timers, stats, statPrefix, ended };
-          subscription = new EndpointSubscription(source, serviceName, around);
-          this.#subscriptions.set(key, subscription);
-        }
-        return subscription;
-      },
+      endpoints: (cluster, source, serviceName) => this.#subscriptionFor(cluster, source, serviceName),
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),
     };
@@ -225,12 +205,12 @@ export class ClusterSet {
 
   /** What has changed in this turn is published now: what comes next may refer to it. */
   flush(): void {
-    if (this.#isPublishing) this.#publish();
+    this.#changes.flush();
   }
 
   /** Nothing changes any more. */
   stop(): void {
-    this.#isStopped = true;
+    this.#changes.stop();
     for (const cluster of this.#staged.keys()) cluster.stop();
     for (const cluster of this.#warming.values()) cluster.stop();
     for (const cluster of this.#active.values()) cluster.stop();
@@ -258,7 +238,7 @@ export class ClusterSet {
     const name = config.name ?? '';
     const resources = this.#resources.acquire(name, config.alt_stat_name || name);
     try {
-      return new PrimaryCluster(config, origin, ++this.#specVersion, resources, this.#host);
+      return new PrimaryCluster(config, origin, ++this.#specVersion, resources, this.#clusterHost);
     } catch (error) {
       resources.release();
       throw error;
@@ -318,7 +298,7 @@ export class ClusterSet {
       this.#active.delete(name);
       this.#discard(active);
       this.#events.removed(name);
-      this.#publishSoon(name);
+      this.#changes.note(name);
     }
     this.#countClusters();
   }
@@ -342,7 +322,7 @@ export class ClusterSet {
     this.#active.set(name, cluster);
     cluster.activate(former);
     if (former !== undefined) this.#discard(former);
-    this.#publishSoon(name);
+    this.#changes.note(name);
   }
 
   #initialized(cluster: PrimaryCluster): void {
@@ -377,40 +357,32 @@ export class ClusterSet {
     const warming = this.#isStarting ? this.#targets.size : this.#warming.size;
     this.#stats.set(at.active_clusters, this.#active.size);
     this.#stats.set(at.warming_clusters, warming);
-    this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
+    this.#host.inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
   }
 
   #noteChange(cluster: PrimaryCluster): void {
     this.#events.changed(cluster);
-    this.#publishSoon(cluster.spec.name);
+    this.#changes.note(cluster.spec.name);
   }
 
-  #retire(what: Retired): void {
-    this.#retired.push(what);
-    this.#publishSoon(undefined);
-  }
-
-  #publishSoon(name: string | undefined): void {
-    if (name !== undefined) this.#changed.add(name);
-    if (this.#isPublishing || this.#isStopped) return;
-    this.#isPublishing = true;
-    setImmediate(() => this.flush());
-  }
-
-  #publish(): void {
-    this.#isPublishing = false;
-    if (this.#isStopped) return;
-    const clusters: ClusterSnapshot[] = [];
-    const removedClusters: string[] = [];
-    for (const name of this.#changed) {
-      const cluster = this.#active.get(name);
-      if (cluster?.servesTraffic) clusters.push(cluster.snapshot());
-      else removedClusters.push(name);
+  /** Versions of a cluster share the assignment that they ask for by the same name at the same source. */
+  #subscriptionFor(
+    { stats, statPrefix }: PrimaryCluster,
+    source: ConfigSource,
+    serviceName: string,
+  ): EndpointSubscription {
+    const key = JSON.stringify([statPrefix, serviceName, source]);
+    let subscription = this.#subscriptions.get(key);
+    if (subscription === undefined) {
+      const { sources, timers } = this.#host;
+      const ended = () => this.#subscriptions.delete(key);
+      subscription = new EndpointSubscription(source, serviceName, {
+        ...{ timers, stats, statPrefix, ended },
+        sources: sources(),
+      });
+      this.#subscriptions.set(key, subscription);
     }
-    const retired = this.#retired;
-    this.#changed = new Set();
-    this.#retired = [];
-    this.#events.publish({ clusters, removedClusters, retired });
+    return subscription;
   }
 }
 

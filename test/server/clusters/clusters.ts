@@ -5,7 +5,8 @@ import type { Cluster, ClusterLoadAssignment, HealthStatus } from '../../../src/
 import { TimingWheel } from '../../../src/io/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscoveryService } from '../../../src/server/clusters/cds.js';
-import { ClusterSet, type PublishedClusters } from '../../../src/server/clusters/cluster-set.js';
+import type { PublishedClusters } from '../../../src/server/clusters/cluster-changes.js';
+import { ClusterSet } from '../../../src/server/clusters/cluster-set.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../../src/stats/layouts/cluster.js';

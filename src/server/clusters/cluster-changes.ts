@@ -1,0 +1,67 @@
+// What changes of the clusters in one turn: published together at its end.
+
+import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { Retired } from '../workers/snapshots.js';
+import type { PrimaryCluster } from './primary-cluster.js';
+
+export interface PublishedClusters {
+  readonly clusters: ClusterSnapshot[];
+  readonly removedClusters: string[];
+  /** No later snapshot has it. */
+  readonly retired: readonly Retired[];
+}
+
+export class ClusterChanges {
+  readonly #active: ReadonlyMap<string, PrimaryCluster>;
+  readonly #publish: (changes: PublishedClusters) => void;
+  #names = new Set<string>();
+  #retired: Retired[] = [];
+  #isDue = false;
+  #isStopped = false;
+
+  /** `active` are the clusters in use by name, now and later. */
+  constructor(active: ReadonlyMap<string, PrimaryCluster>, publish: (changes: PublishedClusters) => void) {
+    this.#active = active;
+    this.#publish = publish;
+  }
+
+  /** The cluster of that name is another than before, or there is none any more. */
+  note(name: string): void {
+    this.#names.add(name);
+    this.#publishSoon();
+  }
+
+  retire(what: Retired): void {
+    this.#retired.push(what);
+    this.#publishSoon();
+  }
+
+  /** What has changed in this turn is published now: what comes next may refer to it. */
+  flush(): void {
+    if (!this.#isDue) return;
+    this.#isDue = false;
+    if (this.#isStopped) return;
+    const clusters: ClusterSnapshot[] = [];
+    const removedClusters: string[] = [];
+    for (const name of this.#names) {
+      const cluster = this.#active.get(name);
+      if (cluster?.servesTraffic) clusters.push(cluster.snapshot());
+      else removedClusters.push(name);
+    }
+    const retired = this.#retired;
+    this.#names = new Set();
+    this.#retired = [];
+    this.#publish({ clusters, removedClusters, retired });
+  }
+
+  /** Nothing is published any more. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  #publishSoon(): void {
+    if (this.#isDue || this.#isStopped) return;
+    this.#isDue = true;
+    setImmediate(() => this.flush());
+  }
+}
