@@ -3,12 +3,13 @@
 
 import { messageOf } from '../common/errors.js';
 import { atOnce, inBatches } from '../common/next-turn.js';
-import type { Rds, RouteConfiguration, ScopedRoutes, VirtualHost } from '../config/generated/api.js';
-import type { RouteFilters, WorkerContext, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
+import type { Rds, ScopedRoutes } from '../config/generated/api.js';
+import type { RouteFilters, WorkerPort, WorkerRoutes } from '../extensions/factories.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { OnDemandHosts } from '../http/routing/on-demand-hosts.js';
 import { keyOfRds, keyOfScopedRoutes } from '../http/routing/route-keys.js';
-import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteTable } from '../http/routing/route-table.js';
+import type { RouteTable } from '../http/routing/route-table.js';
+import { RouteTableSeries, type TableThread } from '../http/routing/route-table-series.js';
 import { getLogger } from '../log/logger.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { AwaitedHosts } from './awaited-hosts.js';
@@ -17,9 +18,6 @@ import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } f
 import { RouteScopes } from './route-scopes.js';
 
 const logger = getLogger('router');
-
-/** What tables are built with. */
-export type TableThread = Pick<WorkerContext, 'clusters' | 'runtime'>;
 
 export class RouteTables implements WorkerRoutes {
   readonly #thread: TableThread;
@@ -104,8 +102,8 @@ class LiveRoutes {
   source(filters: RouteFilters): LiveSource {
     const existing = this.#sources.get(filters.signature)?.deref();
     if (existing !== undefined) return existing;
-    const source = new LiveSource(filters);
-    source.current = atOnce(this.#steps(this.#current?.config ?? {}, source));
+    const tables = new RouteTableSeries(this.#thread, filters.list);
+    const source = { tables, current: atOnce(tables.next(this.#current?.config ?? {}, this.#onDemandHosts)) };
     this.#sources.set(filters.signature, new WeakRef(source));
     return source;
   }
@@ -118,7 +116,7 @@ class LiveRoutes {
       const source = reference.deref();
       if (source === undefined) continue;
       try {
-        tables.set(signature, yield* inBatches(this.#steps(routes.config, source), BATCH));
+        tables.set(signature, yield* inBatches(source.tables.next(routes.config, this.#onDemandHosts), BATCH));
       } catch {
         break;
       }
@@ -139,23 +137,12 @@ class LiveRoutes {
         continue;
       }
       try {
-        source.current = prepared?.tables.get(signature) ?? atOnce(this.#steps(config, source));
+        source.current = prepared?.tables.get(signature) ?? atOnce(source.tables.next(config, this.#onDemandHosts));
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
         logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
       }
     }
-  }
-
-  #steps(config: RouteConfiguration, { built, filters }: LiveSource): Generator<void, RouteTable<ClusterReference>> {
-    const { clusters, runtime } = this.#thread;
-    return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
-      findCluster: (name) => clusters.find(name),
-      filters: filters.list,
-      onDemandHosts: config.vhds === undefined ? undefined : this.#onDemandHosts,
-      runtime,
-      built,
-    });
   }
 }
 
@@ -165,13 +152,7 @@ interface Prepared {
   readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
 }
 
-class LiveSource implements RouteSource {
-  readonly filters: RouteFilters;
-  current!: RouteTable<unknown>;
-  /** By the virtual host as configured. */
-  readonly built = new WeakMap<VirtualHost, BuiltVirtualHost<ClusterReference>>();
-
-  constructor(filters: RouteFilters) {
-    this.filters = filters;
-  }
+interface LiveSource extends RouteSource {
+  current: RouteTable<unknown>;
+  readonly tables: RouteTableSeries;
 }

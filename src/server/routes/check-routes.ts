@@ -3,6 +3,7 @@
 import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
+import { findRouteMistakes } from '../../http/routing/route-mistakes.js';
 import { buildRouteTable, type RouteFilter } from '../../http/routing/route-table.js';
 
 /** As RoutesHost.clusterProblem. */
@@ -20,25 +21,15 @@ export function routeProblems(
 ): string {
   const problems = new Set<string>();
   const checksClusters = config.validate_clusters ?? validatesClusters;
-  const resolve = (name: string): undefined => {
+  const checkCluster = (name: string): void => {
     const problem = checksClusters ? clusterProblem(name) : undefined;
     if (problem !== undefined) problems.add(problem);
   };
-  const onMistake = (thrown: unknown): void => {
-    for (const error of Mistakes.of(thrown))
+  const report = (mistake: unknown): void => {
+    for (const error of Mistakes.of(mistake))
       problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
   };
-  for (const filters of distinctChains(chains)) {
-    try {
-      buildRouteTable(config, resolve, {
-        findCluster: () => undefined,
-        filters,
-        onMistake,
-      });
-    } catch (error) {
-      onMistake(error);
-    }
-  }
+  for (const filters of distinctChains(chains)) findRouteMistakes(config, filters, report, checkCluster);
   return [...problems].map((problem) => describe(config, problem)).join('; ');
 }
 

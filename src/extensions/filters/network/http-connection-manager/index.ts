@@ -3,7 +3,7 @@
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
-import { buildRouteTable } from '../../../../http/routing/route-table.js';
+import { findRouteMistakes } from '../../../../http/routing/route-mistakes.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/scope-key.js';
 import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
@@ -39,11 +39,7 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     if (scopes !== undefined) {
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
     }
-    reportMistakes(report, 'route_config', () =>
-      buildRouteTable(routes, () => undefined, {
-        onMistake: (error) => reportMistake(report, 'route_config', error),
-      }),
-    );
+    findRouteMistakes(routes, [], (mistake) => reportMistake(report, 'route_config', mistake));
   },
   scopes: (config, listener, extensions) => [
     { prefix: httpPrefix(config), layout: HttpStats },
