@@ -110,14 +110,15 @@ class ServerInstance {
       serveEvents: (stream) => this.#admin?.handlers.add(eventStreamEndpoint(stream)),
     });
     this.#server = server;
+    const { store, takeOver } = server.primary;
     this.#reload = new ConfigurationReload(
       {
         load: options.loadAnew,
         obstacle: () => server.obstacleToReload,
-        takeOver: server.takeOver,
+        takeOver,
         namedSources: () => server.configuration.namedSources(),
         apply: (plan, next) => server.reload(plan, next),
-        stats: () => server.store.scope(server.store.addScope('config_reload.', ConfigReloadStats)),
+        stats: () => store.scope(store.addScope('config_reload.', ConfigReloadStats)),
       },
       { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },
     );
@@ -166,7 +167,7 @@ class ServerInstance {
   async #start(): Promise<void> {
     const { restart, watched } = this.#options;
     const admin = this.#admin;
-    const { parentSockets } = this.#server.epoch;
+    const { parentSockets } = this.#server.primary.epoch;
     const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
     // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
     if (!isAnswered) await admin?.start();
@@ -181,7 +182,8 @@ class ServerInstance {
     this.#notifier?.live();
     if (watched === undefined) return;
     const { watchConfiguration } = await import('./reload/watched-reload.js');
-    if (!this.#isEnding && !this.#server.takeOver.isDone) this.#watch = watchConfiguration(this.#reload, watched);
+    if (!this.#isEnding && !this.#server.primary.takeOver.isDone)
+      this.#watch = watchConfiguration(this.#reload, watched);
   }
 
   #obey(signal: SignalName): void {
@@ -201,7 +203,7 @@ class ServerInstance {
   }
 
   #reopenLogs(): void {
-    this.#server.threads.reopenLogs();
+    this.#server.primary.threads.reopenLogs();
     this.#admin?.reopenLogs();
   }
 
@@ -213,8 +215,9 @@ class ServerInstance {
     this.#isDraining = true;
     this.#notifier?.stopping('draining');
     server.setHealth(HealthFailure.Ending, true);
+    const { drains } = server.configuration.listeners;
     const parentIsQuiet = async () => restart === undefined || restart.parentIsQuiet();
-    void drainBeforeExit(server.drains, draining.timeMs, this.#ending.signal, parentIsQuiet).then(() => this.#end(0));
+    void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, parentIsQuiet).then(() => this.#end(0));
   }
 
   #failed(error: unknown): void {

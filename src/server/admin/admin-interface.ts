@@ -55,6 +55,8 @@ export class AdminInterface {
   /** Throws BatonError when a file of its access log cannot be opened. */
   constructor(options: AdminInterfaceOptions, server: Server) {
     const { bootstrap, allowedHosts, addressPath, fileFlush, reload } = options;
+    const { configuration, primary } = server;
+    const { store, threads } = primary;
     this.#config = bootstrap.admin;
     this.#addressPath = addressPath;
     const dumped = () => {
@@ -65,12 +67,12 @@ export class AdminInterface {
     const loggers = accessLoggers(this.#config);
     if (loggers.length > 0) {
       this.#files = new AccessLogFiles(fileFlush);
-      const scope = server.store.scope(server.store.addScope('filesystem.', FilesystemStats));
+      const scope = store.scope(store.addScope('filesystem.', FilesystemStats));
       this.#filesystemStats = new FilesystemStatsUpdate(this.#files, scope);
     }
     const renders = new RenderPool();
     const profileFile = new ProfileFile(this.#config.profile_path ?? '');
-    this.#profilers = new Profilers(server.threads, profileFile, (set) => renders.render('profile', set));
+    this.#profilers = new Profilers(threads, profileFile, (set) => renders.render('profile', set));
     const profilers = this.#profilers;
     this.#server = new AdminServer(
       adminServices(server, {
@@ -80,8 +82,8 @@ export class AdminInterface {
       {
         allowPaths: this.#config.allow_paths,
         allowedHosts,
-        connectionLimit: this.#config.ignore_global_conn_limit ? undefined : server.globalConnectionLimit(),
-        traffic: new AdminTraffic(server.store),
+        connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.globalConnectionLimit(),
+        traffic: new AdminTraffic(store),
         requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files)),
       },
     );

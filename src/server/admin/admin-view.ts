@@ -24,16 +24,18 @@ export interface AdminFacts
 }
 
 export function adminServices(server: Server, { dumped, reload, ...facts }: AdminFacts): AdminServices {
+  const { epoch, store, threads } = server.primary;
+  const { drains } = server.configuration.listeners;
   return {
     ...facts,
-    stats: server.store,
+    stats: store,
     updateStats: () => server.updateStats(),
     flushesStatsOnAdmin: server.flushes.isOnAdmin,
     node: server.node,
     state: () => STATE_NAMES[server.state],
     uptimes: () => {
       const currentEpoch = Math.floor((monotonicMs() - server.startedMs) / 1000);
-      return { currentEpoch, allEpochs: Math.max(currentEpoch, uptimeOfAllEpochs(server.epoch)) };
+      return { currentEpoch, allEpochs: Math.max(currentEpoch, uptimeOfAllEpochs(epoch)) };
     },
     listeners: () => listenerViews(server.configuration),
     clusters: () => clusterViews(server.configuration),
@@ -42,21 +44,21 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     runtimeLayers: () => server.configuration.runtime.layers,
     modifyRuntime: (entries) => server.configuration.runtime.modify(entries),
     reloadConfiguration: (request) => reload.run(request),
-    resetCounters: () => inTurns(server.store.resetInSteps()),
-    setLevelRules: (rules) => server.threads.setLevelRules(rules),
-    workersHandled: () => server.threads.handled(),
+    resetCounters: () => inTurns(store.resetInSteps()),
+    setLevelRules: (rules) => threads.setLevelRules(rules),
+    workersHandled: () => threads.handled(),
     setHealthFailing: (isFailing) => {
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },
-    memory: () => server.threads.memory(),
+    memory: () => threads.memory(),
     configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),
-    contention: () => server.threads.contention,
-    stopListeners: (inboundOnly) => server.drains.stopListeners(inboundOnly, false),
+    contention: () => threads.contention,
+    stopListeners: (inboundOnly) => drains.stopListeners(inboundOnly, false),
     drainListeners: (inboundOnly, staysOpen) => {
       const stopsAccepting = staysOpen ? 'never' : 'at-end';
-      server.drains.start({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
+      drains.start({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
     },
-    drainStatus: () => drainStatus(server.drains, server.configuration.listeners),
+    drainStatus: () => drainStatus(server.configuration.listeners),
     tlsContexts: () => [],
     unreadyTargets: () => unreadyViews(server),
   };

@@ -4,14 +4,13 @@ import { Random } from '../../common/random.js';
 import type { PrimaryCalls as Calls } from '../../extensions/factories.js';
 import { Clock } from '../../io/clock.js';
 import { Memory } from '../../io/memory.js';
-import type { NativeShim } from '../../io/shim.js';
 import { TimerDriver } from '../../io/timer-driver.js';
 import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
-import type { StatsStore } from '../../stats/store.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
-import { PRIMARY, SharedWords, type SharedWordsOwner } from '../../upstream/shared-words.js';
+import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
+import type { Primary } from '../primary.js';
 import type { PrimaryCluster } from './primary-cluster.js';
 
 /** Calls of the primary are few and small. */
@@ -19,29 +18,16 @@ const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPe
 const BUFFER_LIMIT = 1024 * 1024;
 
 export class PrimaryCalls implements Calls {
-  readonly #shim: NativeShim;
-  readonly #store: StatsStore;
-  readonly #words: SharedWordsOwner;
+  readonly #primary: Primary;
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
   readonly #runtime: Runtime;
-  readonly #report: (what: string, error: unknown) => void;
   #running: Running | undefined;
 
-  /** `clusters` are those of the server, which come and go; `report` is told of internal errors. */
-  constructor(
-    shim: NativeShim,
-    store: StatsStore,
-    words: SharedWordsOwner,
-    clusters: ReadonlyMap<string, PrimaryCluster>,
-    runtime: Runtime,
-    report: (what: string, error: unknown) => void,
-  ) {
-    this.#shim = shim;
-    this.#store = store;
-    this.#words = words;
+  /** `clusters` are those of the server, which come and go. */
+  constructor(primary: Primary, clusters: ReadonlyMap<string, PrimaryCluster>, runtime: Runtime) {
+    this.#primary = primary;
     this.#clusters = clusters;
     this.#runtime = runtime;
-    this.#report = report;
   }
 
   begin(): UpstreamThread {
@@ -81,11 +67,13 @@ export class PrimaryCalls implements Calls {
   }
 
   #start(): Running {
+    const { shim, store, words } = this.#primary;
+    const report = (what: string, error: unknown) => this.#primary.internalError(what, error);
     const clock = new Clock();
     const memory = new Memory(MEMORY);
-    const timers = new TimerDriver((error) => this.#report('a timer failed', error), clock);
-    const transport = new Transport(this.#shim, memory, clock, bufferLimits(BUFFER_LIMIT), (error) => {
-      this.#report('a connection was ended after an internal error', error);
+    const timers = new TimerDriver((error) => report('a timer failed', error), clock);
+    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), (error) => {
+      report('a connection was ended after an internal error', error);
     });
     transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
     const thread = {
@@ -94,8 +82,8 @@ export class PrimaryCalls implements Calls {
       clock,
       wheel: timers.wheel,
       random: new Random(),
-      stats: this.#store.own,
-      words: new SharedWords(this.#words.handle(PRIMARY)),
+      stats: store.own,
+      words: new SharedWords(words.handle(PRIMARY)),
       runtime: this.#runtime,
     };
     return { thread, timers, manager: new ClusterManager(thread) };

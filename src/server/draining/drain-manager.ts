@@ -22,6 +22,9 @@ export interface DrainOptions {
   readonly stopsAccepting: StopsAccepting;
 }
 
+/** How drains are that say nothing else. */
+export type DrainDefaults = Pick<DrainOptions, 'timeMs' | 'strategy'>;
+
 /** A drain that is under way, or over: it stays in force until the process ends. */
 export interface Drain {
   readonly options: DrainOptions;
@@ -29,6 +32,13 @@ export interface Drain {
   readonly startMs: number;
   /** Resolves when its time is over and listeners that stop then have stopped, or when the server shuts down. */
   readonly done: Promise<void>;
+}
+
+/** A drain of what an update has left. */
+export interface LeavingDrain {
+  readonly window: DrainWindow;
+  /** Its time is not waited for any more. */
+  cancel(): void;
 }
 
 /** A listener as drains see it. */
@@ -108,7 +118,7 @@ export class DrainManager {
    * Versions of listeners, or filter chains, that an update has left: their connections are asked to end. `over` is called when
    * the time for it is over.
    */
-  leave(ids: readonly number[], { strategy, timeMs }: Pick<DrainOptions, 'timeMs' | 'strategy'>, over: () => void) {
+  leave(ids: readonly number[], { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
     const window: DrainWindow = { startMs: this.#host.now(), timeMs, strategy };
     const timer = new Timer<undefined>(undefined, over);
     this.#host.broadcast({ kind: 'drain', windows: new Map(ids.map((id) => [id, window])) });

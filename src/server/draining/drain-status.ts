@@ -3,9 +3,8 @@
 import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
 import { monotonicMs } from '../../io/timer-driver.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
-import type { ListenerDrains } from './listener-drains.js';
 
-export async function drainStatus(drains: ListenerDrains, { byName, formers }: ListenerSet): Promise<DrainStatusView> {
+export async function drainStatus({ byName, drains, formers }: ListenerSet): Promise<DrainStatusView> {
   const open = await drains.openConnections();
   const listeners: DrainingListenerView[] = [];
   for (const listener of byName.values()) {

@@ -1,66 +1,59 @@
 // The drains of a server's listeners, and how they stop: what the drain manager decides, with the sockets and the workers.
 
-import type { Timers } from '../../io/timing-wheel.js';
+import { monotonicMs } from '../../io/timer-driver.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats } from '../../stats/layouts/listener.js';
-import type { Scope } from '../../stats/thread-stats.js';
 import type { WorkerConnections } from '../../worker/messages.js';
-import type { ListenerSet } from '../listeners/listener-set.js';
 import type { PrimaryListener } from '../listeners/primary-listener.js';
-import type { TakeOver } from '../restart/take-over.js';
+import type { Primary } from '../primary.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';
-import type { Publication } from '../workers/publication.js';
-import type { WorkerSet } from '../workers/worker-set.js';
-import { type Drain, DrainManager, type DrainOptions } from './drain-manager.js';
+import { type Drain, type DrainDefaults, DrainManager, type DrainOptions, type LeavingDrain } from './drain-manager.js';
 
-export interface ListenerDrainsHost {
-  readonly concurrency: number;
-  /** How drains are that say nothing else. */
-  readonly defaults: Pick<DrainOptions, 'timeMs' | 'strategy'>;
-  readonly timers: Timers;
-  /** Monotonic. */
-  now(): number;
-  readonly workers: WorkerSet;
-  readonly publication: Publication;
-  /** The scope listener_manager. */
-  readonly stats: Scope;
-  /** Asked for when there are any. */
-  listeners(): ListenerSet;
-  /** By a child process. */
-  readonly takeOver: TakeOver;
+/** The listeners of a server, as far as drains are about them. */
+export interface DrainedListeners {
+  /** In use. */
+  readonly byName: ReadonlyMap<string, PrimaryListener>;
+  /** What updates have left. */
+  readonly formers: {
+    listeners(): Iterable<PrimaryListener>;
+    readonly listenerCount: number;
+    readonly chainCount: number;
+  };
+  /** Marks as stopped what accepts, or accepts inbound traffic. Returns what did; its sockets are open. */
+  stop(inboundOnly: boolean): PrimaryListener[];
 }
 
 const logger = getLogger('main');
 
 export class ListenerDrains {
-  readonly #host: ListenerDrainsHost;
-  readonly #manager: DrainManager;
+  readonly manager: DrainManager;
+  readonly #primary: Primary;
+  readonly #defaults: DrainDefaults;
+  readonly #listeners: DrainedListeners;
 
-  constructor(host: ListenerDrainsHost) {
-    this.#host = host;
-    this.#manager = new DrainManager({
-      timers: host.timers,
-      now: () => host.now(),
-      listeners: () => [...host.listeners().byName.values(), ...host.listeners().formers.listeners()],
-      broadcast: (message) => host.workers.broadcast(message),
+  constructor(primary: Primary, defaults: DrainDefaults, listeners: DrainedListeners) {
+    this.#primary = primary;
+    this.#defaults = defaults;
+    this.#listeners = listeners;
+    this.manager = new DrainManager({
+      timers: primary.timers,
+      now: monotonicMs,
+      listeners: () => [...listeners.byName.values(), ...listeners.formers.listeners()],
+      broadcast: (message) => primary.workers.broadcast(message),
       stopListeners: (inboundOnly, acceptRest, endsSoon) =>
         endsSoon ? this.#stopNow(inboundOnly, acceptRest) : this.stopListeners(inboundOnly, acceptRest),
       changed: () => this.count(),
     });
   }
 
-  get manager(): DrainManager {
-    return this.#manager;
-  }
-
   /** Asks connections to end, for a time: see DrainManager. Time and strategy are the default ones if left out. */
-  start(options: Omit<DrainOptions, 'timeMs' | 'strategy'> & Partial<DrainOptions>): Drain {
-    return this.#manager.start({ ...this.#host.defaults, ...options });
+  start(options: Omit<DrainOptions, keyof DrainDefaults> & Partial<DrainDefaults>): Drain {
+    return this.manager.start({ ...this.#defaults, ...options });
   }
 
   /** Versions of listeners, or filter chains, that an update has left: see DrainManager. */
-  leave(ids: readonly number[], over: () => void) {
-    return this.#manager.leave(ids, this.#host.defaults, over);
+  leave(ids: readonly number[], over: () => void): LeavingDrain {
+    return this.manager.leave(ids, this.#defaults, over);
   }
 
   /**
@@ -70,7 +63,7 @@ export class ListenerDrains {
    * nobody.
    */
   async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
-    const { takeOver } = this.#host;
+    const { takeOver } = this.#primary;
     if (takeOver.isBeginning) {
       logger.info('listeners are stopped when the child process has taken over, or is gone');
       await takeOver.settled;
@@ -80,7 +73,7 @@ export class ListenerDrains {
 
   /** Closes the sockets of listeners that are marked as stopped, as stopListeners() does. */
   async stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
-    const { publication, workers } = this.#host;
+    const { publication, workers } = this.#primary;
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();
@@ -94,19 +87,22 @@ export class ListenerDrains {
 
   /** What the workers have open now. */
   async openConnections(): Promise<OpenConnections> {
-    const answers = await this.#host.workers.ask<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
-    return openConnections(answers, this.#host.concurrency);
+    const { concurrency, workers } = this.#primary;
+    const answers = await workers.ask<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
+    return openConnections(answers, concurrency);
   }
 
-  /** Sets the gauge of listeners that drain. */
+  /** Sets the gauges of listeners and filter chains that drain. */
   count(): void {
-    const { byName, formers } = this.#host.listeners();
+    const { byName, formers } = this.#listeners;
+    const { at } = ListenerManagerStats;
     let draining = formers.listenerCount;
-    for (const listener of byName.values()) if (this.#manager.isDraining(listener)) draining++;
-    this.#host.stats.set(ListenerManagerStats.at.total_listeners_draining, draining);
+    for (const listener of byName.values()) if (this.manager.isDraining(listener)) draining++;
+    this.#primary.listenerManagerStats.set(at.total_listeners_draining, draining);
+    this.#primary.listenerManagerStats.set(at.total_filter_chains_draining, formers.chainCount);
   }
 
   #stopNow(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
-    return this.stop(this.#host.listeners().stop(inboundOnly), acceptRest);
+    return this.stop(this.#listeners.stop(inboundOnly), acceptRest);
   }
 }

@@ -4,18 +4,12 @@
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
-import type { TakeOver } from '../restart/take-over.js';
-import type { OpenConnections } from '../workers/open-connections.js';
-import type { SnapshotParts } from '../workers/snapshots.js';
+import type { LeavingDrain } from '../draining/drain-manager.js';
+import type { ListenerDrains } from '../draining/listener-drains.js';
+import type { Primary } from '../primary.js';
+import type { Publish } from '../workers/snapshots.js';
 import type { PrimaryChain } from './primary-chain.js';
 import type { PrimaryListener } from './primary-listener.js';
-
-/** A drain for which somebody else keeps the time. */
-export interface LeavingDrain {
-  readonly window: DrainWindow;
-  /** Its time is not waited for any more. */
-  cancel(): void;
-}
 
 /** What has been left. */
 export interface Former {
@@ -23,21 +17,6 @@ export interface Former {
   /** Undefined: the whole version. */
   readonly chain: PrimaryChain | undefined;
   readonly window: DrainWindow;
-}
-
-export interface FormerListenersHost {
-  /** Asks connections to end; `over` is called when the time for it is over. */
-  drain(ids: readonly number[], over: () => void): LeavingDrain;
-  publish(parts: SnapshotParts): void;
-  /** Calls back when the workers have what was published. */
-  whenApplied(callback: () => void): void;
-  openConnections(): Promise<OpenConnections>;
-  /** By a child process: connections may be on their way to it when it is done. */
-  readonly takeOver: TakeOver;
-  /** There are others than before. */
-  changed(): void;
-  /** Nobody has it any more. */
-  free(listener: PrimaryListener): void;
 }
 
 /** So many stay until their time is over though nobody is connected: to be seen. Further ones go when they are empty. */
@@ -48,14 +27,18 @@ const LOOK_MS = 2000;
 const logger = getLogger('main');
 
 export class FormerListeners {
-  readonly #host: FormerListenersHost;
+  readonly #primary: Primary;
+  readonly #drains: ListenerDrains;
+  readonly #publish: Publish;
   readonly #formers = new Set<Leaving>();
   #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
   #look: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(host: FormerListenersHost) {
-    this.#host = host;
+  constructor(primary: Primary, drains: ListenerDrains, publish: Publish) {
+    this.#primary = primary;
+    this.#drains = drains;
+    this.#publish = publish;
   }
 
   /** A version that accepts no longer, or soon. */
@@ -104,15 +87,16 @@ export class FormerListeners {
   }
 
   #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
-    const drain = this.#host.drain([chain?.id ?? listener.id], () => this.#remove([former]));
+    const drain = this.#drains.leave([chain?.id ?? listener.id], () => this.#remove([former]));
     const former: Leaving = { listener, chain, drain, window: drain.window, isEmpty: false };
     this.#formers.add(former);
-    this.#host.changed();
+    this.#drains.count();
     if (this.#formers.size > KEPT_EMPTY) this.#look ??= setTimeout(() => void this.#removeEmpty(), LOOK_MS);
   }
 
   #remove(formers: readonly Leaving[]): void {
-    if (this.#isClosed || this.#host.takeOver.isDone) return;
+    // Connections may be on their way to a child process when that has taken over.
+    if (this.#isClosed || this.#primary.takeOver.isDone) return;
     const removed: Leaving[] = [];
     for (const former of formers) {
       // A chain of a version that goes as a whole goes with it.
@@ -124,7 +108,7 @@ export class FormerListeners {
     for (const { drain } of removed) drain.cancel();
     const listeners = removed.filter(({ chain }) => chain === undefined).map(({ listener }) => listener);
     const chains = removed.flatMap(({ chain }) => chain ?? []);
-    this.#host.publish({
+    this.#publish({
       removedListeners: listeners.map(({ id }) => id),
       removedChains: chains.map(({ id }) => id),
       removedScopes: [
@@ -132,11 +116,11 @@ export class FormerListeners {
         ...chains.flatMap(({ scopes }) => scopes.retire()),
       ],
     });
-    this.#host.whenApplied(() => {
-      for (const chain of chains) chain.close();
-      for (const listener of listeners) this.#host.free(listener);
+    this.#primary.snapshots.whenApplied(() => {
+      for (const chain of chains) chain.free();
+      for (const listener of listeners) listener.free();
     });
-    this.#host.changed();
+    this.#drains.count();
     this.#tellGone(removed);
   }
 
@@ -150,7 +134,7 @@ export class FormerListeners {
   /** Those that nobody is connected to, and was not when it was looked last: what a socket held is accepted by then. */
   async #removeEmpty(): Promise<void> {
     try {
-      const open = await this.#host.openConnections();
+      const open = await this.#drains.openConnections();
       const most = this.#formers.size - KEPT_EMPTY;
       const empty: Leaving[] = [];
       for (const former of this.#formers) {

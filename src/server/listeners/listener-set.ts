@@ -4,23 +4,21 @@
 import { randomUUID } from 'node:crypto';
 import { messageOf } from '../../common/errors.js';
 import type { Listener } from '../../config/generated/api.js';
-import type { ExtensionRegistry } from '../../extensions/registry.js';
-import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
-import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { ListenerSnapshot } from '../../worker/messages.js';
 import { accepted } from '../../xds/dynamic-state.js';
+import type { DrainDefaults } from '../draining/drain-manager.js';
+import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
-import type { WorkerScopes } from '../workers/worker-scopes.js';
+import type { Primary } from '../primary.js';
+import type { Publish } from '../workers/snapshots.js';
 import type { FilterParts } from './filter-parts.js';
-import { FormerListeners, type FormerListenersHost } from './former-listeners.js';
-import type { InheritedSockets } from './inherited-sockets.js';
+import { FormerListeners } from './former-listeners.js';
 import { ListenerBlocks } from './listener-blocks.js';
-import { ListenerRollout, type ListenerRolloutHost } from './listener-rollout.js';
-import { discardUpdate, type ListenerUpdate } from './listener-update.js';
+import { ListenerRollout } from './listener-rollout.js';
+import type { ListenerUpdate } from './listener-update.js';
 import {
   isAddressTaken,
   type ListenerChange,
@@ -39,20 +37,6 @@ import { StoppedDirections } from './stopped-directions.js';
 const logger = getLogger('main');
 const configLogger = getLogger('config');
 
-export interface ListenerSetHost extends ListenerRolloutHost, Omit<FormerListenersHost, 'free' | 'changed'> {
-  readonly shim: NativeShim;
-  readonly store: StatsStore;
-  readonly words: SharedWordsOwner;
-  readonly extensions: ExtensionRegistry;
-  readonly parts: FilterParts;
-  readonly workers: number;
-  /** Sockets of a parent process to take over. */
-  readonly parent: InheritedSockets | undefined;
-  readonly scopes: WorkerScopes;
-  /** Gauges of what drains have to be set. */
-  drainingChanged(): void;
-}
-
 /** A change that is possible: all that could fail has been done. One of the two is called, once. */
 export interface ListenerPlan {
   /** Names of listeners that apply() changes in any way. */
@@ -70,15 +54,17 @@ interface Entry extends ListenerEntry {
 }
 
 export class ListenerSet {
-  readonly #host: ListenerSetHost;
+  /** What updates have left, and still drains. */
+  readonly formers: FormerListeners;
+  readonly drains: ListenerDrains;
+  readonly #primary: Primary;
   readonly #stats: Scope;
+  readonly #publish: Publish;
   readonly #makers: ListenerMakers;
-  readonly #blocks: ListenerBlocks;
   readonly #entries = new Map<string, Entry>();
   readonly #active = new Map<string, PrimaryListener>();
   /** The active ones' sockets, for a child process. */
   readonly offers = new SocketOffers(this.#active);
-  readonly #formers: FormerListeners;
   readonly #rollout: ListenerRollout;
   /** Left while a child process began: the kernel goes on to give connections to its copies of their sockets. */
   #postponed: PrimaryListener[] = [];
@@ -89,26 +75,15 @@ export class ListenerSet {
   /** An update that was good until it was to be used, and why it cannot be. */
   onFailure: (spec: ListenerSpec, error: unknown) => void = () => {};
 
-  /** `stats` is the scope listener_manager. */
-  constructor(host: ListenerSetHost, stats: Scope) {
-    this.#host = host;
-    this.#stats = stats;
-    const { extensions, parts, scopes, shim, words, workers } = host;
-    this.#makers = { extensions, parts, shim, workers, scopes };
-    this.#blocks = new ListenerBlocks(words);
-    this.#formers = new FormerListeners({
-      drain: (ids, over) => host.drain(ids, over),
-      publish: (parts) => host.publish(parts),
-      whenApplied: (callback) => host.whenApplied(callback),
-      openConnections: () => host.openConnections(),
-      takeOver: host.takeOver,
-      changed: () => {
-        this.#stats.set(ListenerManagerStats.at.total_filter_chains_draining, this.#formers.chainCount);
-        host.drainingChanged();
-      },
-      free: (listener) => this.#rollout.free(listener),
-    });
-    this.#rollout = new ListenerRollout(host, this.#blocks, this.#formers);
+  constructor(primary: Primary, parts: FilterParts, drainDefaults: DrainDefaults, publish: Publish) {
+    this.#primary = primary;
+    this.#stats = primary.listenerManagerStats;
+    this.#publish = publish;
+    const { concurrency, extensions, scopes, shim, words } = primary;
+    this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, parts, scopes, shim };
+    this.drains = new ListenerDrains(primary, drainDefaults, this);
+    this.formers = new FormerListeners(primary, this.drains, publish);
+    this.#rollout = new ListenerRollout(primary, this.drains, this.formers, publish);
   }
 
   /** The active ones. */
@@ -122,11 +97,6 @@ export class ListenerSet {
 
   entry(name: string): ListenerEntry | undefined {
     return this.#entries.get(name);
-  }
-
-  /** What updates have left, and still drains. */
-  get formers(): FormerListeners {
-    return this.#formers;
   }
 
   /** Updates wait for these. */
@@ -182,7 +152,7 @@ export class ListenerSet {
    */
   planRoutes(specs: readonly ListenerSpec[]): () => void {
     const changes = specs.map((spec) => this.#active.get(spec.name)?.prepareRoutes(spec));
-    return () => this.#host.publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
+    return () => this.#publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
   }
 
   /** Static listeners by their places in the bootstrap. */
@@ -253,10 +223,10 @@ export class ListenerSet {
 
   /** `ofParent` tells what a gauge of that name has of a parent process. */
   connectionCount(ofParent: (name: string) => number): number {
-    const { scopes, store } = this.#host;
+    const { scopes, store } = this.#primary;
     const prefixes = new Set<string>();
     for (const { statPrefix } of this.#active.values()) prefixes.add(statPrefix);
-    for (const { statPrefix } of this.#formers.listeners()) prefixes.add(statPrefix);
+    for (const { statPrefix } of this.formers.listeners()) prefixes.add(statPrefix);
     let sum = 0;
     for (const prefix of prefixes) {
       sum += store.valueOf(scopes.ref(prefix), ListenerStats.at.downstream_cx_active);
@@ -267,7 +237,7 @@ export class ListenerSet {
 
   /** Nothing more happens; the primary's copies of all sockets are closed. */
   close(): void {
-    this.#formers.close();
+    this.formers.close();
     for (const listener of this.#postponed) listener.close();
     for (const entry of this.#entries.values()) {
       entry.active?.close();
@@ -296,7 +266,7 @@ export class ListenerSet {
         return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
       },
       discard: () => {
-        for (const update of updates) discardUpdate(update, this.#blocks);
+        for (const update of updates) update.discard();
       },
     };
   }
@@ -313,7 +283,7 @@ export class ListenerSet {
     let entry = this.#entries.get(name);
     const why = this.#whyNotAnyMore(update, entry, isStatic, leaving);
     if (why !== undefined) {
-      discardUpdate(update, this.#blocks);
+      update.discard();
       update.settle(new Error(why));
       return;
     }
@@ -378,7 +348,7 @@ export class ListenerSet {
     const left = listener.replaceChains(spec, chains);
     this.#stats.increment(ListenerManagerStats.at.listener_in_place_updated);
     this.#countCreated();
-    this.#formers.addChains(listener, left);
+    this.formers.addChains(listener, left);
   }
 
   #useVersion(entry: Entry, listener: PrimaryListener): void {
@@ -397,7 +367,7 @@ export class ListenerSet {
 
   /** On each worker, as it is counted in Envoy; failures count once. */
   #countCreated(): void {
-    this.#stats.add(ListenerManagerStats.at.listener_create_success, this.#host.workers);
+    this.#stats.add(ListenerManagerStats.at.listener_create_success, this.#primary.concurrency);
   }
 
   /** The update is dropped, and the listener serves on as it is. */
@@ -414,17 +384,16 @@ export class ListenerSet {
   }
 
   #prepare(change: ListenerChange, isStatic: boolean): PreparedChange {
-    const { parent } = this.#host;
     const now: PresentListeners = {
       entries: this.#entries,
-      formers: this.#formers,
+      formers: this.formers,
       postponed: this.#postponed,
       stopped: this.#stoppedDirections,
       isRunning: this.#isRunning,
       serverInit: this.#serverInit,
-      parent,
+      parent: this.#primary.epoch.parentSockets,
     };
-    return prepare(change, isStatic, now, this.#makers, this.#blocks);
+    return prepare(change, isStatic, now, this.#makers);
   }
 
   #remove(entry: Entry): void {
@@ -441,7 +410,7 @@ export class ListenerSet {
   /** A version is not used any more. */
   #leave(listener: PrimaryListener): void {
     if (!this.#isRunning) return this.#rollout.forget(listener);
-    if (this.#host.takeOver.isBeginning) return void this.#postponed.push(listener);
+    if (this.#primary.takeOver.isBeginning) return void this.#postponed.push(listener);
     const { lineage } = listener;
     const goesOn = [...this.#entries.values()].some(
       ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,

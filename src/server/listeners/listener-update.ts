@@ -4,9 +4,8 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Listener } from '../../config/generated/api.js';
 import { InitManager } from '../init/init-manager.js';
-import type { ListenerBlocks } from './listener-blocks.js';
 import type { PrimaryChain } from './primary-chain.js';
-import { discardChain, type ListenerSpec, type PrimaryListener } from './primary-listener.js';
+import type { ListenerSpec, PrimaryListener } from './primary-listener.js';
 
 export class ListenerUpdate {
   readonly spec: ListenerSpec;
@@ -45,17 +44,12 @@ export class ListenerUpdate {
   settle(error?: unknown): void {
     this.#settle(error);
   }
-}
 
-/** It is not wanted any more; no worker knows of it. */
-export function discardUpdate({ chains, listener, newChains }: ListenerUpdate, blocks: ListenerBlocks): void {
-  if (chains !== undefined) {
-    for (const chain of newChains) discardChain(chain);
-    return;
+  /** It is not wanted any more; no worker has been told of it. */
+  discard(): void {
+    if (this.chains === undefined) this.listener.discard();
+    else for (const chain of this.newChains) chain.discard();
   }
-  listener.retire();
-  listener.free();
-  blocks.free(listener.name);
 }
 
 /** What an update of a listener waits for, as /init_dump names it. */

@@ -8,8 +8,7 @@ import type { InitManager } from '../init/init-manager.js';
 import type { FormerListeners } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
 import { ListenError } from './listen-sockets.js';
-import type { ListenerBlocks } from './listener-blocks.js';
-import { changesChainsAlone, discardUpdate, initManagerOf, ListenerUpdate } from './listener-update.js';
+import { changesChainsAlone, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from './primary-listener.js';
 import { boundAddressOf, leavesAddress, socketSource } from './socket-source.js';
 import type { StoppedDirections } from './stopped-directions.js';
@@ -60,18 +59,17 @@ export function prepare(
   isStatic: boolean,
   now: PresentListeners,
   makers: ListenerMakers,
-  blocks: ListenerBlocks,
 ): PreparedChange {
   const removed = change.removed.filter((name) => now.entries.get(name)?.isStatic === isStatic);
   for (const name of change.removed) {
     if (!removed.includes(name)) logger.debug(`unknown/locked listener '${name}'. no remove`);
   }
-  const preparation = new Preparation(new Set(removed), isStatic, now, makers, blocks);
+  const preparation = new Preparation(new Set(removed), isStatic, now, makers);
   try {
     for (const spec of change.set) preparation.noteLeaving(spec);
     for (const spec of change.set) preparation.add(spec);
   } catch (error) {
-    for (const update of preparation.updates) discardUpdate(update, blocks);
+    for (const update of preparation.updates) update.discard();
     throw error;
   }
   const { leaving, restored, updates } = preparation;
@@ -111,20 +109,12 @@ class Preparation {
   readonly #isStatic: boolean;
   readonly #now: PresentListeners;
   readonly #makers: ListenerMakers;
-  readonly #blocks: ListenerBlocks;
 
-  constructor(
-    removed: ReadonlySet<string>,
-    isStatic: boolean,
-    now: PresentListeners,
-    makers: ListenerMakers,
-    blocks: ListenerBlocks,
-  ) {
+  constructor(removed: ReadonlySet<string>, isStatic: boolean, now: PresentListeners, makers: ListenerMakers) {
     this.#removed = removed;
     this.#isStatic = isStatic;
     this.#now = now;
     this.#makers = makers;
-    this.#blocks = blocks;
   }
 
   /** To be called for all before add(): the listener's versions may have addresses that others get. */
@@ -179,14 +169,8 @@ class Preparation {
     }
     this.#checkAddress(spec, entry);
     const { address, former } = socketSource(name, config, this.#socketOwners(entry), parent);
-    const block = this.#blocks.hold(name);
-    try {
-      const listener = new PrimaryListener(spec, this.#makers, block, init, former, address);
-      return new ListenerUpdate(spec, init, listener, undefined);
-    } catch (error) {
-      this.#blocks.free(name);
-      throw error;
-    }
+    const listener = new PrimaryListener(spec, this.#makers, init, former, address);
+    return new ListenerUpdate(spec, init, listener, undefined);
   }
 
   /** Throws ListenError when another listener has the address, or is about to. */

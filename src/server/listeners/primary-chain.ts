@@ -44,8 +44,7 @@ export class PrimaryChain {
     try {
       this.#part = parts.create(config, init);
     } catch (error) {
-      this.scopes.retire();
-      this.scopes.free();
+      this.scopes.discard();
       throw error;
     }
   }
@@ -75,10 +74,16 @@ export class PrimaryChain {
     return this.#packed;
   }
 
-  /** No worker has it, or none has had it. */
-  close(): void {
+  /** Its scopes are retired, and no worker has it any more. */
+  free(): void {
     this.#part.close();
     this.scopes.free();
+  }
+
+  /** No worker has been told of it. */
+  discard(): void {
+    this.#part.close();
+    this.scopes.discard();
   }
 }
 

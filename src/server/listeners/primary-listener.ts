@@ -27,6 +27,7 @@ import {
   socketTraits,
   startListening,
 } from './listen-sockets.js';
+import type { ListenerBlocks } from './listener-blocks.js';
 import { type ChainMakers, PrimaryChain } from './primary-chain.js';
 
 /** What a version is made of. */
@@ -44,20 +45,21 @@ export interface ListenerSpec {
 
 export interface ListenerMakers extends ChainMakers {
   readonly shim: NativeShim;
-  readonly workers: number;
+  readonly concurrency: number;
+  readonly blocks: ListenerBlocks;
 }
 
 export class PrimaryListener {
   /** Unique in the process. */
   readonly id = newId();
   readonly name: string;
-  /** Of the name, in the shared words. */
+  /** Of the name, in the shared words; held until free(). */
   readonly block: number;
   readonly #makers: ListenerMakers;
   readonly #statToken: string;
   readonly #scopes: HeldScopes;
   #spec: ListenerSpec;
-  #chains: readonly PrimaryChain[];
+  #chains: readonly PrimaryChain[] = [];
   #sockets: ListenSockets;
   #isStopped = false;
   #isClosed = false;
@@ -69,31 +71,29 @@ export class PrimaryListener {
   constructor(
     spec: ListenerSpec,
     makers: ListenerMakers,
-    block: number,
     init: InitManager,
     former: FormerSockets | undefined,
     address?: Address,
   ) {
     const { config, name } = spec;
-    const { scopes, shim, workers } = makers;
+    const { blocks, concurrency, scopes, shim } = makers;
     this.#spec = spec;
     this.#makers = makers;
     this.name = name;
-    this.block = block;
-    this.#sockets = bindsToPort(config) ? openListenSockets(shim, config, workers, former, address) : noSockets(config);
+    const undo: (() => void)[] = [];
     try {
+      this.block = blocks.hold(name);
+      undo.push(() => blocks.free(name));
+      this.#sockets = bindsToPort(config)
+        ? openListenSockets(shim, config, concurrency, former, address)
+        : noSockets(config);
+      undo.push(() => this.close());
       this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
       this.#scopes = scopes.hold(this.#ownScopes());
-      this.#chains = [];
-      try {
-        this.#chains = this.makeChains(config, init);
-      } catch (error) {
-        this.#scopes.retire();
-        this.#scopes.free();
-        throw error;
-      }
+      undo.push(() => this.#scopes.discard());
+      this.#chains = this.makeChains(config, init);
     } catch (error) {
-      this.close();
+      for (const giveBack of undo.reverse()) giveBack();
       throw error;
     }
   }
@@ -160,7 +160,7 @@ export class PrimaryListener {
       }
       return chains;
     } catch (error) {
-      for (const chain of made) discardChain(chain);
+      for (const chain of made) chain.discard();
       throw error;
     }
   }
@@ -256,16 +256,23 @@ export class PrimaryListener {
     return [this.#scopes, ...this.#chains.map(({ scopes }) => scopes)].flatMap((scopes) => scopes.retire());
   }
 
-  /** close(), after retire(): no worker has it, or none has had it. */
+  /** Closes it after retire(): no worker has it any more. */
   free(): void {
     this.close();
-    for (const chain of this.#chains) chain.close();
+    for (const chain of this.#chains) chain.free();
     this.#scopes.free();
+    this.#makers.blocks.free(this.name);
+  }
+
+  /** Both at once: no worker has been told of it. */
+  discard(): void {
+    this.retire();
+    this.free();
   }
 
   #ownScopes(): ScopeRequest[] {
     const requests: ScopeRequest[] = [{ prefix: this.statPrefix, layout: ListenerStats }];
-    for (let index = 0; index < this.#makers.workers; index++) {
+    for (let index = 0; index < this.#makers.concurrency; index++) {
       requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
     }
     return requests;
@@ -275,12 +282,6 @@ export class PrimaryListener {
     const bufferLimit = bufferLimitBytes(config.per_connection_buffer_limit_bytes);
     return { name: this.name, statToken: this.#statToken, bufferLimit };
   }
-}
-
-/** No worker has had the chain. */
-export function discardChain(chain: PrimaryChain): void {
-  chain.scopes.retire();
-  chain.close();
 }
 
 export function bindsToPort(config: Listener): boolean {

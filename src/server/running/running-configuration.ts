@@ -5,20 +5,13 @@
 
 import { Random } from '../../common/random.js';
 import type { Bootstrap, Node } from '../../config/generated/api.js';
-import type { LoadCounts } from '../../config/load/load.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
-import type { ExtensionRegistry } from '../../extensions/registry.js';
-import type { NativeShim } from '../../io/shim.js';
 import { monotonicMs } from '../../io/timer-driver.js';
-import type { Timers } from '../../io/timing-wheel.js';
+import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
-import type { RuntimeSnapshot } from '../../runtime/snapshot.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
-import type { StatsStore } from '../../stats/store.js';
-import type { Scope } from '../../stats/thread-stats.js';
-import type { DnsResolver } from '../../upstream/dns/resolver.js';
-import type { SharedWordsOwner } from '../../upstream/shared-words.js';
+import { SharedWords } from '../../upstream/shared-words.js';
 import { ON_DEMAND_PORT } from '../../worker/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
@@ -26,56 +19,28 @@ import { ClusterDiscoveryService } from '../clusters/cds.js';
 import { ClusterSet } from '../clusters/cluster-set.js';
 import { HostWatch } from '../clusters/host-watch.js';
 import { PrimaryCalls } from '../clusters/primary-calls.js';
-import type { ListenerDrains } from '../draining/listener-drains.js';
+import type { DrainDefaults } from '../draining/drain-manager.js';
 import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
 import { FilterParts } from '../listeners/filter-parts.js';
-import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { ListenerDiscovery } from '../listeners/lds.js';
-import { ListenerSet, type ListenerSetHost } from '../listeners/listener-set.js';
+import { ListenerSet } from '../listeners/listener-set.js';
+import type { Primary } from '../primary.js';
 import type { ReloadPlan } from '../reload/comparison.js';
 import { DepartingClusters } from '../reload/departing-clusters.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
-import type { TakeOver } from '../restart/take-over.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import type { StartSteps } from '../start/start-up.js';
-import type { PrimaryPorts } from '../workers/primary-ports.js';
-import type { Publication } from '../workers/publication.js';
-import type { SnapshotParts, Snapshots } from '../workers/snapshots.js';
-import type { WorkerScopes } from '../workers/worker-scopes.js';
-import type { WorkerSet } from '../workers/worker-set.js';
+import type { SnapshotParts } from '../workers/snapshots.js';
 
-export interface RunningConfigurationHost {
+export interface ConfigurationOptions {
   readonly bootstrap: Bootstrap;
   readonly dynamic: DynamicOptions;
   /** As management servers are told of it. */
   readonly node: Node;
-  readonly concurrency: number;
-  readonly shim: NativeShim;
-  readonly store: StatsStore;
-  readonly scopes: WorkerScopes;
-  /** The scope listener_manager. */
-  readonly listenerStats: Scope;
-  readonly words: SharedWordsOwner;
-  readonly timers: Timers;
-  readonly resolver: DnsResolver;
-  readonly extensions: ExtensionRegistry;
-  readonly workers: WorkerSet;
-  readonly ports: PrimaryPorts;
-  readonly snapshots: Snapshots;
-  readonly publication: Publication;
-  readonly drains: ListenerDrains;
-  /** Sockets of a parent process to take over. */
-  readonly parentSockets: InheritedSockets | undefined;
-  /** By a child process. */
-  readonly takeOver: TakeOver;
+  readonly draining: DrainDefaults;
   /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
-  serveEndpoint(endpoint: PostEndpoint): () => void;
-  runtimeChanged(snapshot: RuntimeSnapshot): void;
-  /** What was counted while resources were read. */
-  counted(counts: LoadCounts): void;
-  /** What should not happen, and was caught. */
-  failed(what: string, error: unknown): void;
+  readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
 
 /** The steps of a start that bring up what is configured. */
@@ -94,42 +59,43 @@ export class RunningConfiguration {
   /** The primary's own calls to clusters. */
   readonly calls: PrimaryCalls;
   readonly hosts: HostWatch;
-  readonly #host: RunningConfigurationHost;
+  readonly #primary: Primary;
   readonly #sources: ServerConfigSources;
   /** That of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
+  #connectionLimit: ConnectionLimit | undefined;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
   readonly #departing: DepartingClusters;
 
-  constructor(host: RunningConfigurationHost) {
-    const { bootstrap, dynamic, scopes, store, words } = host;
-    this.#host = host;
-    const failed = (what: string, error: unknown) => host.failed(what, error);
+  constructor(primary: Primary, { bootstrap, draining, dynamic, node, serveEndpoint }: ConfigurationOptions) {
+    const { extensions, ports, processStats, scopes, store } = primary;
+    this.#primary = primary;
+    this.#bootstrap = bootstrap;
     const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.runtime = new LayeredRuntime({
       config: bootstrap.layered_runtime,
       serviceCluster: bootstrap.node?.cluster ?? '',
       stats: scopes.add('runtime.', RuntimeStats),
-      changed: (snapshot) => host.runtimeChanged(snapshot),
+      changed: (snapshot) => {
+        primary.workers.broadcast({ kind: 'runtime', snapshot });
+        this.#connectionLimit?.update();
+      },
     });
     this.clusters = this.#createClusters();
+    this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime);
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });
-    this.calls = new PrimaryCalls(host.shim, store, words, this.clusters.byName, this.runtime.runtime, failed);
-    this.#bootstrap = bootstrap;
     const running = () => this.#bootstrap;
     this.#sources = new ServerConfigSources({
       get bootstrap() {
         return running();
       },
-      store,
+      ...{ dynamic, node, store },
       hosts: this.hosts,
-      node: host.node,
-      dynamic,
-      counted: (counts) => host.counted(counts),
-      failed,
+      counted: (counts) => processStats.countDynamic(counts),
+      failed: (what, error) => primary.internalError(what, error),
     });
     this.clusterDiscovery = new ClusterDiscoveryService(this.clusters);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
@@ -138,13 +104,11 @@ export class RunningConfiguration {
       store,
       clusterProblem: (name) => this.clusters.problemOfRoutesTo(name),
       publish,
-      onDemand: host.ports.port(ON_DEMAND_PORT),
+      onDemand: ports.port(ON_DEMAND_PORT),
     });
-    this.#parts = new FilterParts(host.extensions, host.ports, (endpoint) => host.serveEndpoint(endpoint), {
-      routes: this.routes,
-      filterConfigs: this.filterConfigs,
-    });
-    this.listeners = new ListenerSet(this.#listenerSetHost(), host.listenerStats);
+    const { filterConfigs, routes } = this;
+    this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs });
+    this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
     this.#departing = new DepartingClusters(this.clusters, this.listeners.formers, (names) => {
       this.clusterDiscovery.staticsRemoved(names);
     });
@@ -153,7 +117,7 @@ export class RunningConfiguration {
   }
 
   get steps(): ConfigurationSteps {
-    const { layered_runtime: runtime, static_resources: resources, dynamic_resources } = this.#host.bootstrap;
+    const { layered_runtime: runtime, static_resources: resources, dynamic_resources } = this.#bootstrap;
     const { clusters = [], listeners = [] } = resources ?? {};
     const { cds_config: cds } = dynamic_resources ?? {};
     const { listenerDiscovery } = this;
@@ -172,7 +136,7 @@ export class RunningConfiguration {
   snapshots(): SnapshotParts {
     return {
       // A copy: the thread takes it when it has begun, and what follows tells of changes against what was sent.
-      scopes: { ...this.#host.scopes.all },
+      scopes: { ...this.#primary.scopes.all },
       clusters: this.clusters.snapshots(),
       ...this.routes.snapshots(),
       ...this.filterConfigs.snapshots(),
@@ -203,11 +167,19 @@ export class RunningConfiguration {
       import('../reload/changes.js'),
     ]);
     const { listeners, runtime, clusters } = this;
-    const settle = this.#host.publication.steps();
+    const settle = this.#primary.publication.steps();
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
     this.#bootstrap = next;
     this.#sources.bootstrapChanged();
     this.listenerDiscovery?.staticsChanged();
+  }
+
+  /** The limit of all connections of the process, for connections that the primary accepts. */
+  globalConnectionLimit(): ConnectionLimit {
+    const { listenersBlock, words } = this.#primary;
+    const limit = this.runtime.runtime.integer(GLOBAL_CONNECTION_LIMIT, UNLIMITED);
+    this.#connectionLimit ??= new ConnectionLimit(new SharedWords(words.handle(0)), listenersBlock, limit);
+    return this.#connectionLimit;
   }
 
   /** No source, file or filter changes anything any more. */
@@ -225,7 +197,7 @@ export class RunningConfiguration {
   }
 
   #createClusters(): ClusterSet {
-    const { concurrency, publication, resolver, scopes, snapshots, store, timers, words } = this.#host;
+    const { concurrency, publication, resolver, scopes, snapshots, store, timers, words } = this.#primary;
     const { runtime } = this.runtime;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
@@ -259,26 +231,6 @@ export class RunningConfiguration {
   /** Behind the clusters that have come in this turn: what is told may refer to them. */
   #publish(parts: SnapshotParts): void {
     this.clusters.flush();
-    this.#host.publication.publish(parts);
-  }
-
-  #listenerSetHost(): ListenerSetHost {
-    const host = this.#host;
-    const { concurrency, drains, extensions, parentSockets, scopes, shim, snapshots, store, takeOver, words } = host;
-    return {
-      ...{ shim, store, words, extensions, scopes, takeOver },
-      parts: this.#parts,
-      workers: concurrency,
-      parent: parentSockets,
-      drainOf: (listener) => drains.manager.windowOf(listener),
-      drain: (ids, over) => drains.leave(ids, over),
-      drainingChanged: () => drains.count(),
-      publish: (parts) => this.#publish(parts),
-      whenApplied: (callback) => snapshots.whenApplied(callback),
-      outcome: () => snapshots.outcome(snapshots.version - 1),
-      broadcast: (message) => host.workers.broadcast(message),
-      stop: (listeners, acceptRest) => drains.stop(listeners, acceptRest),
-      openConnections: () => drains.openConnections(),
-    };
+    this.#primary.publication.publish(parts);
   }
 }

@@ -3,26 +3,21 @@
 import { durationMs } from '../../common/duration.js';
 import { atMostMs } from '../../common/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
-import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
-import type { StatsStore } from '../../stats/store.js';
+import type { PrimaryContext } from '../../extensions/factories.js';
+import { monotonicMs } from '../../io/timer-driver.js';
+import type { Primary } from '../primary.js';
 import { StatsFlush } from './stats-flush.js';
 import { StatsSinks } from './stats-sinks.js';
 
 export interface FlushHost {
-  readonly store: StatsStore;
   /** Brings gauges up to date. */
   update(): Promise<void>;
   /** Whether workers have brought all their histograms. */
   mergesHistograms(): boolean;
-  /** Whether the sinks get what is flushed: those of a child process may get it instead. */
-  feedsSinks(): boolean;
   /** A flush is over. */
   flushed(): void;
   /** The memory of the stats is to be looked after, whether or not there was a flush. */
   tidy(): void;
-  /** The flush before has lasted longer than the interval. */
-  dropped(): void;
-  failed(what: string, error: unknown): void;
 }
 
 const DEFAULT_FLUSH_MS = 5000;
@@ -30,6 +25,7 @@ const DEFAULT_FLUSH_MS = 5000;
 const LAST_FLUSH_MS = 3000;
 
 export class FlushSchedule {
+  readonly #primary: Primary;
   readonly #host: FlushHost;
   readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
   readonly #flush: StatsFlush;
@@ -37,16 +33,18 @@ export class FlushSchedule {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
+    primary: Primary,
     config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>,
     host: FlushHost,
   ) {
+    this.#primary = primary;
     this.#config = config;
     this.#host = host;
-    this.#flush = new StatsFlush(host.store, {
+    this.#flush = new StatsFlush(primary.store, {
       begin: () => host.update(),
       mergesHistograms: () => host.mergesHistograms(),
       end: async () => {
-        if (host.feedsSinks()) await this.#sinks.flush(host.store);
+        if (this.#feedsSinks) await this.#sinks.flush(primary.store);
         host.flushed();
         host.tidy();
       },
@@ -62,15 +60,12 @@ export class FlushSchedule {
     return this.#sinks;
   }
 
-  /** `countedForMs`: how long counters have counted already. Rejects when a sink cannot be created. */
-  async createSinks(
-    extensions: ExtensionFinder,
-    context: Omit<PrimaryContext, 'flushIntervalMs'>,
-    countedForMs: number,
-  ): Promise<void> {
+  /** Rejects when a sink cannot be created. */
+  async createSinks(context: Omit<PrimaryContext, 'flushIntervalMs'>): Promise<void> {
     const { stats_sinks: configs = [] } = this.#config;
+    const { epoch, extensions } = this.#primary;
     const whole = { ...context, flushIntervalMs: this.#intervalMs };
-    this.#sinks = await StatsSinks.create(configs, extensions, whole, countedForMs);
+    this.#sinks = await StatsSinks.create(configs, extensions, whole, monotonicMs() - epoch.countedSinceMs);
   }
 
   start(): void {
@@ -88,9 +83,14 @@ export class FlushSchedule {
 
   /** Behind stop(): sinks are given what was counted since the last flush of an interval, and end. */
   async finish(): Promise<void> {
-    const isDue = this.#timer !== undefined && !this.isOnAdmin && !this.#sinks.isEmpty && this.#host.feedsSinks();
+    const isDue = this.#timer !== undefined && !this.isOnAdmin && !this.#sinks.isEmpty && this.#feedsSinks;
     if (isDue) await atMostMs(this.#runOrReport(), LAST_FLUSH_MS);
     await this.#sinks.close();
+  }
+
+  /** Those of a child process get what is flushed when that has taken over. */
+  get #feedsSinks(): boolean {
+    return !this.#primary.takeOver.isDone;
   }
 
   get #intervalMs(): number {
@@ -100,16 +100,16 @@ export class FlushSchedule {
 
   #intervalOver(): void {
     if (this.isOnAdmin) {
-      this.#host.store.reserve();
+      this.#primary.store.reserve();
       this.#host.tidy();
     } else if (this.#flush.isRunning) {
-      this.#host.dropped();
+      this.#primary.processStats.countDroppedFlush();
     } else {
       void this.#runOrReport();
     }
   }
 
   #runOrReport(): Promise<void> {
-    return this.run().catch((error) => this.#host.failed('a flush of the stats failed', error));
+    return this.run().catch((error) => this.#primary.internalError('a flush of the stats failed', error));
   }
 }

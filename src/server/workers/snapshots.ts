@@ -8,6 +8,9 @@ import type { FromWorker, Snapshot } from '../../worker/messages.js';
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;
 
+/** Tells the workers, as their next version. */
+export type Publish = (parts: SnapshotParts) => void;
+
 /** How much is given back in one go: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
 

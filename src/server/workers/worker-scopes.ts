@@ -13,6 +13,8 @@ export interface HeldScopes {
   retire(): string[];
   /** No worker writes there any more. */
   free(): void;
+  /** Both at once: no worker has been told of them. */
+  discard(): void;
 }
 
 export class WorkerScopes {
@@ -45,15 +47,20 @@ export class WorkerScopes {
   /** Makes what is not there yet, at 0. Throws, with nothing held, when another kind of stats has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
     const added = this.#store.addScopes(requests);
-    const free = () => {
-      for (const ref of added) this.#store.removeScope(ref);
-    };
     const refs = Object.fromEntries(added.map((ref, index) => [requests[index]!.prefix, ref]));
     for (const [prefix, ref] of Object.entries(refs)) {
       this.#holders.set(prefix, (this.#holders.get(prefix) ?? 0) + 1);
       this.#all[prefix] = ref;
     }
-    return { refs, retire: () => Object.keys(refs).filter((prefix) => this.#retire(prefix)), free };
+    const retire = () => Object.keys(refs).filter((prefix) => this.#retire(prefix));
+    const free = () => {
+      for (const ref of added) this.#store.removeScope(ref);
+    };
+    const discard = () => {
+      retire();
+      free();
+    };
+    return { refs, retire, free, discard };
   }
 
   #retire(prefix: string): boolean {

@@ -11,9 +11,10 @@ const WORKER_END_MS = 3000;
 /** How often workers may die before all of them run: the start has failed then. */
 const DEATHS_AT_START = 5;
 
+/** Gives everything that the worker of that index begins with, as it is now. */
+export type StartData = (index: number) => Omit<WorkerStart, 'isReplacement'>;
+
 export interface WorkerSetEvents {
-  /** Everything that the worker begins with, as it is now. */
-  startData(index: number): Omit<WorkerStart, 'isReplacement'>;
   /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
   applied(index: number, version: number): boolean;
   /** It cannot use the snapshot of this version as it is. */
@@ -39,12 +40,12 @@ export class WorkerSet {
   }
 
   /** Resolves when all workers run the latest snapshot. Rejects when one cannot use it, or they die again and again. */
-  start(): Promise<void> {
+  start(startData: StartData): Promise<void> {
     return new Promise((resolve, reject) => {
       let deaths = 0;
       for (let index = 0; index < this.#count; index++) {
         const worker = new WorkerThread(index, {
-          startData: () => this.#events.startData(index),
+          startData: () => startData(index),
           applied: (version) => {
             if (this.#events.applied(index, version)) resolve();
           },

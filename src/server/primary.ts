@@ -1,0 +1,120 @@
+// The primary thread before it has a configuration: its sockets, stats, shared memory and timers, its workers and the ways to
+// them. It is made first, and what is configured is built on it.
+
+import type { Bootstrap } from '../config/generated/api.js';
+import type { LoadCounts } from '../config/load/load.js';
+import { watchdogsOf } from '../config/watchdogs.js';
+import { EXTENSIONS } from '../extensions/index.js';
+import { ExtensionRegistry } from '../extensions/registry.js';
+import { loadShim, type NativeShim } from '../io/shim.js';
+import { TimerDriver } from '../io/timer-driver.js';
+import { Level } from '../log/levels.js';
+import { getLogger } from '../log/logger.js';
+import { FilesystemStats } from '../stats/layouts/filesystem.js';
+import { HandOverStats } from '../stats/layouts/hand-over.js';
+import { ListenerManagerStats } from '../stats/layouts/listener.js';
+import { ServerStats } from '../stats/layouts/server.js';
+import { statsSettings } from '../stats/settings/settings.js';
+import { StatsStore } from '../stats/store.js';
+import type { Scope } from '../stats/thread-stats.js';
+import { DnsResolver } from '../upstream/dns/resolver.js';
+import { SharedWordsOwner } from '../upstream/shared-words.js';
+import type { EpochFacts } from './restart/epoch-facts.js';
+import { TakeOver } from './restart/take-over.js';
+import { ProcessStats } from './stats/server-stats.js';
+import { Watchdog } from './stats/watchdog.js';
+import { AllThreads } from './workers/all-threads.js';
+import { PrimaryPorts } from './workers/primary-ports.js';
+import { Publication } from './workers/publication.js';
+import { Snapshots } from './workers/snapshots.js';
+import { WorkerScopes } from './workers/worker-scopes.js';
+import { WorkerSet } from './workers/worker-set.js';
+
+export interface PrimaryOptions {
+  readonly bootstrap: Bootstrap;
+  readonly concurrency: number;
+  readonly revision: string;
+  /** Values of --stats-tag. */
+  readonly statsTags: readonly string[];
+  /** Counts contention (--enable-mutex-tracing). */
+  readonly tracesContention: boolean;
+  /** Connections go to the child process and come from the parent (--hand-over-connections). */
+  readonly handsOverConnections: boolean;
+  /** What was counted while the configuration was loaded. */
+  readonly counts: LoadCounts;
+  readonly epoch: EpochFacts;
+}
+
+const logger = getLogger('main');
+
+export class Primary {
+  /** Number of workers. */
+  readonly concurrency: number;
+  readonly epoch: EpochFacts;
+  readonly shim: NativeShim;
+  readonly extensions = new ExtensionRegistry(EXTENSIONS);
+  readonly resolver = new DnsResolver();
+  readonly timers: TimerDriver;
+  readonly store: StatsStore;
+  readonly processStats: ProcessStats;
+  /** Scopes of stats that workers count in. */
+  readonly scopes: WorkerScopes;
+  /** The scope listener_manager. */
+  readonly listenerManagerStats: Scope;
+  readonly words = new SharedWordsOwner();
+  /** Block of the words in which all connections of the process are counted. */
+  readonly listenersBlock = this.words.allocateListener();
+  readonly watchdog: Watchdog;
+  readonly workers: WorkerSet;
+  readonly threads: AllThreads;
+  readonly snapshots: Snapshots;
+  readonly publication: Publication;
+  readonly ports: PrimaryPorts;
+  /** By a child process. */
+  readonly takeOver = new TakeOver();
+  readonly #serverStats: Scope;
+
+  constructor(options: PrimaryOptions) {
+    const { bootstrap, concurrency, epoch } = options;
+    this.concurrency = concurrency;
+    this.epoch = epoch;
+    this.shim = loadShim();
+    this.timers = new TimerDriver((error) => this.internalError('a timer failed', error));
+    const settings = statsSettings(bootstrap.stats_config, options.statsTags);
+    this.store = new StatsStore({ workers: concurrency, settings });
+    const version = bootstrap.stats_server_version_override ?? `0x${options.revision.slice(0, 6)}`;
+    this.processStats = new ProcessStats(this.store, concurrency, Number(version) || 0, epoch);
+    this.processStats.countConfiguration(options.counts);
+    this.scopes = new WorkerScopes(this.store);
+    this.listenerManagerStats = this.scopes.add('listener_manager.', ListenerManagerStats);
+    this.scopes.add('filesystem.', FilesystemStats);
+    this.#serverStats = this.scopes.add('server.', ServerStats);
+    if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
+    this.watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
+    this.snapshots = new Snapshots(this.store, this.words, concurrency);
+    this.workers = new WorkerSet(concurrency, {
+      applied: (index, version) => this.snapshots.applied(index, version),
+      failed: (failure) => this.snapshots.failed(failure),
+      extension: (index, name, message) => this.ports.receive(index, name, message),
+      died: (index) => this.#workerDied(index),
+    });
+    this.threads = new AllThreads(concurrency, options.tracesContention, this.workers);
+    this.publication = new Publication(this.snapshots, this.workers);
+    this.ports = new PrimaryPorts(concurrency, (message) => this.workers.broadcast(message));
+  }
+
+  /** Counts and logs what should not happen, and was caught. */
+  internalError(what: string, error: unknown): void {
+    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
+    logger.exception(Level.Error, what, error);
+  }
+
+  /** What it had of shared numbers is taken back. */
+  #workerDied(index: number): void {
+    this.ports.workerDied(index);
+    this.store.workerDied(index);
+    this.words.forgetWorker(index + 1);
+    this.watchdog.forget(index);
+    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
+  }
+}
