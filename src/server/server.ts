@@ -15,7 +15,7 @@ import { monotonicMs } from '../io/timer-driver.js';
 import { getLogger, type LoggingOptions, levelRules } from '../log/logger.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
 import type { DynamicOptions } from '../xds/reading/settings.js';
-import { clusterFacts } from './clusters/primary-cluster.js';
+import { clusterFacts } from './clusters/cluster-facts.js';
 import type { DrainDefaults } from './draining/drain-manager.js';
 import { fullNode } from './full-node.js';
 import type { InitManager } from './init/init-manager.js';

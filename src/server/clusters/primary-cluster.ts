@@ -2,13 +2,11 @@
 // told of it. Until it is activated it only gets ready, while the version before it serves.
 
 import { messageOf } from '../../common/errors.js';
-import { nextTurn } from '../../common/next-turn.js';
 import { Priority } from '../../common/priority.js';
 import type { Random } from '../../common/random.js';
 import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
-import type { ClusterFacts } from '../../extensions/factories.js';
 import type { Timers } from '../../io/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { Runtime } from '../../runtime/runtime.js';
@@ -27,7 +25,6 @@ import {
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { DnsCluster } from '../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
-import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/host.js';
 import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../upstream/limits.js';
@@ -36,6 +33,8 @@ import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import { GrpcLimits } from './grpc-limits.js';
+import { HostPreparation } from './host-preparation.js';
+import { setMembership } from './membership-stats.js';
 import { UpdateMerge } from './update-merge.js';
 
 const logger = getLogger('upstream');
@@ -89,13 +88,10 @@ export class PrimaryCluster implements EndpointUser {
   readonly #thresholds: RuntimeThresholds;
   readonly #breakers: readonly [BreakerGauges, BreakerGauges];
   readonly #merge: UpdateMerge;
+  readonly #preparation: HostPreparation;
   readonly #dns: DnsCluster | undefined;
   #subscription: EndpointSubscription | undefined;
   #endpoints: readonly ResolvedEndpoint[] | undefined;
-  /** A long assignment is being prepared. */
-  #preparing: AbortController | undefined;
-  /** The directory may hold what no list has taken yet. */
-  #hasPrepared = false;
   #overprovisioning: number;
   #membershipVersion = 0;
   #isActive = false;
@@ -128,6 +124,7 @@ export class PrimaryCluster implements EndpointUser {
       stats: host.managerStats,
       deliver: () => host.changed(this),
     });
+    this.#preparation = new HostPreparation(resources.directory);
     const { type } = this.#discovery;
     this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
   }
@@ -155,7 +152,7 @@ export class PrimaryCluster implements EndpointUser {
       this.#endpoints = this.#dns.succeed(former.#dns);
     // Without an answer, and without names that it shares with the version before it, it has no hosts.
     this.#setHosts(this.#endpoints ?? []);
-    this.#discardPrepared();
+    this.#preparation.discard();
   }
 
   /** It is gone. */
@@ -164,8 +161,8 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = false;
     this.#dns?.stop();
     this.#merge.stop();
-    this.#preparing?.abort();
-    this.#discardPrepared();
+    this.#preparation.cancel();
+    this.#preparation.discard();
     this.#subscription?.remove(this);
     this.grpcLimits?.stop();
     for (const breaker of this.#breakers) breaker.remove();
@@ -240,44 +237,20 @@ export class PrimaryCluster implements EndpointUser {
 
   assigned(assignment: ClusterLoadAssignment): void {
     const endpoints = endpointSpecs(assignment).flatMap((endpoint) => staticEndpoint(endpoint) ?? []);
-    this.#preparing?.abort();
-    this.#preparing = undefined;
+    this.#preparation.cancel();
     if (endpoints.length <= MANY_ENDPOINTS) return this.#assign(endpoints, assignment);
-    const preparing = new AbortController();
-    this.#preparing = preparing;
-    this.#hasPrepared = true;
-    this.#prepare(endpoints, preparing.signal)
-      .then((isReady) => {
-        if (!isReady) return;
-        this.#preparing = undefined;
-        this.#assign(endpoints, assignment);
-      })
-      .catch((error: unknown) => {
-        this.#preparing = undefined;
-        this.#discardPrepared();
+    this.#preparation.begin(
+      endpoints,
+      () => this.#assign(endpoints, assignment),
+      (error) => {
         this.#cannotUse(endpoints, error);
         this.#initialized();
-      });
+      },
+    );
   }
 
   unassigned(): void {
     this.#initialized();
-  }
-
-  /** Resolves to false when newer ones have come meanwhile, or the cluster is gone. */
-  async #prepare(endpoints: readonly ResolvedEndpoint[], outdated: AbortSignal): Promise<boolean> {
-    for (const _ of this.#resources.directory.prepare(endpoints)) {
-      await nextTurn();
-      if (outdated.aborted) return false;
-    }
-    return true;
-  }
-
-  /** What has been prepared for assignments that others have overtaken. */
-  #discardPrepared(): void {
-    if (!this.#hasPrepared) return;
-    this.#hasPrepared = false;
-    this.#resources.directory.discardPrepared();
   }
 
   #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
@@ -285,7 +258,7 @@ export class PrimaryCluster implements EndpointUser {
     const isSameFactor = overprovisioning === this.#overprovisioning;
     this.#overprovisioning = overprovisioning;
     const hasChanged = this.#take(endpoints);
-    if (this.#isActive) this.#discardPrepared();
+    if (this.#isActive) this.#preparation.discard();
     if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
     else if (!hasChanged && this.#isActive) this.#merge.note(true);
     this.#initialized();
@@ -339,40 +312,11 @@ export class PrimaryCluster implements EndpointUser {
       return { added: 0, removed: 0, hasChanged: false };
     }
     if (!changes.hasChanged) return changes;
-    const { at } = ClusterStats;
     if (changes.added + changes.removed > 0) {
       this.#membershipVersion++;
-      this.#stats.increment(at.membership_change);
+      this.#stats.increment(ClusterStats.at.membership_change);
     }
-    let healthy = 0;
-    let degraded = 0;
-    let excluded = 0;
-    let heaviest = 0;
-    for (const { endpoint } of directory.hosts) {
-      const { healthFlags, weight } = endpoint;
-      if (weight > heaviest) heaviest = weight;
-      if (healthFlags & EXCLUDED_FLAGS) excluded++;
-      if (healthFlags & UNHEALTHY_FLAGS) continue;
-      if (healthFlags & DEGRADED_FLAGS) degraded++;
-      else healthy++;
-    }
-    this.#stats.set(at.membership_total, directory.size);
-    this.#stats.set(at.membership_healthy, healthy);
-    this.#stats.set(at.membership_degraded, degraded);
-    this.#stats.set(at.membership_excluded, excluded);
-    this.#stats.set(at.max_host_weight, heaviest);
+    setMembership(this.#stats, directory.hosts);
     return changes;
-  }
-}
-
-/** Clusters as sinks of stats see them. */
-export function* clusterFacts(clusters: Iterable<PrimaryCluster>): Generator<ClusterFacts> {
-  for (const { spec, statPrefix, hostCount, thresholds } of clusters) {
-    yield {
-      name: spec.name,
-      statsPrefix: statPrefix,
-      maxPendingRequests: thresholds[Priority.Default].maxPendingRequests,
-      hosts: hostCount,
-    };
   }
 }

@@ -1,0 +1,16 @@
+// Clusters as sinks of stats see them.
+
+import { Priority } from '../../common/priority.js';
+import type { ClusterFacts } from '../../extensions/factories.js';
+import type { PrimaryCluster } from './primary-cluster.js';
+
+export function* clusterFacts(clusters: Iterable<PrimaryCluster>): Generator<ClusterFacts> {
+  for (const { spec, statPrefix, hostCount, thresholds } of clusters) {
+    yield {
+      name: spec.name,
+      statsPrefix: statPrefix,
+      maxPendingRequests: thresholds[Priority.Default].maxPendingRequests,
+      hosts: hostCount,
+    };
+  }
+}
