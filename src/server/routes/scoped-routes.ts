@@ -1,7 +1,7 @@
 // The scopes of connection managers (scoped_routes): written in their configuration, or delivered by a source (SRDS). Each
 // scope has routes of its own, or names a route configuration that a source delivers.
 
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError } from '../../common/errors.js';
 import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { scopeKey } from '../../http/routing/scope-key.js';
@@ -13,9 +13,10 @@ import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
-import type { RouteLease, RouteProviders } from './route-providers.js';
+import type { RouteProviders } from './route-providers.js';
 import type { RoutesHost } from './routes-host.js';
 import { ScopeCounts } from './scope-counts.js';
+import { ScopeLeases } from './scope-leases.js';
 
 const logger = getLogger('router');
 
@@ -45,13 +46,11 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   readonly config: ScopedRoutes;
   readonly since = new Date();
   readonly #host: RoutesHost;
-  readonly #providers: RouteProviders;
   readonly #statPrefix: string;
   readonly #nextId: () => number;
   readonly #users = new ProviderUsers();
-  readonly #leases = new Map<string, RouteLease>();
-  /** Names of route configurations that have not come. */
-  readonly #awaited = new Set<string>();
+  /** Undefined without rds_config_source. */
+  readonly #leases: ScopeLeases | undefined;
   #scopes = new Map<string, Scope>();
   #state: DynamicState = REQUESTED;
   #stats: ScopeCounts | undefined;
@@ -62,9 +61,17 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.key = options.key;
     this.config = options.config;
     this.#host = host;
-    this.#providers = providers;
     this.#statPrefix = options.statPrefix;
     this.#nextId = options.nextId;
+    const { rds_config_source: source } = options.config;
+    this.#leases =
+      source &&
+      new ScopeLeases({
+        ...{ providers, source },
+        statPrefix: options.statPrefix,
+        filters: () => this.#users.filters(),
+        ready: () => this.#settleIfReady(),
+      });
   }
 
   /** Subscribes, or takes the scopes of the configuration: throws BatonError CONFIG_INVALID when these cannot be used. */
@@ -92,7 +99,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       const problems = inline && this.#problems(inline, user.filters());
       if (problems) throw new BatonError('CONFIG_INVALID', problems);
     }
-    for (const name of this.#leases.keys()) this.#lease(name, user.filters()).close();
+    this.#leases?.check(user);
     this.#users.add(user);
   }
 
@@ -148,7 +155,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#subscription?.close();
     const ids = this.routeSnapshots.map(({ id }) => id);
     this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: ids });
-    for (const lease of this.#leases.values()) lease.close();
+    this.#leases?.close();
     this.#stats?.close();
   }
 
@@ -188,12 +195,12 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#host.publish({ routes, routeScopes: [this.snapshot] });
     const gone = [...known].filter((id) => !kept.has(id));
     if (gone.length > 0) this.#host.publish({ removedRoutes: gone });
-    this.#closeUnused();
+    this.#leases?.keep(new Set(Array.from(scopes.values(), ({ routes }) => routes)));
   }
 
   #scope(resource: ScopeResource): Scope {
     const { route_configuration: config, route_configuration_name: name = '' } = resource.message;
-    if (config === undefined) return { resource, routes: this.#leases.get(name)!.id, inline: undefined };
+    if (config === undefined) return { resource, routes: this.#leases!.idOf(name), inline: undefined };
     return { resource, routes: this.#nextId(), inline: config };
   }
 
@@ -208,38 +215,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
         : 'it has routes of its own, and names others';
     }
     if (routes === '') return 'it needs route_configuration_name or route_configuration';
-    if (this.config.rds_config_source === undefined)
-      return 'scoped_routes has no rds_config_source to get its routes from';
-    if (this.#leases.has(routes)) return '';
-    try {
-      this.#awaited.add(routes);
-      this.#leases.set(routes, this.#lease(routes, undefined));
-      return '';
-    } catch (error) {
-      this.#awaited.delete(routes);
-      return messageOf(error);
-    }
-  }
-
-  /** `filters`: undefined for those of all users. */
-  #lease(routes: string, filters: Iterable<RouteFilters> | undefined): RouteLease {
-    const user: ProviderUser = {
-      filters: () => filters ?? this.#users.filters(),
-      ready: () => {
-        if (filters === undefined && this.#awaited.delete(routes)) this.#settleIfReady();
-      },
-    };
-    return this.#providers.use(this.config.rds_config_source!, routes, this.#statPrefix, user);
-  }
-
-  #closeUnused(): void {
-    const used = new Set(Array.from(this.#scopes.values(), ({ routes }) => routes));
-    for (const [name, lease] of this.#leases) {
-      if (used.has(lease.id)) continue;
-      this.#leases.delete(name);
-      this.#awaited.delete(name);
-      lease.close();
-    }
+    if (this.#leases === undefined) return 'scoped_routes has no rds_config_source to get its routes from';
+    return this.#leases.take(routes);
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
@@ -268,7 +245,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   #settleIfReady(): void {
-    if (!this.#users.isSettled && this.#hasAnswer && this.#awaited.size === 0) this.#users.settle();
+    if (!this.#users.isSettled && this.#hasAnswer && this.#leases?.areReady !== false) this.#users.settle();
   }
 }
 
