@@ -1,20 +1,13 @@
-// A worker thread: builds runtime objects from the primary's snapshots and serves connections until it is told to end.
+// A worker thread: serves connections, and does what the primary tells it, until it is told to end.
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/file-log.js';
-import { messageOf } from '../common/errors.js';
-import { lacksDescriptors } from '../common/few-descriptors.js';
 import { atOnce } from '../common/next-turn.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
-import { ServerHealth } from '../common/server-health.js';
 import { ownHeapBytes, threadMemory } from '../common/thread-memory.js';
 import { atMostMs } from '../common/within-ms.js';
 import { bufferLimitBytes } from '../config/buffer-limit.js';
-import type { WorkerContext } from '../extensions/factories.js';
-import { EXTENSIONS } from '../extensions/index.js';
-import { ExtensionRegistry } from '../extensions/registry.js';
-import { HeaderBlockPool } from '../http/headers/header-block.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
@@ -23,24 +16,19 @@ import { bufferLimits, Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
-import type { Layout } from '../stats/layout.js';
-import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ServerStats } from '../stats/layouts/server.js';
-import { type Scope, type ScopeRef, ThreadStats } from '../stats/thread-stats.js';
-import { ClusterManager } from '../upstream/cluster-manager.js';
+import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { SharedWords } from '../upstream/shared-words.js';
-import { ON_DEMAND_PORT } from './awaited-hosts.js';
 import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
-import { FilterConfigs } from './filter-configs.js';
 import { startHeartbeat } from './heartbeat.js';
-import type { FromWorker, ListenerSnapshot, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
-import { RouteTables } from './route-tables.js';
+import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
+import { ThreadScopes } from './thread-scopes.js';
 import { WorkerArrivals } from './worker-arrivals.js';
+import { WorkerConfiguration } from './worker-configuration.js';
 import { WorkerDepartures } from './worker-departures.js';
-import { WorkerListeners } from './worker-listeners.js';
 import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
@@ -50,22 +38,16 @@ const FINAL_FLUSH_MS = 1000;
 
 class Worker {
   readonly #name: string;
-  readonly #isReplacement: boolean;
   readonly #port: MessagePort;
   readonly #runtime: Runtime;
   readonly #ports: WorkerPorts;
-  readonly #stats: ThreadStats;
   readonly #transport: Transport;
   readonly #timers: TimerDriver;
-  readonly #clusters: ClusterManager;
-  readonly #filterConfigs = new FilterConfigs();
-  readonly #routes: RouteTables;
-  readonly #listeners: WorkerListeners;
+  readonly #configuration: WorkerConfiguration;
   readonly #accessLogFiles: AccessLogFiles;
-  readonly #scopes = new Map<string, ScopeRef>();
+  readonly #scopes: ThreadScopes;
   readonly #filesystemStats: FilesystemStatsUpdate;
   readonly #serverStats: Scope;
-  readonly #inflated: Scope;
   readonly #profiled: ProfiledThread;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
@@ -80,7 +62,6 @@ class Worker {
 
   constructor(start: WorkerStart, port: MessagePort) {
     this.#name = `worker_${start.index}`;
-    this.#isReplacement = start.isReplacement;
     this.#profiled = new ProfiledThread(this.#name);
     this.#port = port;
     this.#runtime = new Runtime(start.runtime);
@@ -95,7 +76,7 @@ class Worker {
     this.#send({ kind: 'logger-files', files });
     const memory = new Memory();
     const clock = new Clock();
-    this.#stats = new ThreadStats(start.stats);
+    const stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
     const limits = bufferLimits(bufferLimitBytes());
     this.#transport = new Transport(shim, memory, clock, limits, (error) => {
@@ -103,13 +84,13 @@ class Worker {
     });
     this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
-    for (const [prefix, ref] of Object.entries(start.snapshot.scopes)) this.#scopes.set(prefix, ref);
-    this.#serverStats = this.#scope('server.', ServerStats);
+    this.#scopes = new ThreadScopes(stats);
+    this.#scopes.add(start.snapshot.scopes);
+    this.#serverStats = this.#scopes.find('server.', ServerStats);
     this.#countMemory();
-    this.#inflated = this.#scope(`thread_local_cluster_manager.${this.#name}.`, ThreadLocalClusterManagerStats);
     this.#filesystemStats = new FilesystemStatsUpdate(
       this.#accessLogFiles,
-      this.#scope('filesystem.', FilesystemStats),
+      this.#scopes.find('filesystem.', FilesystemStats),
     );
     const thread = {
       transport: this.#transport,
@@ -117,82 +98,29 @@ class Worker {
       clock,
       wheel: this.#timers.wheel,
       random: new Random(),
-      stats: this.#stats,
+      stats,
       words: new SharedWords(start.words),
       runtime: this.#runtime,
     };
-    this.#clusters = new ClusterManager(thread);
-    this.#routes = new RouteTables(
-      { clusters: this.#clusters, runtime: this.#runtime },
-      this.#ports.port(ON_DEMAND_PORT),
-    );
-    const context: WorkerContext = {
-      ...thread,
-      clusters: this.#clusters,
-      routes: this.#routes,
-      filterConfigs: this.#filterConfigs,
-      accessLogFiles: this.#accessLogFiles,
-      extensions: new ExtensionRegistry(EXTENSIONS),
-      headerBlocks: new HeaderBlockPool(memory),
-      identity: start.identity,
-      port: (name) => this.#ports.port(name),
-      serverHealth: new ServerHealth(start.health),
-      scope: (prefix, layout) => this.#scope(prefix, layout),
-    };
     this.#sampler = new BufferedSampler(this.#transport);
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
-    this.#listeners = new WorkerListeners(context, start.index, start.workers, start.listenersBlock);
+    this.#configuration = new WorkerConfiguration(start, {
+      thread,
+      scopes: this.#scopes,
+      ports: this.#ports,
+      accessLogFiles: this.#accessLogFiles,
+      send: (message) => this.#send(message),
+    });
   }
 
-  /** Makes a snapshot current and tells the primary. */
+  /** Makes a snapshot current before anything else is done. */
   apply(snapshot: Snapshot): void {
-    atOnce(this.#steps(snapshot));
-  }
-
-  /** The same, with turns for requests while something is built that takes long. */
-  *#steps(snapshot: Snapshot): Generator<void, void> {
-    try {
-      this.#stats.addChunks(snapshot.chunks);
-      for (const [prefix, ref] of Object.entries(snapshot.scopes)) this.#scopes.set(prefix, ref);
-      for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
-      this.#filterConfigs.apply(snapshot);
-      yield* this.#routes.prepare(snapshot);
-      yield* this.#listeners.prepare(snapshot);
-      this.#routes.apply(snapshot);
-      for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
-      this.#listeners.applyRoutes(snapshot.inlineRoutes);
-      if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
-        this.#transport.beginTurn();
-        this.#listeners.remove(snapshot.removedListeners);
-        this.#listeners.removeChains(snapshot.removedChains);
-      }
-      for (const prefix of snapshot.removedScopes) this.#scopes.delete(prefix);
-      this.#routes.remove(snapshot);
-      this.#filterConfigs.remove(snapshot);
-      for (const name of snapshot.removedClusters) this.#clusters.remove(name);
-      this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
-      this.#send({ kind: 'applied', version: snapshot.version });
-    } catch (error) {
-      logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
-      this.#failed(snapshot, messageOf(error));
-      if (!this.#makesRoom(snapshot, error)) return;
-      setImmediate(() => {
-        throw error;
-      });
-    }
-  }
-
-  /**
-   * Without descriptors for its listen sockets a thread that replaces another one ends, so that the next one tries again: clients
-   * would wait at sockets that nobody accepts on. When the server starts, it is the server that ends.
-   */
-  #makesRoom({ isComplete }: Snapshot, error: unknown): boolean {
-    return this.#isReplacement && isComplete && lacksDescriptors(error);
+    atOnce(this.#configuration.apply(snapshot));
   }
 
   /** Whatever else comes while a snapshot takes its steps counts behind it. */
   #take(snapshot: Snapshot): void {
-    const steps = this.#steps(snapshot);
+    const steps = this.#configuration.apply(snapshot);
     if (steps.next().done) return;
     this.#isApplying = true;
     const step = () => {
@@ -207,21 +135,6 @@ class Worker {
     setImmediate(step);
   }
 
-  /** Others are not kept from serving by one that cannot be built. */
-  #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
-    try {
-      this.#listeners.apply(listener);
-    } catch (error) {
-      if (this.#makesRoom(snapshot, error)) throw error;
-      logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
-      this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
-    }
-  }
-
-  #failed({ isComplete, version }: Snapshot, message: string): void {
-    this.#send({ kind: 'failed', version, isComplete, message });
-  }
-
   /** Returns false when the worker has ended. */
   handle(message: ToWorker): boolean {
     if (message.kind === 'shut-down') return false;
@@ -231,12 +144,13 @@ class Worker {
   }
 
   #obey(message: Exclude<ToWorker, { readonly kind: 'shut-down' }>): void {
+    const { listeners } = this.#configuration;
     switch (message.kind) {
       case 'snapshot':
         return this.#take(message.snapshot);
       case 'runtime':
         this.#runtime.apply(message.snapshot);
-        return this.#listeners.runtimeChanged();
+        return listeners.runtimeChanged();
       case 'reopen-logs':
         reopenLog();
         void this.#accessLogFiles.reopenAll();
@@ -252,14 +166,14 @@ class Worker {
       case 'profile':
         return void this.#profiled.run(message.command).then((profile) => answer(message.reply, profile));
       case 'accept':
-        return this.#listeners.accept(message.id);
+        return listeners.accept(message.id);
       case 'stop-listeners':
-        return this.#listeners.stop(message.ids, message.acceptRest);
+        return listeners.stop(message.ids, message.acceptRest);
       case 'drain':
-        return this.#listeners.drain(message.windows);
+        return listeners.drain(message.windows);
       case 'drain-ended':
         this.#transport.beginTurn();
-        return this.#listeners.drainEnded(message.ids);
+        return listeners.drainEnded(message.ids);
       case 'connections':
         return answer(message.reply, this.#connections());
       case 'hand-over':
@@ -277,8 +191,7 @@ class Worker {
     this.#isEnded = true;
     this.#endHandOver();
     this.#transport.beginTurn();
-    this.#listeners.end();
-    this.#clusters.end();
+    this.#configuration.end();
     this.#transport.destroy();
     this.#timers.close();
     clearInterval(this.#heartbeat);
@@ -292,7 +205,7 @@ class Worker {
   abandon(error: unknown): void {
     this.#endHandOver();
     this.#transport.beginTurn();
-    this.#listeners.abandon(error);
+    this.#configuration.listeners.abandon(error);
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
@@ -309,22 +222,22 @@ class Worker {
     const departures = new WorkerDepartures(
       this.#shim,
       this.#transport,
-      this.#scope('server.hand_over.', HandOverStats),
+      this.#scopes.find('server.hand_over.', HandOverStats),
       channels,
       descriptors,
-      () => this.#listeners.depart(undefined),
+      () => this.#configuration.listeners.depart(undefined),
     );
     this.#departures?.close();
     this.#departures = departures;
     this.#transport.beginTurn();
-    this.#listeners.depart(departures);
+    this.#configuration.listeners.depart(departures);
     departures.start();
   }
 
   #takeOver(channels: readonly number[]): void {
-    const stats = this.#scope('server.hand_over.', HandOverStats);
+    const stats = this.#scopes.find('server.hand_over.', HandOverStats);
     this.#arrivals?.close();
-    this.#arrivals = new WorkerArrivals(this.#shim, this.#transport, this.#listeners, stats, channels);
+    this.#arrivals = new WorkerArrivals(this.#shim, this.#transport, this.#configuration.listeners, stats, channels);
   }
 
   #endHandOver(): void {
@@ -340,13 +253,7 @@ class Worker {
 
   #connections(): WorkerConnections {
     const { closing, listeners } = this.#transport.counts();
-    return { listeners: this.#listeners.connections(), closing, accepting: listeners };
-  }
-
-  #scope(prefix: string, layout: Layout): Scope {
-    const ref = this.#scopes.get(prefix);
-    if (ref === undefined) throw new Error(`no stats scope '${prefix}' was made for ${layout.entries.length} stats`);
-    return this.#stats.scope(ref);
+    return { listeners: this.#configuration.listeners.connections(), closing, accepting: listeners };
   }
 
   #send(message: FromWorker): void {

@@ -1,0 +1,130 @@
+// The configuration that a worker serves with: runtime objects, built from the primary's snapshots.
+
+import type { AccessLogFiles } from '../access-log/file-log.js';
+import { messageOf } from '../common/errors.js';
+import { lacksDescriptors } from '../common/few-descriptors.js';
+import { ServerHealth } from '../common/server-health.js';
+import type { WorkerContext } from '../extensions/factories.js';
+import { EXTENSIONS } from '../extensions/index.js';
+import { ExtensionRegistry } from '../extensions/registry.js';
+import { HeaderBlockPool } from '../http/headers/header-block.js';
+import { Level } from '../log/levels.js';
+import { getLogger } from '../log/logger.js';
+import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
+import type { Scope } from '../stats/thread-stats.js';
+import { ClusterManager } from '../upstream/cluster-manager.js';
+import type { UpstreamThread } from '../upstream/upstream-thread.js';
+import { ON_DEMAND_PORT } from './awaited-hosts.js';
+import { FilterConfigs } from './filter-configs.js';
+import type { FromWorker, ListenerSnapshot, Snapshot, WorkerStart } from './messages.js';
+import { RouteTables } from './route-tables.js';
+import type { ThreadScopes } from './thread-scopes.js';
+import { WorkerListeners } from './worker-listeners.js';
+import type { WorkerPorts } from './worker-ports.js';
+
+export interface ConfigurationHost {
+  readonly thread: UpstreamThread;
+  readonly scopes: ThreadScopes;
+  readonly ports: WorkerPorts;
+  readonly accessLogFiles: AccessLogFiles;
+  /** To the primary. */
+  readonly send: (message: FromWorker) => void;
+}
+
+const logger = getLogger('main');
+
+export class WorkerConfiguration {
+  readonly listeners: WorkerListeners;
+  readonly #host: ConfigurationHost;
+  readonly #isReplacement: boolean;
+  readonly #clusters: ClusterManager;
+  readonly #filterConfigs = new FilterConfigs();
+  readonly #routes: RouteTables;
+  readonly #inflated: Scope;
+
+  constructor(start: WorkerStart, host: ConfigurationHost) {
+    const { accessLogFiles, ports, scopes, thread } = host;
+    this.#host = host;
+    this.#isReplacement = start.isReplacement;
+    this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
+    this.#clusters = new ClusterManager(thread);
+    this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
+    const context: WorkerContext = {
+      ...thread,
+      clusters: this.#clusters,
+      routes: this.#routes,
+      filterConfigs: this.#filterConfigs,
+      accessLogFiles,
+      extensions: new ExtensionRegistry(EXTENSIONS),
+      headerBlocks: new HeaderBlockPool(thread.memory),
+      identity: start.identity,
+      port: (name) => ports.port(name),
+      serverHealth: new ServerHealth(start.health),
+      scope: (prefix, layout) => scopes.find(prefix, layout),
+    };
+    this.listeners = new WorkerListeners(context, start.index, start.workers, start.listenersBlock);
+  }
+
+  /** Makes a snapshot current and tells the primary. Yields between parts of what takes long to build: requests have turns then. */
+  *apply(snapshot: Snapshot): Generator<void, void> {
+    const { scopes, send, thread } = this.#host;
+    try {
+      thread.stats.addChunks(snapshot.chunks);
+      scopes.add(snapshot.scopes);
+      for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
+      this.#filterConfigs.apply(snapshot);
+      yield* this.#routes.prepare(snapshot);
+      yield* this.listeners.prepare(snapshot);
+      this.#routes.apply(snapshot);
+      for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
+      this.listeners.applyRoutes(snapshot.inlineRoutes);
+      if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
+        thread.transport.beginTurn();
+        this.listeners.remove(snapshot.removedListeners);
+        this.listeners.removeChains(snapshot.removedChains);
+      }
+      scopes.remove(snapshot.removedScopes);
+      this.#routes.remove(snapshot);
+      this.#filterConfigs.remove(snapshot);
+      for (const name of snapshot.removedClusters) this.#clusters.remove(name);
+      this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
+      send({ kind: 'applied', version: snapshot.version });
+    } catch (error) {
+      logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
+      this.#failed(snapshot, messageOf(error));
+      if (!this.#makesRoom(snapshot, error)) return;
+      setImmediate(() => {
+        throw error;
+      });
+    }
+  }
+
+  /** Ends all connections. */
+  end(): void {
+    this.listeners.end();
+    this.#clusters.end();
+  }
+
+  /** Others are not kept from serving by one that cannot be built. */
+  #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
+    try {
+      this.listeners.apply(listener);
+    } catch (error) {
+      if (this.#makesRoom(snapshot, error)) throw error;
+      logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
+      this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
+    }
+  }
+
+  /**
+   * Without descriptors for its listen sockets a thread that replaces another one ends, so that the next one tries again: clients
+   * would wait at sockets that nobody accepts on. When the server starts, it is the server that ends.
+   */
+  #makesRoom({ isComplete }: Snapshot, error: unknown): boolean {
+    return this.#isReplacement && isComplete && lacksDescriptors(error);
+  }
+
+  #failed({ isComplete, version }: Snapshot, message: string): void {
+    this.#host.send({ kind: 'failed', version, isComplete, message });
+  }
+}
