@@ -34,7 +34,7 @@ import type { StartData } from './workers/worker-set.js';
 export interface ServerOptions extends PrimaryOptions {
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   readonly fileFlush: FileLogOptions;
-  /** --drain-time-s and --drain-strategy: how drains are that say nothing else. */
+  /** --drain-time-s and --drain-strategy. */
   readonly draining: DrainDefaults;
   /** The server's own address, for x-forwarded-for of clients on this machine. */
   readonly localIp: string;
@@ -47,7 +47,7 @@ export interface ServerOptions extends PrimaryOptions {
   readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'statsCame'> | undefined;
 }
 
-/** When the memory of the start is given back: not while the first requests come, which may share a core with this. */
+/** How long after the start its memory is given back: not at once, for the first requests may share a core with the primary. */
 const SETTLING_MS = 500;
 
 const logger = getLogger('main');
@@ -55,11 +55,11 @@ const logger = getLogger('main');
 export class Server {
   readonly primary: Primary;
   readonly startedMs = monotonicMs();
-  /** As others are told of it: what is configured, and what it is. */
+  /** As management servers and dumps get it: what is configured, completed with what Baton is. */
   readonly node: Node;
   readonly configuration: RunningConfiguration;
   readonly flushes: FlushSchedule;
-  /** What passes to a child process and comes from a parent. */
+  /** Gives to a child process, and takes over from a parent. */
   readonly succession: Succession;
   readonly #options: ServerOptions;
   readonly #health = new ServerHealth();
@@ -99,12 +99,12 @@ export class Server {
     return this.#state === ServerState.Live && this.#health.isFailing ? ServerState.Draining : this.#state;
   }
 
-  /** It has all that it needs and takes traffic, whether health checks pass or not. */
+  /** It takes traffic, whether health checks pass or not. */
   get isLive(): boolean {
     return this.#state === ServerState.Live;
   }
 
-  /** Whether health checks are to fail, for one of the reasons that there are: all threads see it at once. */
+  /** Sets or clears one of the reasons for which health checks fail. All threads see it at once. */
   setHealth(failure: HealthFailure, isFailing: boolean): void {
     this.#health.set(failure, isFailing);
     this.primary.processStats.setLive(!this.#health.isFailing);
@@ -167,10 +167,10 @@ export class Server {
     return this.configuration.reload(plan, next, this.#ended.signal);
   }
 
-  /** Brings gauges that the primary keeps up to date; done before stats are read. Others get turns of the loop meanwhile. */
+  /** Updates the gauges that the primary keeps, before stats are read. The event loop goes on meanwhile. */
   async updateStats(): Promise<void> {
     this.primary.workers.broadcast({ kind: 'count-memory' });
-    // Who has read the counters of a parent process must not see them fall. One that is not live yet serves nobody.
+    // Whoever has read the counters of a parent process must not see lower ones. A server that is not live yet serves nobody.
     if (this.isLive) await this.#options.restart?.statsCame;
     await inTurns(this.configuration.clusters.updateGauges());
     const { processStats, resolver } = this.primary;
@@ -203,7 +203,7 @@ export class Server {
     return this.#ended.signal.aborted;
   }
 
-  /** Of this process alone. */
+  /** Without those of a parent process. */
   get #connectionCount(): number {
     return this.configuration.listeners.connectionCount((name) => this.#import.shareOf(name));
   }

@@ -1,4 +1,4 @@
-// What changes of the clusters in one turn: published together at its end.
+// Collects what changes of the clusters in one turn, and publishes it at its end.
 
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { Retired } from '../workers/snapshots.js';
@@ -7,7 +7,7 @@ import type { PrimaryCluster } from './primary-cluster.js';
 export interface PublishedClusters {
   readonly clusters: ClusterSnapshot[];
   readonly removedClusters: string[];
-  /** No later snapshot has it. */
+  /** No later snapshot contains these. */
   readonly retired: readonly Retired[];
 }
 
@@ -25,7 +25,7 @@ export class ClusterChanges {
     this.#publish = publish;
   }
 
-  /** The cluster of that name is another than before, or there is none any more. */
+  /** The cluster of that name has changed, or is gone. */
   note(name: string): void {
     this.#names.add(name);
     this.#publishSoon();
@@ -36,7 +36,7 @@ export class ClusterChanges {
     this.#publishSoon();
   }
 
-  /** What has changed in this turn is published now: what comes next may refer to it. */
+  /** Publishes now what has changed in this turn. */
   flush(): void {
     if (!this.#isDue) return;
     this.#isDue = false;
@@ -54,7 +54,7 @@ export class ClusterChanges {
     this.#publish({ clusters, removedClusters, retired });
   }
 
-  /** Nothing is published any more. */
+  /** Publishes nothing any more. */
   stop(): void {
     this.#isStopped = true;
   }

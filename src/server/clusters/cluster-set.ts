@@ -1,5 +1,5 @@
-// The clusters as the primary keeps them: added, changed and removed while traffic flows. A changed cluster gets ready while
-// the version before it serves, and takes its place on all workers at once.
+// The clusters, on the primary: added, changed and removed while traffic flows. A new version of a cluster gets ready while the version
+// before it serves, and replaces it on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
 import { fileOfSource } from '../../config/file-of-source.js';
@@ -19,38 +19,38 @@ import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './p
 const upstream = getLogger('upstream');
 
 export interface ClusterSetHost extends Omit<PrimaryClusterHost, 'endpoints' | 'changed' | 'initialized'> {
-  /** Where assignments of endpoints come from; asked for when there is the first cluster of type EDS. */
+  /** Where endpoint assignments come from; called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
-  /** Of thread_local_cluster_manager.main_thread. */
+  /** The scope thread_local_cluster_manager.main_thread. */
   readonly inflated: Scope;
 }
 
 export interface ClusterSetEvents {
-  /** A cluster has its hosts for the first time, or other ones, or another version of it is in use. */
+  /** A cluster has its first hosts, or other hosts, or another version of it is in use. */
   changed(cluster: PrimaryCluster): void;
   removed(name: string): void;
-  /** Changes of one turn, together. */
+  /** All changes of one turn. */
   publish(changes: PublishedClusters): void;
 }
 
-/** Static clusters that get ready together before any of them is used. */
+/** Static clusters, none of which is used before all are ready. */
 export interface StagedClusters {
-  /** Names of those that have not looked for their hosts yet. */
+  /** Names of those that are not ready. */
   readonly waiting: ReadonlySet<string>;
-  /** Resolves when there are none. */
+  /** Resolves when all are ready. */
   readonly ready: Promise<void>;
-  /** They take the places of former versions, on all workers at once. */
+  /** Replaces the versions before them, on all workers at once. */
   commit(): void;
-  /** They are not wanted. Does nothing after commit(). */
+  /** Gives them up. Does nothing after commit(). */
   discard(): void;
 }
 
-/** Clusters whose gauges one step updates: less than a millisecond's work. */
+/** How many clusters one step updates: less than a millisecond's work. */
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
   readonly #host: ClusterSetHost;
-  /** The same, as each cluster has it. */
+  /** What each cluster gets. */
   readonly #clusterHost: PrimaryClusterHost;
   readonly #stats: Scope;
   readonly #events: ClusterSetEvents;
@@ -61,10 +61,10 @@ export class ClusterSet {
   readonly #warming = new Map<string, PrimaryCluster>();
   readonly #subscriptions = new Map<string, EndpointSubscription>();
   readonly #targets = new Map<PrimaryCluster, InitTarget>();
-  /** What to do when these are ready, instead of using them. */
+  /** Called when these are ready, which are not put into use then. */
   readonly #staged = new Map<PrimaryCluster, () => void>();
   #init: InitManager | undefined;
-  /** Until it is over, clusters are in use from the beginning: nobody serves yet. */
+  /** The server starts: clusters are used without warming, for there is no traffic yet. */
   #isStarting = true;
   #specVersion = 0;
   readonly #changes: ClusterChanges;
@@ -94,7 +94,7 @@ export class ClusterSet {
     return this.#warming;
   }
 
-  /** The clusters of the bootstrap that find their hosts by themselves; `init` waits until each has, or cannot now. */
+  /** Loads the clusters of the bootstrap that need no management server. `init` waits until each has looked for its hosts. */
   loadPrimary(configs: readonly Cluster[], init: InitManager): void {
     this.#load(
       configs.filter((config) => !isSecondary(config)),
@@ -102,17 +102,17 @@ export class ClusterSet {
     );
   }
 
-  /** The others, which need a management server. */
+  /** Loads the others. */
   loadSecondary(configs: readonly Cluster[], init: InitManager): void {
     this.#load(configs.filter(isSecondary), init);
   }
 
-  /** As long as the server starts, clusters that are added from now on are waited for by `init`. */
+  /** While the server starts, `init` waits for clusters that are added from now on. */
   waitIn(init: InitManager): void {
     this.#init = init;
   }
 
-  /** All clusters of the start are there: from now on a changed one warms while its former version serves. */
+  /** All clusters of the start are there. From now on a new version warms while the version before it serves. */
   initialized(): void {
     this.#init = undefined;
     this.#isStarting = false;
@@ -120,14 +120,14 @@ export class ClusterSet {
   }
 
   /**
-   * Adds or changes static clusters, all of them or none: throws before anything has changed when one of them cannot be made.
-   * Whether they are right is to have been checked. A dynamic cluster of the same name becomes a static one.
+   * Adds or changes static clusters, which have been checked. Throws, with nothing changed, when one of them cannot be made. A dynamic
+   * cluster of the same name becomes a static one.
    */
   setStatic(configs: readonly Cluster[]): void {
     for (const cluster of this.#makeAll(configs)) this.#add(cluster);
   }
 
-  /** Removes those of them that are static. */
+  /** Removes the static ones among these. */
   removeStatic(names: readonly string[]): void {
     for (const name of names) if (this.#newest(name)?.origin.isAddedViaApi === false) this.#remove(name);
   }
@@ -165,8 +165,8 @@ export class ClusterSet {
   }
 
   /**
-   * Adds a cluster from a management server, or another version of it. Nothing is to be done when the latest version is the
-   * same, or when there is a static cluster of that name, which stays. Throws when it cannot be made; nothing has changed then.
+   * Adds or changes a dynamic cluster. Does nothing when its latest version is the same, or when a static cluster has the name. Throws,
+   * with nothing changed, when it cannot be made.
    */
   setDynamic({ message, version, sensitive }: Resource<Cluster>): 'changed' | 'unchanged' | 'static' {
     const name = message.name ?? '';
@@ -176,7 +176,7 @@ export class ClusterSet {
     return 'changed';
   }
 
-  /** Removes a cluster from a management server; does nothing when there is no dynamic one of that name. */
+  /** Removes a dynamic cluster. Does nothing when there is none of that name. */
   removeDynamic(name: string): void {
     if (this.#newest(name)?.origin.isAddedViaApi) this.#remove(name);
   }
@@ -194,7 +194,7 @@ export class ClusterSet {
       : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
   }
 
-  /** A part of them at a time: the primary may answer others between the steps. */
+  /** Updates some clusters a step; the primary may do other things between the steps. */
   *updateGauges(): Generator<void, void> {
     let updated = 0;
     for (const cluster of this.#active.values()) {
@@ -203,12 +203,12 @@ export class ClusterSet {
     }
   }
 
-  /** What has changed in this turn is published now: what comes next may refer to it. */
+  /** Publishes now what has changed in this turn: what is published next may refer to it. */
   flush(): void {
     this.#changes.flush();
   }
 
-  /** Nothing changes any more. */
+  /** Stops all clusters, and publishes nothing any more. */
   stop(): void {
     this.#changes.stop();
     for (const cluster of this.#staged.keys()) cluster.stop();
@@ -216,7 +216,7 @@ export class ClusterSet {
     for (const cluster of this.#active.values()) cluster.stop();
   }
 
-  /** It will be in use by the time that what asks for it is. */
+  /** A staged cluster is in use before what asks for it here is. */
   #stagedOf(name: string): PrimaryCluster | undefined {
     for (const cluster of this.#staged.keys()) if (cluster.spec.name === name) return cluster;
     return undefined;
@@ -245,7 +245,7 @@ export class ClusterSet {
     }
   }
 
-  /** All static ones that are not known as they are; none when one of them cannot be made. */
+  /** Makes those static clusters that are new or changed; all of them, or none when one cannot be made. */
   #makeAll(set: readonly Cluster[]): PrimaryCluster[] {
     const origin = { isAddedViaApi: false, version: '', updatedAt: new Date(), sensitive: [] };
     const made: PrimaryCluster[] = [];
@@ -258,7 +258,7 @@ export class ClusterSet {
     return made;
   }
 
-  /** It counts, and what was warming under its name is not wanted any more. */
+  /** Counts another version, and gives up one that was still warming. */
   #admit(name: string): void {
     const { at } = ClusterManagerStats;
     const isNew = this.#newest(name) === undefined;
@@ -266,7 +266,7 @@ export class ClusterSet {
     this.#discardWarming(name);
   }
 
-  /** It has warmed, and is used from now on. */
+  /** Uses a version that has warmed already. */
   #replace(cluster: PrimaryCluster): void {
     upstream.debug(`add/update cluster ${cluster.spec.name} that is warm`);
     this.#admit(cluster.spec.name);
@@ -315,7 +315,7 @@ export class ClusterSet {
     this.#ready(cluster);
   }
 
-  /** It takes the place of the version before it, which keeps what it has begun. */
+  /** Puts it in the place of the version before it, whose connections and requests go on. */
   #activate(cluster: PrimaryCluster): void {
     const { name } = cluster.spec;
     const former = this.#active.get(name);
@@ -365,7 +365,7 @@ export class ClusterSet {
     this.#changes.note(cluster.spec.name);
   }
 
-  /** Versions of a cluster share the assignment that they ask for by the same name at the same source. */
+  /** Versions of a cluster that ask the same source for the same name share a subscription. */
   #subscriptionFor(
     { stats, statPrefix }: PrimaryCluster,
     source: ConfigSource,
@@ -386,7 +386,7 @@ export class ClusterSet {
   }
 }
 
-/** Its hosts are known to a management server, which takes other clusters to reach. */
+/** Its hosts come from a management server, which is reached over other clusters. */
 function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
   return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
 }

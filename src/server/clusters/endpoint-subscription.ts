@@ -1,5 +1,5 @@
-// The assignment of endpoints of one cluster from EDS: asked for as long as a version of the cluster uses it, and known to
-// the next version at once.
+// The endpoint assignment of one cluster from EDS. It is subscribed to as long as a version of the cluster uses it; the next version
+// gets what is known at once.
 
 import { durationMs } from '../../common/duration.js';
 import type { ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
@@ -13,9 +13,9 @@ import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/
 const logger = getLogger('upstream');
 
 export interface EndpointUser {
-  /** The endpoints are others, or have lost their time. */
+  /** There is another assignment, or the last one has expired: it is an empty one then. */
   assigned(assignment: ClusterLoadAssignment): void;
-  /** Nothing has come, and is not waited for any more. */
+  /** No assignment has come, and none is waited for any more. */
   unassigned(): void;
 }
 
@@ -25,7 +25,7 @@ export interface EndpointSubscriptionHost {
   /** Of the cluster. */
   readonly stats: Scope;
   readonly statPrefix: string;
-  /** It has lost its last user, and is subscribed to no more. */
+  /** Its last user is gone, and the subscription is closed. */
   ended(): void;
 }
 
@@ -57,7 +57,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     return this.#resource && { version: this.#resource.version, updatedAt: this.#updatedAt! };
   }
 
-  /** Tells the user what is known, now, and whatever comes. */
+  /** Tells the user what is known now, and whatever comes. */
   add(user: EndpointUser): void {
     this.#users.add(user);
     if (this.#resource !== undefined) user.assigned(this.#isStale ? NOTHING : this.#resource.message);
@@ -79,7 +79,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
       this.#take(resource);
       return [];
     }
-    // As far as endpoints go, one that is missing, refused or removed leaves the last one in use.
+    // The last assignment stays in use when it is missing, refused or removed.
     logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
     if (resources.length + refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
@@ -91,7 +91,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
   }
 
-  /** No assignment has come within endpoint_stale_after: the hosts are not to be used any more. */
+  /** No assignment has come within endpoint_stale_after: the hosts are not used any more. */
   expire(): void {
     this.#isStale = true;
     for (const user of [...this.#users]) user.assigned(NOTHING);

@@ -1,4 +1,4 @@
-// Hosts of clusters for gRPC channels of the primary: who watches a cluster is told its hosts whenever they change.
+// Tells the primary's gRPC channels the hosts of their clusters, whenever these change.
 
 import { durationMs } from '../../common/duration.js';
 import { http2Options } from '../../config/checks/grpc-clusters.js';
@@ -54,7 +54,7 @@ export class HostWatch implements ClusterHosts {
     for (const onHosts of watchers) onHosts(addresses, keepalive);
   }
 
-  /** There is no such cluster any more: its channels have nobody to call. */
+  /** The cluster is gone: its channels have nobody to call. */
   clusterRemoved(name: string): void {
     for (const onHosts of this.#watchers.get(name) ?? []) onHosts([], undefined);
   }

@@ -1,4 +1,4 @@
-// The primary's own connections to hosts: src/upstream with a transport of the primary's, made when somebody first needs it.
+// The primary's own connections to hosts: src/upstream with a transport on the primary, made when it is first needed.
 
 import { Random } from '../../common/random.js';
 import type { PrimaryCalls as Calls } from '../../extensions/factories.js';
@@ -50,7 +50,7 @@ export class PrimaryCalls implements Calls {
     if (manager?.find(cluster.spec.name) !== undefined) manager.apply(cluster.snapshot());
   }
 
-  /** There is no such cluster any more: its connections end with their calls. */
+  /** The cluster is gone: its connections end with their calls. */
   clusterRemoved(name: string): void {
     this.#running?.manager.remove(name);
   }

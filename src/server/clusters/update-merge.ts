@@ -1,5 +1,5 @@
-// When changes of a cluster's hosts are delivered: those that make no host come or go wait for others of their kind, so that
-// a fleet whose health changes is not sent to all workers host by host (common_lb_config.update_merge_window).
+// Decides when changes of a cluster's hosts are delivered. Changes that add or remove no host, as of health, are collected for a while
+// (common_lb_config.update_merge_window): each would go to all workers by itself otherwise.
 
 import { Timer, type Timers } from '../../io/timing-wheel.js';
 import { ClusterManagerStats } from '../../stats/layouts/cluster.js';
@@ -26,7 +26,7 @@ export class UpdateMerge {
     this.#host = host;
   }
 
-  /** Delivers now, or together with others when the window is over. `isMergeable`: no host has come or gone. */
+  /** Delivers now; or, if `isMergeable` (no host has come or gone), with others at the end of the window. */
   note(isMergeable: boolean): void {
     const { at } = ClusterManagerStats;
     const { now, stats, timers } = this.#host;

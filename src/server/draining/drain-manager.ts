@@ -1,4 +1,4 @@
-// Drains: for a time, connections of listeners are asked to end with their next response; then what cannot be asked ends.
+// Drains: for a set time connections are asked to close with their next response; at its end the ones that cannot be asked are closed.
 
 import type { Listener } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/timing-wheel.js';
@@ -11,7 +11,7 @@ const logger = getLogger('main');
 /** All listeners, or those with traffic_direction INBOUND. */
 export type DrainReach = 'all' | 'inbound';
 export type DrainReason = 'admin' | 'restart' | 'sigterm';
-/** When listeners stop to accept; 'never': they go on, also when the time is over. */
+/** When listeners stop accepting; 'never': not even when the drain time is over. */
 export type StopsAccepting = 'now' | 'at-end' | 'never';
 
 export interface DrainOptions {
@@ -22,10 +22,10 @@ export interface DrainOptions {
   readonly stopsAccepting: StopsAccepting;
 }
 
-/** How drains are that say nothing else. */
+/** What a drain uses that sets no time or strategy of its own. */
 export type DrainDefaults = Pick<DrainOptions, 'timeMs' | 'strategy'>;
 
-/** A drain that is under way, or over: it stays in force until the process ends. */
+/** A drain. Once started it stays in force until the process ends, also when its time is over. */
 export interface Drain {
   readonly options: DrainOptions;
   /** Monotonic. */
@@ -34,10 +34,10 @@ export interface Drain {
   readonly done: Promise<void>;
 }
 
-/** A drain of what an update has left. */
+/** The drain of a listener version, or a filter chain, that an update has replaced. */
 export interface LeavingDrain {
   readonly window: DrainWindow;
-  /** Its time is not waited for any more. */
+  /** Does not wait for its end any more. */
   cancel(): void;
 }
 
@@ -57,8 +57,8 @@ export interface DrainHost {
   listeners(): Iterable<DrainableListener>;
   broadcast(message: ToWorker): void;
   /**
-   * Resolves when sockets are closed; with `acceptRest` what waits at them is accepted first. `endsSoon`: the process ends, so
-   * there is nothing to wait for.
+   * Resolves when the sockets are closed; with `acceptRest` their pending connections are accepted first. `endsSoon`: the process is
+   * about to end, so a child process is not waited for.
    */
   stopListeners(inboundOnly: boolean, acceptRest: boolean, endsSoon: boolean): Promise<void>;
   /** A drain has begun, or its time is over. */
@@ -73,7 +73,7 @@ export class DrainManager {
     this.#host = host;
   }
 
-  /** Begins a drain, unless one like it that reaches as far has begun before: that one is returned. */
+  /** Starts a drain, or returns an earlier one with the same options that covers at least the same listeners. */
   start(options: DrainOptions): Drain {
     const joined = this.#drains.find((drain) => covers(drain.options, options));
     if (joined !== undefined) return joined;
@@ -99,7 +99,7 @@ export class DrainManager {
     return this.#drains.at(-1);
   }
 
-  /** The time in which a listener drains; undefined when it does not. */
+  /** When and how a listener drains; undefined: it does not. */
   windowOf(listener: Listener): DrainWindow | undefined {
     let urgent: DrainWindow | undefined;
     for (const drain of this.#drains) {
@@ -108,15 +108,14 @@ export class DrainManager {
     return urgent;
   }
 
-  /** Whether connections of a listener are being asked to end: until it is over, or for good when it goes on to accept. */
+  /** Whether connections of a listener are being asked to close: until the time is over, or for good if it still accepts. */
   isDraining({ config, isStopped }: DrainableListener): boolean {
     const window = this.windowOf(config);
     return window !== undefined && !(isStopped && this.#host.now() >= window.startMs + window.timeMs);
   }
 
   /**
-   * Versions of listeners, or filter chains, that an update has left: their connections are asked to end. `over` is called when
-   * the time for it is over.
+   * Drains listener versions, or filter chains, that an update has replaced. `over` is called at the end of the time.
    */
   leave(ids: readonly number[], { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
     const window: DrainWindow = { startMs: this.#host.now(), timeMs, strategy };
@@ -126,7 +125,7 @@ export class DrainManager {
     return { window, cancel: () => this.#host.timers.cancel(timer) };
   }
 
-  /** Nothing more happens; whoever waits for the end of a drain goes on. */
+  /** Cancels all timers, and resolves `done` of all drains. */
   close(): void {
     for (const drain of this.#drains) {
       this.#host.timers.cancel(drain.timer);
@@ -140,7 +139,7 @@ export class DrainManager {
     if (stopsAccepting === 'at-end') {
       drain.stopped = this.#host.stopListeners(reach === 'inbound', true, reason === 'sigterm');
     }
-    // Afterwards, so that no connection comes between.
+    // Behind the stop: no new connection can come in between.
     void drain.stopped.then(() => {
       const ids: number[] = [];
       for (const { config, id } of this.#host.listeners()) if (reaches(reach, config)) ids.push(id);
@@ -157,7 +156,7 @@ class RunningDrain implements Drain {
   readonly window: DrainWindow;
   readonly timer: Timer<RunningDrain>;
   readonly done: Promise<void>;
-  /** Settled when its listeners have stopped, as far as they do. */
+  /** Resolves when the listeners that it stops have stopped. */
   stopped: Promise<void> = Promise.resolve();
   resolve: () => void = () => {};
 

@@ -1,4 +1,4 @@
-// The drain before the end (--drain-on-sigterm): whoever sends traffic is told to leave, and may.
+// The drain before exit (--drain-on-sigterm): clients get time to go elsewhere.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
@@ -7,15 +7,15 @@ import type { ListenerDrains } from './listener-drains.js';
 
 const logger = getLogger('main');
 
-/** How long new connections are taken at least: those who send them learn of the end from failing health checks. */
+/** New connections are accepted for at least this long: load balancers learn of the exit from failing health checks. */
 const LEAVING_MS = 5000;
 /** … or this part of the drain time, if that is shorter. */
 const LEAVING_PART = 1 / 4;
-/** How often it is looked whether somebody is still connected. */
+/** How often open connections are counted. */
 const POLL_MS = 100;
-/** … to a parent process, which flushes its stats each time. */
+/** … those of a parent process, which flushes its stats each time. */
 const PARENT_POLL_MS = 500;
-/** Time for requests that have come in at the last moment, and for the last bytes of connections that have been ended. */
+/** Time for requests that arrived at the last moment, and for the last bytes of closed connections. */
 const LAST_MS = 1000;
 
 /**

@@ -1,4 +1,4 @@
-// The drains of a server's listeners, and how they stop: what the drain manager decides, with the sockets and the workers.
+// Drains and stops a server's listeners: carries out on sockets and workers what the drain manager decides.
 
 import { monotonicMs } from '../../io/timer-driver.js';
 import { getLogger } from '../../log/logger.js';
@@ -9,17 +9,17 @@ import type { Primary } from '../primary.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';
 import { type Drain, type DrainDefaults, DrainManager, type DrainOptions, type LeavingDrain } from './drain-manager.js';
 
-/** The listeners of a server, as far as drains are about them. */
+/** What drains need to know of a server's listeners. */
 export interface DrainedListeners {
   /** In use. */
   readonly byName: ReadonlyMap<string, PrimaryListener>;
-  /** What updates have left. */
+  /** What updates have replaced, and still drains. */
   readonly formers: {
     listeners(): Iterable<PrimaryListener>;
     readonly listenerCount: number;
     readonly chainCount: number;
   };
-  /** Marks as stopped what accepts, or accepts inbound traffic. Returns what did; its sockets are open. */
+  /** Marks all listeners, or those for inbound traffic, as stopped. Returns those that were not yet; their sockets are still open. */
   stop(inboundOnly: boolean): PrimaryListener[];
 }
 
@@ -46,21 +46,20 @@ export class ListenerDrains {
     });
   }
 
-  /** Asks connections to end, for a time: see DrainManager. Time and strategy are the default ones if left out. */
+  /** See DrainManager.start(). Time and strategy may be left out. */
   start(options: Omit<DrainOptions, keyof DrainDefaults> & Partial<DrainDefaults>): Drain {
     return this.manager.start({ ...this.#defaults, ...options });
   }
 
-  /** Versions of listeners, or filter chains, that an update has left: see DrainManager. */
+  /** See DrainManager.leave(). */
   leave(ids: readonly number[], over: () => void): LeavingDrain {
     return this.manager.leave(ids, this.#defaults, over);
   }
 
   /**
-   * No listener, or none for inbound traffic, accepts from now on; connections that there are go on. Resolves when the sockets
-   * are closed, or when a worker that is too busy has kept them open for a while. With `acceptRest` what waits at the sockets is
-   * accepted first. A child process that begins is waited for: it has copies of the sockets, at which clients would wait for
-   * nobody.
+   * Stops all listeners, or those for inbound traffic; established connections go on. Resolves when the sockets are closed, or when a
+   * busy worker has kept them open for too long. With `acceptRest` pending connections are accepted first. Waits for a child process
+   * that is starting: it has copies of the sockets, and clients would hang at those.
    */
   async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
     const { takeOver } = this.#primary;
@@ -71,17 +70,17 @@ export class ListenerDrains {
     await this.#stopNow(inboundOnly, acceptRest);
   }
 
-  /** Closes the sockets of listeners that are marked as stopped, as stopListeners() does. */
+  /** The same for listeners that are marked as stopped already, and without waiting for a child process. */
   async stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
     const { publication, workers } = this.#primary;
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();
     };
-    // With the copies here a socket would still take connections after the workers have seen the last one, and reset them.
+    // While the primary has its copies open, the kernel would queue connections that no worker accepts any more, and reset them.
     if (acceptRest) await publication.whenHandled(close);
     workers.broadcast({ kind: 'stop-listeners', ids, acceptRest });
-    // A worker that was about to begin has made its copies of the sockets by then.
+    // By then a worker that was just starting has made its copies of the sockets.
     await publication.whenHandled(close);
   }
 

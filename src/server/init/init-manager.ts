@@ -1,10 +1,10 @@
-// Waits for everything that has to be there before a server takes traffic, or a listener is used: each is a target with a
-// name, which /init_dump shows as long as it is not ready.
+// Waits for all that a server needs before it takes traffic, or a listener before it is used. Each such thing is a target with a name,
+// which /init_dump shows until it is ready.
 
 /** Something that is waited for. */
 export interface InitTarget {
   readonly name: string;
-  /** It is there, or will not come: nobody waits for it any more. Further calls do nothing. */
+  /** It is there, or will not come: it is not waited for any more. Further calls do nothing. */
   ready(): void;
 }
 
@@ -18,7 +18,7 @@ export class InitManager {
     this.name = name;
   }
 
-  /** Targets may be added as long as there is one that is not ready, or before wait() is called. */
+  /** May be called before wait(), or while another target is not ready. */
   add(name: string): InitTarget {
     const target: InitTarget = {
       name,
@@ -30,13 +30,13 @@ export class InitManager {
     return target;
   }
 
-  /** Calls back, once, when all targets are ready; at once when they are. */
+  /** Calls back, once, when all targets are ready; immediately if they are already. */
   wait(onReady: () => void): void {
     this.#onReady = onReady;
     this.#check();
   }
 
-  /** Resolves when all targets are ready, or when `ended` says that nobody waits any more. */
+  /** Resolves when all targets are ready, or when `ended` is aborted. */
   whenReady(ended: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = () => {

@@ -1,4 +1,4 @@
-// What filters of listeners have on the primary: made with a filter chain, closed with it.
+// The parts that filters of listeners have on the primary. They are made with a filter chain, and closed with it.
 
 import type { FilterChain } from '../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../extensions/factories.js';
@@ -22,8 +22,8 @@ export class FilterParts {
   }
 
   /**
-   * The parts of one chain: to be closed when no worker has it any more. `init` waits for what they need before the chain can
-   * be used. Throws BatonError, with nothing left open, when a filter cannot be used as it is configured.
+   * Makes the parts of one chain, to be closed when no worker has the chain any more. `init` waits for what they need. Throws
+   * BatonError, with nothing left open, when a filter cannot be used as it is configured.
    */
   create(chain: FilterChain, init: InitManager): PrimaryPart {
     const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };

@@ -1,5 +1,5 @@
-// Versions of listeners, and filter chains, that an update has left: their connections are asked to end, for a time, and then
-// they are closed. What workers and the stats keep for them is given back.
+// Listener versions and filter chains that an update has replaced. They drain; after that their connections are closed, and what
+// workers and stats keep for them is given back.
 
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { Level } from '../../log/levels.js';
@@ -11,7 +11,7 @@ import type { Publish } from '../workers/snapshots.js';
 import type { PrimaryChain } from './primary-chain.js';
 import type { PrimaryListener } from './primary-listener.js';
 
-/** What has been left. */
+/** What has been replaced. */
 export interface Former {
   readonly listener: PrimaryListener;
   /** Undefined: the whole version. */
@@ -19,9 +19,9 @@ export interface Former {
   readonly window: DrainWindow;
 }
 
-/** So many stay until their time is over though nobody is connected: to be seen. Further ones go when they are empty. */
+/** So many stay visible until their drain time is over even without connections. Further ones go as soon as they are empty. */
 const KEPT_EMPTY = 16;
-/** How often it is looked whether there are such. */
+/** How often empty ones are looked for. */
 const LOOK_MS = 2000;
 
 const logger = getLogger('main');
@@ -41,7 +41,7 @@ export class FormerListeners {
     this.#publish = publish;
   }
 
-  /** A version that accepts no longer, or soon. */
+  /** A version that does not accept any more, or is about to stop. */
   addListener(listener: PrimaryListener): void {
     this.#add(listener, undefined);
   }
@@ -51,7 +51,7 @@ export class FormerListeners {
     for (const chain of chains) this.#add(listener, chain);
   }
 
-  /** In the order in which they were left. */
+  /** The oldest first. */
   get all(): Iterable<Former> {
     return this.#formers;
   }
@@ -70,13 +70,13 @@ export class FormerListeners {
     return this.#formers.size - this.chainCount;
   }
 
-  /** Calls back, once, when all that drain now are gone; at once when there are none. */
+  /** Calls back, once, when all that drain now are gone; immediately when there are none. */
   whenGone(callback: () => void): void {
     if (this.#formers.size === 0) callback();
     else this.#waiting.push({ formers: new Set(this.#formers), callback });
   }
 
-  /** Nothing more happens. The sockets of versions are closed. */
+  /** Cancels all drains, and closes the sockets of versions. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#look);
@@ -95,11 +95,11 @@ export class FormerListeners {
   }
 
   #remove(formers: readonly Leaving[]): void {
-    // Connections may be on their way to a child process when that has taken over.
+    // When a child process has taken over, connections may still be on their way to it.
     if (this.#isClosed || this.#primary.takeOver.isDone) return;
     const removed: Leaving[] = [];
     for (const former of formers) {
-      // A chain of a version that goes as a whole goes with it.
+      // The chains of a version go with the version.
       const chains = [...this.#formers].filter(
         ({ chain, listener }) => former.chain === undefined && chain !== undefined && listener === former.listener,
       );
@@ -131,7 +131,7 @@ export class FormerListeners {
     for (const { callback } of gone) callback();
   }
 
-  /** Those that nobody is connected to, and was not when it was looked last: what a socket held is accepted by then. */
+  /** Removes those without connections now and the last time: whatever was pending at a socket has been accepted since. */
   async #removeEmpty(): Promise<void> {
     try {
       const open = await this.#drains.openConnections();

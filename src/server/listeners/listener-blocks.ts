@@ -1,4 +1,4 @@
-// Shared words of listeners: versions of the same name count their connections together.
+// Blocks of shared words for listeners. Versions of the same name share one, and so count their connections together.
 
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 
@@ -21,7 +21,7 @@ export class ListenerBlocks {
     return known.block;
   }
 
-  /** A version is gone, from all workers. */
+  /** A version is gone from all workers. */
   free(name: string): void {
     const known = this.#blocks.get(name)!;
     if (--known.holders > 0) return;

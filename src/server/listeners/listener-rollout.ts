@@ -1,4 +1,4 @@
-// How versions of listeners, and their filter chains, come into use at the workers, and how they go.
+// Brings listener versions and filter chains to the workers, and takes them away again.
 
 import { addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
@@ -26,8 +26,8 @@ export class ListenerRollout {
   }
 
   /**
-   * Workers build a version beside what they have, or give new connections to other chains. Resolves when all of them do; rejects
-   * when one cannot.
+   * Has workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them have;
+   * rejects when one cannot.
    */
   build(update: ListenerUpdate): Promise<void> {
     update.isPublished = true;
@@ -36,13 +36,13 @@ export class ListenerRollout {
     return snapshots.outcome(snapshots.version - 1);
   }
 
-  /** Workers are told of the version, with `chains` for new connections. */
+  /** Tells workers of a version, with `chains` for new connections. */
   publish(listener: PrimaryListener, chains = listener.chains): void {
     const snapshot = this.#snapshot(listener, chains);
     this.#publish({ scopes: listener.scopesWith(chains), listeners: [snapshot] });
   }
 
-  /** For a worker that begins: what is in use, and what others are just being told. */
+  /** For a worker that starts: what is in use, and what the others have just been told to build. */
   *snapshots(active: PrimaryListener | undefined, warming: ListenerUpdate | undefined): Generator<ListenerSnapshot> {
     const update = warming?.isPublished ? warming : undefined;
     if (active !== undefined) yield this.#snapshot(active, update?.chains ?? active.chains);
@@ -51,7 +51,7 @@ export class ListenerRollout {
     }
   }
 
-  /** Workers accept on its sockets. Throws ListenError. */
+  /** Lets workers accept on its sockets. Throws ListenError. */
   accept(listener: PrimaryListener): void {
     listener.startListening();
     if (!listener.hasSockets) return;
@@ -59,7 +59,7 @@ export class ListenerRollout {
     this.#primary.workers.broadcast({ kind: 'accept', id: listener.id });
   }
 
-  /** A version is not used any more: it stops to accept, and drains. `goesOn`: others accept at its sockets, and at what waits. */
+  /** A replaced version stops accepting, and drains. `goesOn`: another version uses its sockets, and gets their pending connections. */
   leave(listener: PrimaryListener, goesOn: boolean): void {
     if (!listener.isStopped) {
       listener.stop();
@@ -68,20 +68,20 @@ export class ListenerRollout {
     this.#formers.addListener(listener);
   }
 
-  /** A version that nobody was connected to: workers that have it forget it. */
+  /** A version that has never had a connection: workers forget it at once. */
   forget(listener: PrimaryListener): void {
     listener.stop();
     this.#publish({ removedListeners: [listener.id], removedScopes: listener.retire() });
     this.#primary.snapshots.whenApplied(() => listener.free());
   }
 
-  /** An update that is not in use is dropped, because of `why`. */
+  /** Drops an update that is not in use yet, because of `why`. */
   drop(update: ListenerUpdate, why: unknown): void {
     const { chains, isPublished, listener, newChains } = update;
     if (!isPublished) update.discard();
     else if (chains === undefined) this.forget(listener);
     else {
-      // Workers that could build the new chains have given connections to them.
+      // Workers that could build the new chains may have given connections to them.
       this.publish(listener);
       this.#formers.addChains(listener, newChains);
     }

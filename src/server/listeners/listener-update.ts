@@ -1,4 +1,4 @@
-// A listener, or another configuration of one, that is not in use yet: it waits for what it needs, such as its routes.
+// A new or changed listener that is not in use yet: it waits for what it needs, such as its routes.
 
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -10,13 +10,13 @@ import type { ListenerSpec, PrimaryListener } from './primary-listener.js';
 export class ListenerUpdate {
   readonly spec: ListenerSpec;
   readonly init: InitManager;
-  /** A new version; with `chains` the one that is in use. */
+  /** A new version; or the one in use, if only its filter chains change. */
   readonly listener: PrimaryListener;
-  /** What that one's filter chains become; undefined: it is a new version. */
+  /** The new filter chains of the version in use; undefined: `listener` is a new version. */
   readonly chains: readonly PrimaryChain[] | undefined;
   /** Workers have been told to build it. */
   isPublished = false;
-  /** Resolves when it is in use, or is not going to be: with why not. */
+  /** Resolves to undefined when it is in use, or to the reason why it never will be. */
   readonly outcome: Promise<unknown>;
   #settle!: (error: unknown) => void;
 
@@ -40,25 +40,25 @@ export class ListenerUpdate {
     return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
   }
 
-  /** It is in use; with `error` it is not, and will not be. */
+  /** It is in use; or, with `error`, never will be. */
   settle(error?: unknown): void {
     this.#settle(error);
   }
 
-  /** It is not wanted any more; no worker has been told of it. */
+  /** Gives up an update that no worker has been told of. */
   discard(): void {
     if (this.chains === undefined) this.listener.discard();
     else for (const chain of this.newChains) chain.discard();
   }
 }
 
-/** What an update of a listener waits for, as /init_dump names it. */
+/** For what an update of a listener waits for, with the name that /init_dump shows. */
 export function initManagerOf(name: string, config: Listener): InitManager {
   const hash = createHash('sha256').update(JSON.stringify(config)).digest().readBigUInt64BE();
   return new InitManager(`Listener-local-init-manager ${name} ${hash}`);
 }
 
-/** Whether nothing differs but filter chains, and what says nothing about traffic: the version can go on. */
+/** Whether only filter chains, and fields without influence on traffic, differ: the version can stay then. */
 export function changesChainsAlone(before: Listener, after: Listener): boolean {
   return isDeepStrictEqual(withoutChains(before), withoutChains(after));
 }

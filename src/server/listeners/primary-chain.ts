@@ -1,4 +1,4 @@
-// One filter chain of a listener as the primary keeps it: what its filters count in, and what they have here.
+// One filter chain of a listener, on the primary: the stats scopes of its filters, and the parts that they have here.
 
 import type { FilterChain, RouteConfiguration } from '../../config/generated/api.js';
 import { ownRoutes } from '../../config/own-routes.js';
@@ -22,7 +22,7 @@ export class PrimaryChain {
   readonly isDefault: boolean;
   readonly scopes: HeldScopes;
   #config: FilterChain;
-  /** Its own routes, as workers were told of them last. */
+  /** Its inline routes, as workers were told of them last. */
   #packed: PackedRoutes | undefined;
   readonly #part: PrimaryPart;
 
@@ -74,20 +74,20 @@ export class PrimaryChain {
     return this.#packed;
   }
 
-  /** Its scopes are retired, and no worker has it any more. */
+  /** Call it when its scopes are retired, and no worker has it any more. */
   free(): void {
     this.#part.close();
     this.scopes.free();
   }
 
-  /** No worker has been told of it. */
+  /** Gives up a chain that no worker has been told of. */
   discard(): void {
     this.#part.close();
     this.scopes.discard();
   }
 }
 
-/** Those that stand in the configuration of its connection manager. */
+/** The routes in the configuration of its connection manager. */
 function routesOf({ filters = [] }: FilterChain): RouteConfiguration | undefined {
   return ownRoutes(filters.at(-1)?.typed_config);
 }

@@ -1,5 +1,5 @@
-// The configuration that a server runs with, as the primary keeps it. It changes while traffic flows: by files, by management
-// servers, by a reload of the bootstrap. Each change goes to the workers as a part of a snapshot, and nothing comes back from them.
+// The configuration that a server runs with, on the primary. Files, management servers and reloads of the bootstrap change it while
+// traffic flows. Each change goes to the workers in a snapshot; nothing comes back from them.
 //
 //   sources → clusters, routes, filter configurations, listeners → snapshots
 
@@ -61,7 +61,7 @@ export class RunningConfiguration {
   readonly hosts: HostWatch;
   readonly #primary: Primary;
   readonly #sources: ServerConfigSources;
-  /** That of the start, with what reloads have changed since. */
+  /** The bootstrap of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
   #connectionLimit: ConnectionLimit | undefined;
   readonly #rtds = new RtdsLayers();
@@ -132,10 +132,10 @@ export class RunningConfiguration {
     };
   }
 
-  /** All of it, for a worker that begins. */
+  /** All of it, for a worker that starts. */
   snapshots(): SnapshotParts {
     return {
-      // A copy: the thread takes it when it has begun, and what follows tells of changes against what was sent.
+      // A copy: a thread that starts reads it later, and is sent changes relative to this.
       scopes: { ...this.#primary.scopes.all },
       clusters: this.clusters.snapshots(),
       ...this.routes.snapshots(),
@@ -144,7 +144,7 @@ export class RunningConfiguration {
     };
   }
 
-  /** What sources have delivered and is in use, as far as it may name sources of others. */
+  /** Resources in use that sources have delivered, and that may name further sources. */
   *namedSources(): Generator<NamedSources> {
     for (const { active, isStatic, name, warming } of this.listeners.entries) {
       if (isStatic) continue;
@@ -160,7 +160,7 @@ export class RunningConfiguration {
     }
   }
 
-  /** Takes it to what another bootstrap says, or rejects with everything as it was. `ended`: the server ends. */
+  /** Applies another bootstrap, or rejects with everything as it was. `ended`: the server ends. */
   async reload(plan: ReloadPlan, next: Bootstrap, ended: AbortSignal): Promise<void> {
     const [{ carryOut }, { changesOf }] = await Promise.all([
       import('../reload/carry-out.js'),
@@ -190,7 +190,7 @@ export class RunningConfiguration {
     await this.#sources.close();
   }
 
-  /** Ends what it has open, but for the sockets of listeners: a worker that is still starting makes its copies of those. */
+  /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
   close(): void {
     this.calls.close();
     this.clusters.stop();
@@ -228,7 +228,7 @@ export class RunningConfiguration {
     );
   }
 
-  /** Behind the clusters that have come in this turn: what is told may refer to them. */
+  /** Publishes the clusters that have changed in this turn first: `parts` may refer to them. */
   #publish(parts: SnapshotParts): void {
     this.clusters.flush();
     this.#primary.publication.publish(parts);

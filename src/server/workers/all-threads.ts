@@ -1,4 +1,4 @@
-// What concerns the primary and all workers alike: their memory, profiles, logs, and how they wait for each other.
+// What is asked of the primary and all workers alike: memory, profiles, logs, contention.
 
 import type { ContentionSums } from '../../common/contention.js';
 import type { ProfileCommand, ProfileReply } from '../../common/profiling/profile.js';
@@ -25,7 +25,7 @@ export class AllThreads {
     this.#contention = tracesContention ? new ContentionWatch(concurrency) : undefined;
   }
 
-  /** How often threads waited for each other; undefined when that is not counted. */
+  /** Undefined when contention is not counted. */
   get contention(): ContentionSums | undefined {
     return this.#contention?.sums;
   }
@@ -35,13 +35,13 @@ export class AllThreads {
     return this.#contention?.bufferOf(worker);
   }
 
-  /** Levels of loggers, in all threads and in those to come. */
+  /** Sets log levels in all threads, and in those that start later. */
   setLevelRules(rules: LevelRules): void {
     setLevelRules(rules);
     this.#workers.broadcast({ kind: 'log-levels', rules });
   }
 
-  /** Resolves when the workers have done what they have been told; one that is too busy to say so is not waited for. */
+  /** Resolves when the workers have handled all messages sent so far. A worker that is too busy to answer is not waited for. */
   async handled(): Promise<void> {
     await this.#workers.ask<undefined>((reply) => ({ kind: 'handled', reply }));
   }
@@ -52,7 +52,7 @@ export class AllThreads {
     this.#workers.broadcast({ kind: 'reopen-logs' });
   }
 
-  /** The heaps; a thread that does not answer is left out. */
+  /** Heap sizes of all threads that answer in time. */
   async memory(): Promise<ThreadMemory[]> {
     const workers = await this.#workers.ask<ThreadMemory>((reply) => ({ kind: 'memory', reply }));
     return [threadMemory('primary'), ...workers];

@@ -1,4 +1,4 @@
-// What all workers have open, put together from their answers.
+// Adds up what the workers say they have open.
 
 import type { WorkerConnections } from '../../worker/messages.js';
 

@@ -1,4 +1,4 @@
-// How parts of extensions on the primary and on the workers talk: by the extension's name, with plain data.
+// Messages between the parts of an extension on the primary and on the workers: plain data, addressed by the extension's name.
 
 import type { PrimaryPort } from '../../extensions/factories.js';
 import type { ToWorker } from '../../worker/messages.js';
@@ -23,7 +23,7 @@ export class PrimaryPorts {
     return port;
   }
 
-  /** What workers that begin are told, by name. */
+  /** The last published state of each port, for workers that start. */
   get states(): Readonly<Record<string, unknown>> {
     return Object.fromEntries([...this.#ports].map(([name, { state }]) => [name, state]));
   }

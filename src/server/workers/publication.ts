@@ -1,13 +1,13 @@
-// The way of a change to the workers: as a snapshot with the next number, and back comes when all of them run it.
+// Sends changes to the workers, as numbered snapshots, and tells when all of them run one.
 
 import { nextTurn } from '../../common/next-turn.js';
 import { atMostMs, withinMs } from '../../common/within-ms.js';
 import type { SnapshotParts, Snapshots } from './snapshots.js';
 import type { WorkerSet } from './worker-set.js';
 
-/** How long it is waited for workers to do what they have been told: they do between two turns. */
+/** How long to wait for workers to handle their messages, which they do between two turns of their loops. */
 const APPLY_WAIT_MS = 2000;
-/** How long workers may take for a change of the configuration before it is taken back. */
+/** How long workers may take to apply a change; after that it is undone. */
 const SETTLE_MS = 20_000;
 
 export class Publication {
@@ -19,13 +19,13 @@ export class Publication {
     this.#workers = workers;
   }
 
-  /** A new version for the workers, once there are any: those that begin get everything. */
+  /** Sends a new version. Before the workers start it does nothing: they get everything when they do. */
   publish(parts: SnapshotParts): void {
     if (this.#workers.isStarted)
       this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.make(parts, false) });
   }
 
-  /** Calls back when the workers have handled what they have been told; resolves then, or when one is too busy for it. */
+  /** Calls back when the workers have handled all messages so far. Resolves after that, or earlier when one is too busy. */
   async whenHandled(callback: () => void): Promise<void> {
     this.publish({});
     const applied = new Promise<void>((resolve) =>
@@ -38,8 +38,8 @@ export class Publication {
   }
 
   /**
-   * For a change that is made in steps: each call resolves when all workers run what was published since the one before, or
-   * rejects when one of them cannot use it, or takes too long.
+   * For a change in several steps. Each call of the result resolves when all workers run what was published since the call before;
+   * it rejects when a worker cannot use that, or takes too long.
    */
   steps(): () => Promise<void> {
     let settled = this.#snapshots.version;
@@ -53,7 +53,7 @@ export class Publication {
     };
   }
 
-  /** Memory that nobody uses any more is given back, and memory that was added reaches the workers. */
+  /** Gives back memory that nobody uses any more, and tells the workers of memory that was added. */
   tidy(): void {
     this.#snapshots.reclaim();
     if (this.#snapshots.hasNewChunks || this.#snapshots.needsVersion) this.publish({});

@@ -1,5 +1,5 @@
-// Versions of what workers run: each change is a snapshot with a number, and what it frees is used again when every live
-// worker has said that it runs it, and has ended what it had begun before.
+// Numbers the snapshots that workers are sent, and keeps track of which one each worker runs. What a snapshot frees is reused only
+// when all workers run it, and nothing that began with an older one is under way.
 
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
@@ -8,21 +8,21 @@ import type { FromWorker, Snapshot } from '../../worker/messages.js';
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;
 
-/** Tells the workers, as their next version. */
+/** Sends a snapshot with these parts to the workers. */
 export type Publish = (parts: SnapshotParts) => void;
 
-/** How much is given back in one go: a few milliseconds' work. */
+/** How many items are given back in one turn: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
 
 export type SnapshotFailure = Omit<Extract<FromWorker, { kind: 'failed' }>, 'kind'>;
 
-/** Something that no snapshot has any more, and that workers may still write to. */
+/** Something that no later snapshot contains, but that workers may still write to. */
 export interface Retired {
-  /** It is wanted again: it is not given back. */
+  /** It is used again, and is not given back. */
   readonly isRevived: boolean;
-  /** Nothing that was begun with it is under way. */
+  /** No connection or request that began with it is left. */
   isIdle(): boolean;
-  /** Gives it back. Shared words among it may be reused when all workers run `version`, which they do. */
+  /** Gives it back. All workers run `version`, from which on its shared words may be reused. */
   free(version: number): void;
 }
 
@@ -32,7 +32,7 @@ export class Snapshots {
   /** The version that each worker runs, by index. */
   readonly #applied: number[];
   #version = 0;
-  /** How much of the stats' memory earlier snapshots have brought. */
+  /** Version of the stats' memory that the workers know. */
   #chunksVersion = 0;
   #retired: RetiredItem[] = [];
   #isReclaiming = false;
@@ -46,12 +46,12 @@ export class Snapshots {
     this.#applied = new Array<number>(workers).fill(0);
   }
 
-  /** Whether the stats have memory that no snapshot has brought to the workers yet. */
+  /** Whether the stats have memory that the workers do not know yet. */
   get hasNewChunks(): boolean {
     return this.#store.version !== this.#chunksVersion;
   }
 
-  /** A snapshot with the next number. `isComplete`: for a worker that begins, whose attachment has all memory. */
+  /** A snapshot with the next number. `isComplete`: all of the current version, for a worker that starts with all stats memory attached. */
   make(parts: SnapshotParts, isComplete: boolean): Snapshot {
     const chunks = this.#store.chunksSince(isComplete ? this.#store.version : this.#chunksVersion);
     if (!isComplete) {
@@ -79,17 +79,17 @@ export class Snapshots {
     };
   }
 
-  /** It is in no snapshot from the next one on: it is given back when no worker can write to it. */
+  /** No snapshot from the next one on contains it. It is given back when no worker can write to it any more. */
   retire(what: Retired): void {
     this.#retired.push({ what, version: this.#version + 1, idleVersion: 0 });
   }
 
-  /** Whether something waits for a version that there is not yet: any will do. */
+  /** Whether something retired waits for the next version, whatever that contains. */
   get needsVersion(): boolean {
     return this.#retired.some(({ idleVersion }) => idleVersion > this.#version);
   }
 
-  /** Calls back, once, when all workers run the latest version, and have ended what they did for older ones. */
+  /** Calls back, once, when all workers run the latest version. */
   whenApplied(callback: () => void): void {
     this.#waiting.push({ after: 0, version: this.#version, callback, failed: undefined });
     this.reclaim();
@@ -100,7 +100,7 @@ export class Snapshots {
     return this.#version;
   }
 
-  /** Resolves when all workers run the latest version; rejects when one of them cannot use it, or one since `after`. */
+  /** Resolves when all workers run the latest version. Rejects when one of them cannot use that, or any version after `after`. */
   outcome(after: number): Promise<void> {
     const { message, version } = this.#failure;
     if (version > after) return Promise.reject(new Error(message));
@@ -111,7 +111,7 @@ export class Snapshots {
     });
   }
 
-  /** A worker cannot use `version`, and runs what it could take of it. `isComplete`: it began with it, and all before it. */
+  /** A worker can use only parts of `version`. `isComplete`: it started with that, which has all versions before it. */
   failed({ isComplete, message, version }: SnapshotFailure): void {
     this.#failure = { version, message };
     const meant = this.#waiting.filter(
@@ -165,7 +165,7 @@ export class Snapshots {
       item.idleVersion = 0;
       return true;
     }
-    // A worker that has just ended the last request may still be in the turn in which it did, and count its end.
+    // The worker that ended the last request may still be in that turn, and count the end of the request.
     if (item.idleVersion === 0) item.idleVersion = this.#version + 1;
     if (item.idleVersion > oldest) return true;
     what.free(version);
@@ -174,7 +174,7 @@ export class Snapshots {
 }
 
 interface Waiting {
-  /** What fails of this version, or one before it, does not matter. */
+  /** Failures of this version and older ones do not matter. */
   readonly after: number;
   readonly version: number;
   readonly callback: () => void;
@@ -184,6 +184,6 @@ interface Waiting {
 interface RetiredItem {
   readonly what: Retired;
   readonly version: number;
-  /** The first version that was made after it was seen idle; 0: it was not. */
+  /** The first version after it was found idle; 0: it was not idle when last looked at. */
   idleVersion: number;
 }

@@ -1,19 +1,19 @@
-// Scopes of stats that workers count in for listeners and filters: versions of a listener, and listeners with the same
-// stat_prefix, have them together, and the last one that goes takes them along.
+// Scopes of stats that workers count in. Versions of a listener, and listeners with the same stat_prefix, share scopes; these go with
+// the last holder.
 
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
 import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
-/** Scopes that somebody counts in. Given back in two steps: workers forget them, and then nobody writes there any more. */
+/** Scopes that are held. They are given back in two steps: retire() before the workers forget them, free() after that. */
 export interface HeldScopes {
-  /** As workers are told of them. */
+  /** By prefix, as the workers are told of them. */
   readonly refs: Readonly<Record<string, ScopeRef>>;
-  /** Gives the prefixes that nobody else holds: workers that begin are told of them no longer. */
+  /** Workers that start are not told of them any more. Returns the prefixes that nobody else holds. */
   retire(): string[];
-  /** No worker writes there any more. */
+  /** Call it when no worker writes there any more. */
   free(): void;
-  /** Both at once: no worker has been told of them. */
+  /** Both at once, where no worker has been told of them. */
   discard(): void;
 }
 
@@ -27,24 +27,24 @@ export class WorkerScopes {
     this.#store = store;
   }
 
-  /** What workers that begin are told of. */
+  /** All scopes, for workers that start. */
   get all(): Readonly<Record<string, ScopeRef>> {
     return this.#all;
   }
 
-  /** One that stays. */
+  /** Adds a scope for the life of the process. */
   add(prefix: string, layout: Layout<LayoutDefinition>): Scope {
     const ref = this.#store.addScope(prefix, layout);
     this.#all[prefix] = ref;
     return this.#store.scope(ref);
   }
 
-  /** One that is held. */
+  /** Of a scope that somebody holds. */
   ref(prefix: string): ScopeRef {
     return this.#all[prefix]!;
   }
 
-  /** Makes what is not there yet, at 0. Throws, with nothing held, when another kind of stats has one of the names. */
+  /** Stats that are new begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
     const added = this.#store.addScopes(requests);
     const refs = Object.fromEntries(added.map((ref, index) => [requests[index]!.prefix, ref]));

@@ -6,9 +6,9 @@ import type { ToWorker, WorkerStart } from '../../worker/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
 import { WorkerThread } from './worker-thread.js';
 
-/** How long workers get to end before their threads are ended by force. */
+/** Workers that have not ended after this time are terminated. */
 const WORKER_END_MS = 3000;
-/** How often workers may die before all of them run: the start has failed then. */
+/** The start has failed when workers have died this often before all of them run. */
 const DEATHS_AT_START = 5;
 
 /** Gives everything that the worker of that index begins with, as it is now. */
@@ -21,7 +21,7 @@ export interface WorkerSetEvents {
   failed(failure: SnapshotFailure): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(index: number, name: string, message: unknown): void;
-  /** It is gone: its share of shared numbers is to be taken back. Another one takes its place. */
+  /** It has died, and another one will take its place. What it held of shared numbers has to be taken back. */
   died(index: number): void;
 }
 
@@ -57,7 +57,7 @@ export class WorkerSet {
           loggerFiles: noteLoggerFiles,
           died: () => {
             this.#events.died(index);
-            // A server that never becomes live is worse than none: whoever watches it starts another one.
+            // A server that never becomes live is worse than none: a supervisor would start another one.
             if (++deaths === DEATHS_AT_START) reject(new Error(`workers have died ${deaths} times as they began`));
           },
         });
@@ -75,7 +75,7 @@ export class WorkerSet {
     this.#workers[index]?.send(message);
   }
 
-  /** Asks all of them; one that does not answer is left out. */
+  /** The answers of those that answer in time. */
   async ask<T>(question: (reply: MessagePort) => ToWorker, timeoutMs?: number): Promise<T[]> {
     const answers = await Promise.all(this.#workers.map((worker) => worker.ask<T>(question, timeoutMs)));
     return answers.filter((answer) => answer !== undefined);

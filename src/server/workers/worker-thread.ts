@@ -12,10 +12,10 @@ import type { SnapshotFailure } from './snapshots.js';
 
 const logger = getLogger('main');
 
-/** A worker that lives shorter than this is started again after a pause that grows, up to LONGEST_PAUSE_MS. */
+/** After a shorter life than this a worker is restarted with a pause, which grows up to LONGEST_PAUSE_MS. */
 const SHORT_LIFE_MS = 5000;
 const LONGEST_PAUSE_MS = 1000;
-/** Time for the answer to a question: a thread answers between two turns of its loop. */
+/** How long to wait for an answer; threads answer between two turns of their loops. */
 const ANSWER_MS = 1000;
 
 export interface WorkerThreadEvents {
@@ -27,9 +27,9 @@ export interface WorkerThreadEvents {
   failed(failure: SnapshotFailure): void;
   /** It has sent something for the part of an extension on the primary. */
   extension(name: string, message: unknown): void;
-  /** Files of the thread have a logger. */
+  /** These source files have loggers in the thread. */
   loggerFiles(files: readonly LoggerFile[]): void;
-  /** The thread is gone without having been told to: its share of shared numbers is to be taken back. */
+  /** The thread has died. What it held of shared numbers has to be taken back. */
   died(): void;
 }
 
@@ -88,7 +88,7 @@ export class WorkerThread {
     });
   }
 
-  /** Tells the thread to end, and resolves when it has; after `timeoutMs` it is ended by force. */
+  /** Tells the thread to end, and resolves when it has ended. It is terminated after `timeoutMs`. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
     clearTimeout(this.#restart);
@@ -108,7 +108,7 @@ export class WorkerThread {
       atomics: 'disabled',
       recordTiming: false,
     });
-    // The thread has not come so far as to take its task, which would wait for ever.
+    // The thread has failed before it took its task, which would wait for ever.
     pool.on('error', (error: unknown) => this.#beginning?.abort(error));
     return pool;
   }
@@ -117,7 +117,7 @@ export class WorkerThread {
     try {
       return this.#pool.run(task, options);
     } catch (error) {
-      // The system has no thread for it. The pool has the task all the same, and would give it to the next one.
+      // The system could not start a thread. The pool keeps the task all the same, and would give it to the next thread.
       this.#pool = this.#newPool();
       return Promise.reject(error);
     }
