@@ -1,6 +1,5 @@
 // The admin interface's HTTP server: connections in, answers out, nothing about what is answered.
 
-import type { IncomingHttpHeaders } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream-info.js';
 import type { StringMatcher } from '../../config/generated/api.js';
@@ -12,6 +11,7 @@ import type { AdminServices } from '../admin-services.js';
 import { HandlerTable } from '../handler-table.js';
 import { HANDLERS } from '../handlers/index.js';
 import { EndingError, LostPlaceError } from '../render/body-places.js';
+import { Exchange, peerOf } from './admin-exchange.js';
 import type { AdminTraffic } from './admin-traffic.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
@@ -22,7 +22,6 @@ import { Protocols, type Refusal } from './protocols.js';
 import { readBody } from './request-body.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
-import { parseTarget } from './request-target.js';
 import { sendResponse } from './send-response.js';
 
 /** A number of connections that may not be exceeded. */
@@ -270,56 +269,4 @@ export class AdminServer {
   get #localAddress(): string {
     return this.#address === undefined ? '' : addressText(this.#address);
   }
-}
-
-/** One request on its way to its answer. */
-class Exchange {
-  readonly request: AdminIncoming;
-  readonly response: AdminOutgoing;
-  readonly socket: Socket;
-  readonly method: string;
-  readonly target: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly protocol: Protocol;
-  /** `127.0.0.1:1234`; '' for a Unix socket. */
-  readonly peer: string;
-  readonly startRealtimeMs = Date.now();
-  readonly startMs = performance.now();
-  receivedMs = this.startMs;
-  bytesReceived = 0;
-  bytesSent = 0;
-  /** 0 until it is answered. */
-  status = 0;
-  /** See EndedRequest. */
-  details: string | undefined;
-
-  constructor(request: AdminIncoming, response: AdminOutgoing, socket: Socket) {
-    this.request = request;
-    this.response = response;
-    this.socket = socket;
-    this.method = request.method ?? 'GET';
-    const { path, authority } = parseTarget(request.url ?? '/');
-    this.target = path;
-    const isHttp2 = request.httpVersionMajor === 2;
-    // HTTP/2 has its own name for Host.
-    const host = authority ?? (isHttp2 ? authorityOf(request.headers) : undefined);
-    this.headers = host === undefined ? request.headers : { ...request.headers, host };
-    this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
-    this.peer = peerOf(socket);
-  }
-
-  received(body: Buffer | undefined): void {
-    this.receivedMs = performance.now();
-    this.bytesReceived = body?.length ?? 0;
-  }
-}
-
-function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
-  if (remoteAddress === undefined) return '';
-  return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
-}
-
-function authorityOf(headers: IncomingHttpHeaders): string | undefined {
-  const authority = headers[':authority'];
-  return typeof authority === 'string' ? authority : undefined;
 }

@@ -1,0 +1,59 @@
+// One request to the admin interface, on its way to its answer.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { Protocol } from '../../access-log/stream-info.js';
+import type { AdminIncoming, AdminOutgoing } from './exchange.js';
+import { parseTarget } from './request-target.js';
+
+export class Exchange {
+  readonly request: AdminIncoming;
+  readonly response: AdminOutgoing;
+  readonly socket: Socket;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly protocol: Protocol;
+  /** See peerOf(). */
+  readonly peer: string;
+  readonly startRealtimeMs = Date.now();
+  readonly startMs = performance.now();
+  receivedMs = this.startMs;
+  bytesReceived = 0;
+  bytesSent = 0;
+  /** 0 until it is answered. */
+  status = 0;
+  /** See EndedRequest. */
+  details: string | undefined;
+
+  constructor(request: AdminIncoming, response: AdminOutgoing, socket: Socket) {
+    this.request = request;
+    this.response = response;
+    this.socket = socket;
+    this.method = request.method ?? 'GET';
+    const { path, authority } = parseTarget(request.url ?? '/');
+    this.target = path;
+    const isHttp2 = request.httpVersionMajor === 2;
+    // HTTP/2 has its own name for Host.
+    const host = authority ?? (isHttp2 ? authorityOf(request.headers) : undefined);
+    this.headers = host === undefined ? request.headers : { ...request.headers, host };
+    this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
+    this.peer = peerOf(socket);
+  }
+
+  received(body: Buffer | undefined): void {
+    this.receivedMs = performance.now();
+    this.bytesReceived = body?.length ?? 0;
+  }
+}
+
+/** `127.0.0.1:1234`; '' for a Unix socket. */
+export function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
+  if (remoteAddress === undefined) return '';
+  return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+}
+
+function authorityOf(headers: IncomingHttpHeaders): string | undefined {
+  const authority = headers[':authority'];
+  return typeof authority === 'string' ? authority : undefined;
+}
