@@ -6,12 +6,11 @@
 import { writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { typeUrlOf } from '../src/config/check.js';
 import { type Extension, ExtensionCatalog } from '../src/config/extension.js';
 import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
 import type { ImplementedTable } from '../src/config/implemented/table.js';
 import { jsonSchemaPath } from '../src/config/schema/json-schema-path.js';
-import { messageNameOf } from '../src/config/schema/message-name.js';
+import { messageNameOf, typeUrlOf } from '../src/config/schema/message-name.js';
 import {
   type EnumType,
   type FieldRules,

@@ -2,29 +2,30 @@
 
 import { BatonError } from '../common/errors.js';
 import { compileRegex } from '../common/regex.js';
-import { nearest, suggestion } from '../common/suggest.js';
 import type { Extension, ExtensionCatalog, Report } from './extension.js';
+import { ExtensionHints } from './extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
 import type { Any } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
 import type { Message } from './schema/decode.js';
-import { messageNameOf } from './schema/message-name.js';
+import { messageNameOf, typeUrlOf } from './schema/message-name.js';
 import { brokenRule, brokenValueRule, elementRules } from './schema/rules.js';
 import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema/schema.js';
 import { newName } from './text/hints.js';
 import { type Path, type PathPart, parsePath } from './text/path.js';
 import type { Problems } from './text/problems.js';
 
-const TYPE_URL_PREFIX = 'type.googleapis.com/';
-
 export class Checker {
   readonly #schema: Schema;
   readonly #catalog: ExtensionCatalog;
+  readonly #hints: ExtensionHints;
   readonly #table: ImplementedTable;
   readonly #problems: Problems;
   readonly #features: FeatureUse;
   readonly #path: PathPart[] = [];
+  /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
+  readonly #categories: (string | undefined)[] = [];
 
   constructor(
     schema: Schema,
@@ -36,6 +37,7 @@ export class Checker {
     this.#features = features;
     this.#schema = schema;
     this.#catalog = catalog;
+    this.#hints = new ExtensionHints(schema, catalog);
     this.#table = table;
     this.#problems = problems;
   }
@@ -161,9 +163,6 @@ export class Checker {
     });
   }
 
-  /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
-  readonly #categories: (string | undefined)[] = [];
-
   #isImplemented(type: MessageType, field: FieldType, value: unknown): boolean {
     const row = rowOf(this.#table, type.name, field.name);
     const refusal = refusalOf(row, value);
@@ -191,7 +190,7 @@ export class Checker {
     const isReported = this.#problems.has([...this.#path, 'config']);
     if (!found) {
       if (!isReported || newName(name) !== undefined) {
-        this.#problems.error(this.#path, `${notRegistered(name, '')}${this.#nameHint(name, category)}`);
+        this.#problems.error(this.#path, this.#hints.unknownName(name, category));
       }
       return;
     }
@@ -202,58 +201,19 @@ export class Checker {
     this.#path.pop();
   }
 
-  #nameHint(name: string, category: string | undefined): string {
-    const successor = newName(name);
-    if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
-    const known = this.#catalog.list();
-    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return NOT_HERE;
-    return meantBy(
-      name,
-      known.flatMap((extension) => (extension.category === category ? extension.name : [])),
-    );
-  }
-
-  /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
-  #isOfApi(name: string): boolean {
-    const start = `${name.replace(/^envoy\./, 'envoy.extensions.')}.v`;
-    return this.#schema.messageNames().some((message) => message.startsWith(start));
-  }
-
   #extension(config: Message, owner: Message, category: string | undefined): void {
     const url = String(config['@type'] ?? '');
     const found = this.#catalog.byTypeUrl(url);
-    const refusal = this.#refusalOf(found, url, category);
-    if (refusal !== undefined || !found) {
-      this.#problems.error([...this.#path, '@type'], `${notRegistered(String(owner['name'] ?? ''), url)}${refusal}`);
+    const refusal = this.#hints.refusalOf(found, String(owner['name'] ?? ''), url, category);
+    if (refusal !== undefined) {
+      this.#problems.error([...this.#path, '@type'], refusal);
       return;
     }
     const type = this.#schema.message(messageNameOf(url));
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    this.#ask(found, config as Any);
-  }
-
-  /** Why the extension cannot be used here; undefined when it can. */
-  #refusalOf(found: Extension | undefined, url: string, category: string | undefined): string | undefined {
-    if (!found) return this.#unknownExtension(url);
-    if (this.#catalog.isDisabled(found))
-      return `: '${found.category}/${found.name}' is disabled by --disable-extensions`;
-    if (category !== undefined && found.category !== category) {
-      return `: here one of ${category} is needed, and '${found.name}' is one of ${found.category}`;
-    }
-    return undefined;
-  }
-
-  #unknownExtension(url: string): string {
-    const name = messageNameOf(url);
-    const successor = this.#schema.successorOf(name);
-    if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return NOT_HERE;
-    return meantBy(
-      url,
-      this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
-    );
+    this.#ask(found!, config as Any);
   }
 
   /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
@@ -279,29 +239,7 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   }
 }
 
-const NOT_HERE = ': Baton does not implement this extension';
-
-/** Of dotted names the last part tells them apart; what stands before it many have in common. */
-function meantBy(name: string, known: readonly string[]): string {
-  const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
-  const found = nearest(lastPart(name), byLast.keys());
-  return found === undefined ? '' : suggestion(byLast.get(found)!);
-}
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1);
-}
-
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
-
-/** The type URL of a message given by its name or its URL. */
-export function typeUrlOf(name: string): string {
-  return name.includes('/') ? name : `${TYPE_URL_PREFIX}${name}`;
-}
-
-function notRegistered(name: string, url: string): string {
-  return `Didn't find a registered implementation for '${name}' with type URL: '${url}'`;
-}
 
 interface Refusal {
   readonly what: 'field' | 'value';

@@ -1,6 +1,11 @@
-// The name of the message that an Any holds. Apart from the decoder, because the primary needs it and not the other.
+// The name of the message that an Any holds. It stands apart from the decoder because the primary needs only this.
 
 /** The message that a type URL names: what stands behind its last slash. */
 export function messageNameOf(typeUrl: string): string {
   return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
+}
+
+/** The type URL of a message given by its name or its URL. */
+export function typeUrlOf(name: string): string {
+  return name.includes('/') ? name : `type.googleapis.com/${name}`;
 }
