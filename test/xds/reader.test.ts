@@ -330,8 +330,9 @@ t.test('messages are encoded as requests need them', async (t) => {
 t.test('a thread that cannot begin leaves nobody waiting', async (t) => {
   // No list: it fails before it takes its first question.
   const { thread } = newReader(t, { disabledExtensions: 5 as never });
-  const answers = await Promise.allSettled([thread.encode(ENDPOINTS, {}), thread.encode(ENDPOINTS, {})]);
-  t.match(answers, [{ status: 'rejected', reason: TypeError }, { status: 'rejected' }]);
+  const ask = () => thread.ask({ kind: 'encode', message: ENDPOINTS, value: {} });
+  const answers = await Promise.allSettled([ask(), ask()]);
+  t.match(answers, [{ status: 'rejected', reason: { cause: TypeError } }, { status: 'rejected' }]);
 });
 
 t.test(
@@ -339,11 +340,32 @@ t.test(
   { skip: cannotFailCalls },
   async (t) => {
     const { thread } = newReader(t);
-    const ask = () => thread.encode('envoy.config.cluster.v3.Cluster', { name: 'a' });
+    const ask = () => thread.ask({ kind: 'encode', message: CLUSTER, value: { name: 'a' } });
     const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
-    for (let times = 0; times < 2; times++) await t.rejects(ask(), { code: 'ERR_WORKER_INIT_FAILED' });
+    const noThread = { name: 'NoThreadError', cause: { code: 'ERR_WORKER_INIT_FAILED' } };
+    for (let times = 0; times < 2; times++) await t.rejects(ask(), noThread);
     await recover();
     t.ok((await ask()).length > 0);
+  },
+);
+
+t.test(
+  'what a server has sent is read when there is a thread for it, or not wanted any more',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const { thread, reader } = newReader(t);
+    const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
+    const resource = encoded(CLUSTER, { name: 'a' });
+    const read = reader.read('cluster', 'v1', [resource]);
+    const node = thread.encode(CLUSTER, { name: 'a' });
+    const unwanted = new CachedReader(thread);
+    const given = unwanted.read('cluster', 'v1', [resource]);
+    await t.rejects(thread.ask({ kind: 'encode', message: CLUSTER, value: {} }), { name: 'NoThreadError' });
+    unwanted.close();
+    await t.rejects(given, { name: 'AbortError' });
+    await recover();
+    t.match(await read, { resources: [{ name: 'a' }], refused: [] });
+    t.ok((await node).length > 0);
   },
 );
 

@@ -51,7 +51,7 @@ export class CachedReader implements ResourceReader {
   #largest = REMEMBERED;
   /** What is asked for last: one update is read after the other. */
   #last: Promise<unknown> = Promise.resolve();
-  #isClosed = false;
+  readonly #closed = new AbortController();
 
   constructor(thread: ReadingThread) {
     this.#thread = thread;
@@ -66,7 +66,7 @@ export class CachedReader implements ResourceReader {
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#closed.abort();
     this.#known.clear();
     this.#keys.clear();
   }
@@ -121,7 +121,7 @@ export class CachedReader implements ResourceReader {
 
   async #askFor(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
     try {
-      return await this.#thread.ask({ kind: 'resources', message, encoded });
+      return await this.#thread.askUntilAnswered({ kind: 'resources', message, encoded }, this.#closed.signal);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
@@ -187,7 +187,7 @@ export class CachedReader implements ResourceReader {
   }
 
   #remember(key: string, known: Known): void {
-    if (this.#isClosed) return;
+    if (this.#closed.signal.aborted) return;
     const { name } = known.resource;
     const before = this.#keys.get(name);
     if (before !== undefined) this.#drop(before);

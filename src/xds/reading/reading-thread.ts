@@ -1,6 +1,7 @@
 // The primary's end of the thread that reads resources. The thread is started by the first question, and ends when none has
 // come for a while: what it has loaded is given back then.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Piscina } from 'piscina';
 import { messageOf } from '../../common/errors.js';
@@ -18,6 +19,8 @@ const MAX_HEAP_MB = 1024;
 const YOUNG_HEAP_MB = 12;
 /** How long it waits for the next question. */
 const IDLE_MS = 10_000;
+/** How long after no thread could begin it is tried again. */
+const RETRY_MS = 2000;
 /** Warnings that are told once; further ones are not told at all. */
 const MAX_TOLD = 10_000;
 
@@ -25,6 +28,14 @@ const logger = getLogger('config');
 
 /** Said of what needs more memory than the thread may have. */
 export const TOO_LARGE = `it needs more than ${MAX_HEAP_MB} MB of memory to read`;
+
+/** No thread could begin, so nothing was read: what the system lacks now it may have later. */
+export class NoThreadError extends Error {
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'NoThreadError';
+  }
+}
 
 export interface ReadingThreadOptions {
   readonly settings: ReadingSettings;
@@ -44,6 +55,9 @@ export class ReadingThread {
   #pool: Piscina | undefined;
   /** Threads with former settings have ended. */
   #formers: Promise<unknown> = Promise.resolve();
+  /** Why no thread could begin, as the log has said it. */
+  #trouble = '';
+  readonly #closed = new AbortController();
 
   constructor(options: ReadingThreadOptions) {
     this.#options = options;
@@ -71,8 +85,8 @@ export class ReadingThread {
   }
 
   /**
-   * Rejects when the thread has died of the task, or before it could begin; isTooLarge() says whether that is the fault of what
-   * was read.
+   * Rejects when the thread has died of the task; isTooLarge() says whether that is the fault of what was read. Rejects with a
+   * NoThreadError when none could begin.
    */
   async ask<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
     for (;;) {
@@ -86,7 +100,7 @@ export class ReadingThread {
       } catch (error) {
         // The system has no thread for it. The pool has the task all the same, and would fail with it later, for nobody.
         this.#pool = undefined;
-        throw error;
+        throw new NoThreadError(error);
       }
       this.#open.add(open);
       try {
@@ -100,6 +114,24 @@ export class ReadingThread {
     }
   }
 
+  /** ask(), again and again as long as no thread can begin: until `unwanted`, or the end. */
+  async askUntilAnswered<T extends ReadingTask>(task: T, unwanted?: AbortSignal): Promise<ReadingResults[T['kind']]> {
+    for (;;) {
+      try {
+        const answer = await this.ask(task);
+        this.#trouble = '';
+        return answer;
+      } catch (error) {
+        if (!(error instanceof NoThreadError)) throw error;
+        const { message } = error;
+        if (message !== this.#trouble) logger.error(`no thread can read resources, it is tried again: ${message}`);
+        this.#trouble = message;
+      }
+      const signals = [this.#closed.signal, ...(unwanted === undefined ? [] : [unwanted])];
+      await pause(RETRY_MS, undefined, { signal: AbortSignal.any(signals) });
+    }
+  }
+
   /** Tells warnings that have not been told before, and passes on what was counted. */
   note({ warnings, counts }: { readonly warnings: readonly Problem[]; readonly counts: LoadCounts }): void {
     for (const warning of warnings) {
@@ -110,17 +142,19 @@ export class ReadingThread {
     this.#options.counted(counts);
   }
 
-  readonly encode: EncodeMessage = (message, value) => this.ask({ kind: 'encode', message, value: value as object });
+  readonly encode: EncodeMessage = (message, value) =>
+    this.askUntilAnswered({ kind: 'encode', message, value: value as object });
 
   /** Ends the thread; what it was asked is rejected. */
   async close(): Promise<void> {
+    this.#closed.abort();
     await Promise.all([this.#formers, this.#pool?.destroy()]);
   }
 
   /** The thread has died without a task: the pool would keep those who ask waiting for the next question. */
   #hasFailed(error: Error): void {
     logger.error(`the thread that reads resources has failed: ${messageOf(error)}`);
-    for (const open of this.#open) open.abort(error);
+    for (const open of this.#open) open.abort(isTooLarge(error) ? error : new NoThreadError(error));
   }
 }
 
