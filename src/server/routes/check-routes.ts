@@ -1,10 +1,10 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
-import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
+import type { RouteConfiguration } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakes } from '../../http/routing/route-mistakes.js';
-import { buildRouteTable, type RouteFilter } from '../../http/routing/route-table.js';
+import type { RouteFilter } from '../../http/routing/route-table.js';
 
 /** As RoutesHost.clusterProblem. */
 export type ClusterProblem = (name: string) => string | undefined;
@@ -31,20 +31,6 @@ export function routeProblems(
   };
   for (const filters of distinctChains(chains)) findRouteMistakes(config, filters, report, checkCluster);
   return [...problems].map((problem) => describe(config, problem)).join('; ');
-}
-
-/** Whether a domain occurs twice: of virtual hosts that can be used one by one nothing else can be wrong; ''. */
-export function domainProblem(config: RouteConfiguration): string {
-  try {
-    buildRouteTable({ ...config, virtual_hosts: config.virtual_hosts?.map(withoutRoutes) ?? [] }, () => undefined);
-    return '';
-  } catch (error) {
-    return describe(config, error instanceof BatonError ? error.describe() : messageOf(error));
-  }
-}
-
-function withoutRoutes({ name, domains }: VirtualHost): VirtualHost {
-  return { name: name ?? '', domains: domains ?? [] };
 }
 
 function describe({ name = '' }: RouteConfiguration, problem: string): string {

@@ -12,7 +12,7 @@ import { type PackedRoutes, packRoutes } from '../../worker/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
-import { domainProblem, routeProblems } from './check-routes.js';
+import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
 import type { RoutesHost } from './routes-host.js';
@@ -174,13 +174,16 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   #subscribeHosts(source: ConfigSource | undefined): void {
+    const own = () => this.#resource?.message.virtual_hosts ?? [];
     this.#virtualHosts?.close();
     this.#virtualHosts =
       source &&
       new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
         problemsOf: (host) =>
           this.#problems({ ...this.#resource!.message, virtual_hosts: [host] }, this.#users.filters()),
-        domainProblem: (hosts) => domainProblem(withHosts(this.#resource!.message, hosts)),
+        get own() {
+          return own();
+        },
         changed: (hosts) => {
           this.#config = withHosts(this.#resource!.message, hosts);
           this.#publication.soon();

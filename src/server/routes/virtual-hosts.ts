@@ -7,6 +7,7 @@ import { AwaitedHostStats, ReloadStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
+import { domainClashes } from './domain-clashes.js';
 import type { RoutesHost } from './routes-host.js';
 
 const logger = getLogger('router');
@@ -26,8 +27,8 @@ interface Pending {
 export interface VirtualHostsUser {
   /** Everything that is wrong with this one by itself; ''. */
   problemsOf(host: VirtualHost): string;
-  /** Which domain these have twice, together with the route configuration; ''. */
-  domainProblem(hosts: readonly VirtualHost[]): string;
+  /** Those that the route configuration has itself. */
+  readonly own: readonly VirtualHost[];
   /** Virtual hosts have come or gone: these are all. */
   changed(hosts: readonly VirtualHost[]): void;
   /** The first have come, or will not come for now. Called once at most. */
@@ -160,12 +161,12 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     });
     const bad = new Set(rejections.map(({ name }) => name));
     const usable = fresh.filter(({ name }) => !bad.has(name));
-    let next: HostsByName = new Map([...kept, ...usable.map((each) => [each.name, each] as const)]);
-    const clash = isSame(next, this.#hosts) ? '' : this.#user.domainProblem(messagesOf(next));
-    if (clash !== '') {
-      next = kept;
-      rejections.push(...usable.map(({ name }) => ({ name, details: clash })));
+    const clashes = domainClashes(this.#user.own, kept, usable);
+    for (const [name, domain] of clashes) {
+      rejections.push({ name, details: `another virtual host has the domain '${domain}'` });
     }
+    const used = usable.filter(({ name }) => !clashes.has(name));
+    const next: HostsByName = new Map([...kept, ...used.map((each) => [each.name, each] as const)]);
     if (rejections.length > 0) {
       const details = new Set(rejections.map((each) => each.details));
       logger.warning(`virtual hosts are rejected: ${[...details].join('; ')}`);
