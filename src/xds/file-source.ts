@@ -121,7 +121,7 @@ export class FileSource {
           if (this.#isClosed) return;
           const message = `${path}: it was not read: ${messageOf(error)}`;
           if (message !== this.#error?.message) failed(`${path} was not read`, error);
-          this.#take(new ResourceFileError(message, true));
+          this.#take(new ResourceFileError(message, 'unreadable'));
         },
       );
   }
@@ -130,7 +130,8 @@ export class FileSource {
     this.#isReading = false;
     if (this.#isClosed) return;
     if (content instanceof ResourceFileError) {
-      const { isUnreadable, message } = content;
+      const { message } = content;
+      const isUnreadable = content.fault === 'unreadable';
       const isTold = isUnreadable && message === this.#error?.message;
       this.#error = content;
       if (!isTold) logger[isUnreadable ? 'error' : 'warning'](`no resources were taken from a file: ${message}`);
@@ -189,8 +190,9 @@ export class FileSource {
   #refuse(subscriber: Subscriber, error: ResourceFileError): void {
     const { request, stats } = subscriber;
     stats.attempt();
-    if (error.isUnreadable) stats.failure();
-    else stats.rejected();
+    // As in Envoy: only who sends a message can have it rejected.
+    if (error.fault === 'refused') stats.rejected();
+    else stats.failure();
     if (subscriber.isTold) return;
     subscriber.isTold = true;
     try {

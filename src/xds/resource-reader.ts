@@ -26,15 +26,17 @@ export interface ReadFile extends ReadResources {
   readonly version: string;
 }
 
+/** It is not there, or may not be read; it holds no message in the form that its name says; or what the message says is wrong. */
+export type FileFault = 'unreadable' | 'garbled' | 'refused';
+
 /** A file of resources that cannot be used as a whole. */
 export class ResourceFileError extends Error {
-  /** It is not there, or may not be read; otherwise its content is wrong. */
-  readonly isUnreadable: boolean;
+  readonly fault: FileFault;
 
-  constructor(message: string, isUnreadable: boolean) {
+  constructor(message: string, fault: FileFault) {
     super(message);
     this.name = 'ResourceFileError';
-    this.isUnreadable = isUnreadable;
+    this.fault = fault;
   }
 }
 

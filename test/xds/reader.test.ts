@@ -217,18 +217,18 @@ t.test('a file: versions, lines and columns, and nothing taken of one that is ga
   ]);
   const again = await reader.readFile('cluster', path);
   t.equal(again.resources[0]!.message, first.resources[0]!.message);
-  for (const [text, message] of [
-    ['resources: [', /clusters\.yaml:1:/],
-    ['', /it is empty/],
-    ['version_info: "1"\nresource: []', /it has no 'resources'/],
-    ['{"version_info": "1"}', /it has no 'resources'/],
-    ['resources: 7', /1:12: resources: expected a list/],
-    ['- a', /expected the fields of envoy.service.discovery.v3.DiscoveryResponse/],
+  for (const [text, fault, message] of [
+    ['resources: [', 'garbled', /clusters\.yaml:1:/],
+    ['', 'garbled', /it is empty/],
+    ['version_info: "1"\nresource: []', 'refused', /it has no 'resources'/],
+    ['{"version_info": "1"}', 'refused', /it has no 'resources'/],
+    ['resources: 7', 'refused', /1:12: resources: expected a list/],
+    ['- a', 'garbled', /expected the fields of envoy.service.discovery.v3.DiscoveryResponse/],
   ] as const) {
     write(text);
-    await t.rejects(reader.readFile('cluster', path), { isUnreadable: false, message }, JSON.stringify(text));
+    await t.rejects(reader.readFile('cluster', path), { fault, message }, JSON.stringify(text));
   }
-  await t.rejects(reader.readFile('cluster', `${path}.yaml`), { isUnreadable: true, message: /no such file/ });
+  await t.rejects(reader.readFile('cluster', `${path}.yaml`), { fault: 'unreadable', message: /no such file/ });
   write('resources: []');
   t.match(await reader.readFile('cluster', path), { version: '', resources: [], refused: [] });
   write(`resources:\n  "@type": type.googleapis.com/${CLUSTER}\n  name: single`);

@@ -93,10 +93,10 @@ export class CachedReader implements ResourceReader {
   async #readFile(type: ResourceType, path: string): Promise<ReadFile> {
     const { generation } = this.#thread;
     const result = await this.#thread.ask({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
-      if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, false);
+      if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, 'refused');
       throw error;
     });
-    if (result.refusal !== undefined) throw new ResourceFileError(result.refusal.details, result.refusal.isUnreadable);
+    if (result.refusal !== undefined) throw new ResourceFileError(result.refusal.details, result.refusal.fault);
     this.#thread.note(result);
     const keys = await inTurns(keysOfItems(result.items));
     const entries = result.items.map((item, index) => ({

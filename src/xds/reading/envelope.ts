@@ -4,6 +4,7 @@ import { describe } from '../../config/schema/scalar.js';
 import type { Path } from '../../config/text/path.js';
 import { formatProblems } from '../../config/text/problem.js';
 import type { Source } from '../../config/text/source.js';
+import type { FileFault } from '../resource-reader.js';
 import type { ResourceCheck } from './resource-check.js';
 
 const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
@@ -12,7 +13,7 @@ export class Envelope {
   readonly version: string;
   readonly resources: readonly unknown[];
   /** What is wrong with the file as a whole. */
-  readonly refusal: string | undefined;
+  readonly refusal: { readonly fault: FileFault; readonly details: string } | undefined;
   /** A single element stands for a list of it here too. */
   readonly #isSingle: boolean;
 
@@ -35,7 +36,8 @@ export class Envelope {
     this.version = String(message['version_info'] ?? '');
     this.#isSingle = typeof resources === 'object' && resources !== null && !Array.isArray(resources);
     this.resources = this.#isSingle ? [resources] : Array.isArray(resources) ? resources : [];
-    this.refusal = problems.errorCount === 0 ? undefined : formatProblems(problems.errors);
+    const fault = isMap ? 'refused' : 'garbled';
+    this.refusal = problems.errorCount === 0 ? undefined : { fault, details: formatProblems(problems.errors) };
   }
 
   /** Where a resource stands in the file. */

@@ -65,10 +65,12 @@ export class MessageReader {
 
   #file({ message, path }: Extract<ReadingTask, { kind: 'file' }>): FileResult {
     const { source, problems = [], isUnreadable = false } = readFileSource(path, RESPONSE);
-    if (source === undefined) return { refusal: { isUnreadable, details: formatProblems(problems) } };
+    if (source === undefined) {
+      return { refusal: { fault: isUnreadable ? 'unreadable' : 'garbled', details: formatProblems(problems) } };
+    }
     const check = this.#check(message);
     const envelope = new Envelope(source, check);
-    if (envelope.refusal !== undefined) return { refusal: { isUnreadable: false, details: envelope.refusal } };
+    if (envelope.refusal !== undefined) return { refusal: envelope.refusal };
     const items = envelope.resources.map((raw, index) => {
       const item = check.read(raw, source, envelope.pathOf(index), UNKNOWN);
       return item.kind === 'alive' ? check.refused({ ...UNKNOWN, name: item.name }, ONLY_ALIVE) : item;

@@ -6,7 +6,7 @@ import type { LoadCounts } from '../../config/load/load.js';
 import type { UnknownFields } from '../../config/schema/decode.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { Problem } from '../../config/text/problem.js';
-import type { EncodedResource } from '../resource-reader.js';
+import type { EncodedResource, FileFault } from '../resource-reader.js';
 import type { Parcel } from './parcel.js';
 
 /** The same for all that a process reads. */
@@ -45,7 +45,7 @@ export interface ReadingResult {
 /** A file that cannot be read, or one whose content is none. */
 export type FileResult =
   | (ReadingResult & { readonly version: string; readonly refusal?: undefined })
-  | { readonly refusal: { readonly isUnreadable: boolean; readonly details: string } };
+  | { readonly refusal: { readonly fault: FileFault; readonly details: string } };
 
 export type ReadItem = UsableItem | RefusedItem | AliveItem;
 
