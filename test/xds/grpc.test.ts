@@ -353,6 +353,21 @@ t.test('delta: a response that says two things of one name is refused as a whole
   t.match(seen.updates.at(-1), { resources: [{ name: 'b' }], removed: ['a'] });
 });
 
+t.test('delta: what was refused is gone when the server of the next stream does not know it', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane);
+  plane.set('cluster', [cluster('a'), cluster('bad-one'), cluster('bad-two'), cluster('b')]);
+  const seen = subscriber.subscribe({ source: plane.source('delta') as ConfigSource, type: 'cluster' });
+  seen.rejects.set('b', 'there is no room for b');
+  await plane.waitForNack('cluster');
+  plane.stop();
+  plane.set('cluster', [cluster('a'), cluster('bad-two')]);
+  await plane.start();
+  await waitFor(() => seen.updates.length > 1, { what: 'the next update' });
+  t.match(seen.updates.at(-1), { refused: [{ name: 'bad-two' }] });
+  t.same(seen.updates.at(-1)!.removed, ['bad-one', 'b']);
+});
+
 t.test('what is known stays known though a response has something without a name', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());

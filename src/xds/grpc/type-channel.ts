@@ -29,6 +29,8 @@ export class TypeChannel {
   readonly #watches = new Set<Watch>();
   /** Resources in use by name, for subscriptions that come later: the server says nothing twice. */
   readonly #known = new Map<string, Resource>();
+  /** With delta, of all that there is: what is not in use in any version. A new server is not told of it. */
+  readonly #unused = new Set<string>();
   readonly #ttls = new ResourceTtls((names) => this.#expire(names));
   /** Those who want everything, and the others by what they want: as of the last flush. */
   #wildcards: Watch[] = [];
@@ -39,6 +41,8 @@ export class TypeChannel {
   #version = '';
   /** What is known is everything that there is. */
   #knowsAll = false;
+  /** With delta: the first response of a stream says what there is beside the versions in use. */
+  #isFirstDue = false;
   /** Something that is known may not be wanted any more. */
   #mayForget = false;
   /** Subscriptions have changed since the last flush. */
@@ -81,6 +85,7 @@ export class TypeChannel {
     this.#ask(this.#wildcards.length > 0);
     this.#forgetUnwanted();
     this.#protocol.opened();
+    this.#isFirstDue = this.#isDelta;
   }
 
   /** Whether there is something to say. */
@@ -120,7 +125,8 @@ export class TypeChannel {
     if (this.#isClosed) return;
     if (typeof read === 'string') return this.refuse(response, read, isCurrent());
     const heartbeats = response.resources.filter((each) => !isBody(each)).map(({ name }) => name);
-    const rejections = this.#apply(response, read, heartbeats);
+    const forgotten = isCurrent() ? this.#forgotten(response, read) : [];
+    const rejections = this.#apply(response, read, heartbeats, forgotten);
     const wrong = [...read.refused, ...rejections];
     this.#protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
   }
@@ -161,10 +167,15 @@ export class TypeChannel {
     }
   }
 
-  #apply(response: Response, read: ReadResources, heartbeats: readonly string[]): readonly Rejection[] {
+  #apply(
+    response: Response,
+    read: ReadResources,
+    heartbeats: readonly string[],
+    forgotten: readonly string[],
+  ): readonly Rejection[] {
     this.flush();
     const isHeartbeat = heartbeats.length > 0 && heartbeats.length === response.resources.length;
-    const removed = [...response.removed, ...this.#absent(response)];
+    const removed = [...response.removed, ...this.#absent(response), ...forgotten];
     let rejections: readonly Rejection[] = [];
     if (!isHeartbeat || removed.length > 0) {
       // Where what is not named is gone, heartbeats stand for their resources.
@@ -176,6 +187,15 @@ export class TypeChannel {
     }
     this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name));
     return rejections;
+  }
+
+  /** What was refused before this stream, of a server that tells everything and does not tell it again. */
+  #forgotten({ removed }: Response, { resources, refused }: ReadResources): string[] {
+    if (!this.#isFirstDue) return [];
+    this.#isFirstDue = false;
+    if (!this.#asksAll || hidesNames(refused)) return [];
+    const named = new Set([...removed, ...[...resources, ...refused].map(({ name }) => name)]);
+    return [...this.#unused].filter((name) => !named.has(name));
   }
 
   /** Virtual hosts that were asked for and do not exist: servers may send them without a body, by any of their names. */
@@ -222,6 +242,11 @@ export class TypeChannel {
     const isKept = (each: Resource) => this.#isWanted(each) || this.#known.has(each.name);
     const used = resources.filter((each) => !rejected.has(each.name) && isKept(each));
     for (const resource of used) this.#known.set(resource.name, resource);
+    for (const name of [...used.map((each) => each.name), ...removed]) this.#unused.delete(name);
+    if (this.#isDelta && this.#asksAll) {
+      const unused = [...refused.map((each) => each.name), ...rejected];
+      for (const name of unused) if (name !== '' && !this.#known.has(name)) this.#unused.add(name);
+    }
     this.#protocol.apply(
       used.map(({ name, version }) => [name, version] as const),
       [],
