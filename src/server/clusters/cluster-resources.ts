@@ -9,9 +9,10 @@ import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import { HostDirectory, type HostResources } from '../../upstream/host-directory.js';
-import { LIMIT_KINDS, limitWord } from '../../upstream/limits.js';
+import { LIMIT_KINDS, limitWord, type RuntimeThresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { Retired } from '../workers/snapshots.js';
+import { GrpcLimits } from './grpc-limits.js';
 
 export interface ResourceOwner {
   readonly store: StatsStore;
@@ -68,6 +69,7 @@ export class ClusterResources {
   readonly #hostScopes = new Map<number, ScopeRef>();
   /** Hosts that have left and are still written to, by the prefix of their stats. */
   readonly #leaving = new Map<string, LeavingHost>();
+  #callLimits: GrpcLimits | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
@@ -102,6 +104,17 @@ export class ClusterResources {
     this.#retired = undefined;
   }
 
+  /** The thresholds of gRPC calls from now on. */
+  limitCalls(thresholds: RuntimeThresholds): void {
+    if (this.#callLimits !== undefined) return this.#callLimits.setThresholds(thresholds);
+    this.#callLimits = new GrpcLimits(this.#owner.words, this.block, thresholds, this.stats);
+  }
+
+  /** Undefined before there are any. */
+  get callLimits(): GrpcLimits | undefined {
+    return this.#callLimits;
+  }
+
   /** With the last user everything is given back, as soon as nobody writes to it any more. */
   release(): void {
     if (--this.#users > 0) return;
@@ -112,6 +125,7 @@ export class ClusterResources {
       isRevived: false,
       isIdle: () => this.#isIdle(),
       free: (version: number) => {
+        this.#callLimits?.end();
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
         words.retireCluster(this.block, version);
@@ -122,7 +136,7 @@ export class ClusterResources {
     this.#owner.retire(retired);
   }
 
-  /** No worker has a connection, or a request that waits for one or is to be tried again. */
+  /** Nobody has a connection, or a request that waits for one or is to be tried again. */
   #isIdle(): boolean {
     const { store, words } = this.#owner;
     for (let kind = 0; kind < LIMIT_KINDS; kind++) {

@@ -1,4 +1,5 @@
-// The circuit breakers of a cluster that speaks HTTP/2, as gRPC calls of the primary meet them.
+// The circuit breakers of a cluster that speaks HTTP/2, as gRPC calls of the primary meet them. What calls hold belongs to the
+// name of the cluster: they go on when another version of it takes over, or none does.
 
 import type { CallLimit, CallLimits } from '../../grpc/cluster-hosts.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
@@ -7,42 +8,41 @@ import { ClusterLimits, LimitKind, type RuntimeThresholds } from '../../upstream
 import { PRIMARY, SharedWords, type SharedWordsOwner } from '../../upstream/shared-words.js';
 
 export class GrpcLimits implements CallLimits {
-  readonly #limits: ClusterLimits;
+  readonly #shared: SharedWords;
+  readonly #block: number;
   readonly #stats: Scope;
-  readonly #held: Record<CallLimit, number> = { connections: 0, pending: 0, requests: 0 };
+  #limits: ClusterLimits;
   #isOver = false;
 
   /** `block` is the cluster's in `words`. */
   constructor(words: SharedWordsOwner, block: number, thresholds: RuntimeThresholds, stats: Scope) {
-    this.#limits = new ClusterLimits(new SharedWords(words.handle(PRIMARY)), block, thresholds);
+    this.#shared = new SharedWords(words.handle(PRIMARY));
+    this.#block = block;
     this.#stats = stats;
+    this.#limits = new ClusterLimits(this.#shared, block, thresholds);
+  }
+
+  /** Those of another version of the cluster hold from now on. */
+  setThresholds(thresholds: RuntimeThresholds): void {
+    this.#limits = new ClusterLimits(this.#shared, this.#block, thresholds);
   }
 
   tryAcquire(kind: CallLimit): boolean {
-    if (this.#isOver) return true;
-    if (!this.#limits.tryAcquire(KINDS[kind])) {
-      this.#stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
-      return false;
-    }
-    this.#held[kind]++;
-    return true;
+    if (this.#isOver || this.#limits.tryAcquire(KINDS[kind])) return true;
+    this.#stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
+    return false;
   }
 
   acquire(kind: CallLimit): void {
-    if (this.#isOver) return;
-    this.#limits.acquire(KINDS[kind]);
-    this.#held[kind]++;
+    if (!this.#isOver) this.#limits.acquire(KINDS[kind]);
   }
 
   release(kind: CallLimit): void {
-    if (this.#isOver) return;
-    this.#limits.release(KINDS[kind]);
-    this.#held[kind]--;
+    if (!this.#isOver) this.#limits.release(KINDS[kind]);
   }
 
-  /** The cluster is gone, or another version of it counts from now on; calls may go on. */
-  stop(): void {
-    for (const kind of ['connections', 'pending', 'requests'] as const) while (this.#held[kind] > 0) this.release(kind);
+  /** Nothing is held, and the block is given back. A connection that is opened later, for nobody, counts nowhere. */
+  end(): void {
     this.#isOver = true;
   }
 }

@@ -32,7 +32,7 @@ import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
-import { GrpcLimits } from './grpc-limits.js';
+import type { GrpcLimits } from './grpc-limits.js';
 import { HostPreparation } from './host-preparation.js';
 import { setMembership } from './membership-stats.js';
 import { UpdateMerge } from './update-merge.js';
@@ -76,8 +76,6 @@ export class PrimaryCluster implements EndpointUser {
   readonly spec: ClusterSpec;
   /** Workers know it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
   readonly servesTraffic: boolean;
-  /** What these calls are limited by; undefined where workers limit requests. */
-  readonly grpcLimits: GrpcLimits | undefined;
   /** It has looked for hosts. */
   isInitialized = false;
   readonly #host: PrimaryClusterHost;
@@ -115,8 +113,6 @@ export class PrimaryCluster implements EndpointUser {
     this.#discovery = clusterDiscovery(config);
     this.#overprovisioning = overprovisioningFactor(config.load_assignment);
     this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
-    if (!this.servesTraffic)
-      this.grpcLimits = new GrpcLimits(host.words, resources.block, this.#thresholds, this.#stats);
     this.#breakers = breakerGauges(host.store, this.spec);
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
@@ -148,6 +144,7 @@ export class PrimaryCluster implements EndpointUser {
   /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
   activate(former: PrimaryCluster | undefined): void {
     this.#isActive = true;
+    if (!this.servesTraffic) this.#resources.limitCalls(this.#thresholds);
     if (this.#dns !== undefined && former !== undefined && former.#dns !== undefined)
       this.#endpoints = this.#dns.succeed(former.#dns);
     // Without an answer, and without names that it shares with the version before it, it has no hosts.
@@ -164,7 +161,6 @@ export class PrimaryCluster implements EndpointUser {
     this.#preparation.cancel();
     this.#preparation.discard();
     this.#subscription?.remove(this);
-    this.grpcLimits?.stop();
     for (const breaker of this.#breakers) breaker.remove();
     this.#resources.release();
   }
@@ -175,6 +171,11 @@ export class PrimaryCluster implements EndpointUser {
 
   get hostCount(): number {
     return this.#resources.directory.size;
+  }
+
+  /** What gRPC calls are limited by; undefined where workers limit requests. */
+  get grpcLimits(): GrpcLimits | undefined {
+    return this.servesTraffic ? undefined : this.#resources.callLimits;
   }
 
   /** Limits of the default and of the high priority, as runtime and retry budgets have them now. */

@@ -8,6 +8,7 @@ import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
 import { GrpcChannel } from '../../../src/grpc/grpc-channel.js';
 import { HostWatch } from '../../../src/server/clusters/host-watch.js';
+import { LimitKind, limitWord } from '../../../src/upstream/limits.js';
 import { type Teardown, waitFor } from '../../e2e/harness/index.js';
 import { Clusters } from './clusters.js';
 
@@ -81,6 +82,45 @@ t.test('calls obey the circuit breakers of their cluster', async (t) => {
   channel.close();
 });
 
+t.test('calls and connections count in the next version of their cluster, and as long as they last', async (t) => {
+  const config = { ...clusterOf(await startEcho(t)), http2_protocol_options: {} };
+  const limitedTo = (requests: number) => ({ circuit_breakers: { thresholds: [{ max_requests: requests }] } });
+  const { clusters, channel, watch } = channelTo(t, { ...config, ...limitedTo(2) });
+  const say = async () => (await channel.unary(METHOD, bytes('a'), 20_000)).toString();
+  const stream = channel.stream(HOLD);
+  const ended = new Promise((resolve) => stream.on('error', resolve));
+  stream.write(bytes('hold'));
+  await once(stream, 'data');
+  const block = clusters.set.byName.get('a')!.snapshot().block;
+  const held = () =>
+    [LimitKind.Connections, LimitKind.Requests].map((kind) => clusters.words.read(limitWord(block, kind, 0)));
+  t.same(held(), [1, 1]);
+
+  clusters.set.setStatic([{ ...config, ...limitedTo(1) }]);
+  watch.clusterChanged(clusters.set.byName.get('a')!);
+  t.equal(clusters.set.byName.get('a')!.snapshot().block, block);
+  t.same(held(), [1, 1]);
+  await t.rejects(say(), { code: status.UNAVAILABLE, details: /circuit breaker/ });
+  clusters.set.setStatic([{ ...config, ...limitedTo(2) }]);
+  watch.clusterChanged(clusters.set.byName.get('a')!);
+  t.equal(await say(), 'a');
+
+  clusters.set.removeStatic(['a']);
+  watch.clusterRemoved('a');
+  await clusters.turn();
+  clusters.settle();
+  t.same(held(), [1, 1]);
+  clusters.set.setStatic([{ ...config, ...limitedTo(1) }]);
+  watch.clusterChanged(clusters.set.byName.get('a')!);
+  await t.rejects(say(), { code: status.UNAVAILABLE, details: /circuit breaker/ });
+  stream.cancel();
+  await ended;
+  t.equal(await say(), 'a');
+  clusters.set.removeStatic(['a']);
+  watch.clusterRemoved('a');
+  await waitFor(() => held().every((count) => count === 0), { what: 'nothing is held' });
+});
+
 t.test('calls that wait for a connection obey them too', async (t) => {
   const server = createTcpServer(() => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -109,12 +149,13 @@ t.test('calls that wait for a connection obey them too', async (t) => {
   await waitFor(() => !isOpen(), { what: 'nobody waits any longer' });
 });
 
-function channelTo(t: Teardown, config: Cluster): { clusters: Clusters; channel: GrpcChannel } {
+function channelTo(t: Teardown, config: Cluster) {
   const clusters = new Clusters();
   clusters.start([{ ...config, http2_protocol_options: {} }]);
-  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, new HostWatch(clusters.set.byName, () => {}));
+  const watch = new HostWatch(clusters.set.byName, () => {});
+  const channel = new GrpcChannel({ envoy_grpc: { cluster_name: 'a' } }, watch);
   t.teardown(() => channel.close());
-  return { clusters, channel };
+  return { clusters, channel, watch };
 }
 
 function clusterOf(port: number): Cluster {
