@@ -4,6 +4,7 @@
 //   welcomed ── takeOver() ──> live ── terminate() ──> ending ──> over
 //      └── parent ended: fatal    └── parent ended ────────────────^
 
+import { PatientTimeout } from '../common/patient-timeout.js';
 import { getLogger } from '../log/logger.js';
 import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';
@@ -79,9 +80,9 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#isAsked = true;
     this.#link.send({ kind: 'stats-request' });
     await new Promise<void>((resolve) => {
-      const deadline = setTimeout(resolve, this.#deadlines.statsMs);
+      const deadline = new PatientTimeout(resolve, this.#deadlines.statsMs);
       this.#answered = () => {
-        clearTimeout(deadline);
+        deadline.clear();
         resolve();
       };
     });

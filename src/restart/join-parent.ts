@@ -2,6 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { BatonError, messageOf } from '../common/errors.js';
+import { PatientTimeout } from '../common/patient-timeout.js';
 import type { Credentials } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
@@ -141,13 +142,13 @@ class Answer implements LinkEvents<ToChild> {
   wait(deadlineMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (message: string) => settle(() => reject(new BatonError('OPTION_INVALID', message)));
-      const deadline = setTimeout(
+      const deadline = new PatientTimeout(
         () => fail(`the parent process has not answered in ${deadlineMs / 1000} s${this.#distrust}`),
         deadlineMs,
       );
       const abort = () => fail('told to end');
       const settle = (how: () => void) => {
-        clearTimeout(deadline);
+        deadline.clear();
         signal.removeEventListener('abort', abort);
         this.#changed = () => {};
         how();

@@ -1,6 +1,7 @@
 // The virtual hosts that a source adds to one route configuration (VHDS): those that it sends of itself, and those that
 // requests on the workers ask for. They are named `<route configuration>/<host>`.
 
+import { PatientTimeout } from '../../common/patient-timeout.js';
 import type { ConfigSource, VirtualHost } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { AwaitedHostStats, ReloadStats } from '../../stats/layouts/xds.js';
@@ -19,7 +20,7 @@ const ANSWER_MS = 5000;
 
 /** A host that requests wait for. */
 interface Pending {
-  readonly timer: NodeJS.Timeout;
+  readonly timer: PatientTimeout;
   /** Those that have the requests. */
   readonly workers: Set<number>;
 }
@@ -100,7 +101,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     // What is subscribed to is as it is: the source tells when it changes.
     if (this.#names.has(name)) return this.#user.settled(host);
     if (this.#pending.size >= MOST_PENDING) this.#answerOldest();
-    const timer = setTimeout(() => this.#answer(name, false), ANSWER_MS);
+    const timer = new PatientTimeout(() => this.#answer(name, false), ANSWER_MS);
     this.#pending.set(name, { timer, workers: new Set([worker]) });
     this.#names.add(name);
     this.#subscribeSoon();
@@ -211,7 +212,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   #settlePending(name: string, { timer }: Pending): void {
-    clearTimeout(timer);
+    timer.clear();
     this.#pending.delete(name);
     if (this.#pending.size === 0) this.#isFull = false;
   }

@@ -3,6 +3,7 @@
 
 import { Resolver } from 'node:dns/promises';
 import { hostname } from 'node:os';
+import { PatientTimeout } from '../../common/patient-timeout.js';
 import type { Cluster_DnsLookupFamily } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
 import { type HostsEntry, parseHosts } from './hosts-file.js';
@@ -224,15 +225,15 @@ function domainOf(host: string): string {
 /** Bounds a whole resolution. */
 class Deadline {
   readonly passed: Promise<undefined>;
-  #timeout: NodeJS.Timeout | undefined;
+  #timeout: PatientTimeout | undefined;
 
   constructor(afterMs: number) {
     this.passed = new Promise((resolve) => {
-      this.#timeout = setTimeout(() => resolve(undefined), afterMs);
+      this.#timeout = new PatientTimeout(() => resolve(undefined), afterMs);
     });
   }
 
   cancel(): void {
-    clearTimeout(this.#timeout);
+    this.#timeout?.clear();
   }
 }

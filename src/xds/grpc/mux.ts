@@ -2,6 +2,8 @@
 // in a turn of the loop travels together, so that an update of many resources brings one request.
 
 import { messageOf } from '../../common/errors.js';
+import { nextTurn } from '../../common/next-turn.js';
+import { atMostMs } from '../../common/within-ms.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';
@@ -120,6 +122,16 @@ export class Mux implements StreamEvents {
     if (!this.#isClosed) this.#stream.open();
   }
 
+  /** Resolves when what has come is handled, and what has waited behind it, or after so long. */
+  async #allHandled(mostMs: number): Promise<void> {
+    const untilMs = performance.now() + mostMs;
+    for (let work: unknown; work !== this.#work && performance.now() < untilMs; ) {
+      work = this.#work;
+      await atMostMs(this.#work, untilMs - performance.now());
+      await nextTurn();
+    }
+  }
+
   async #handle(message: Buffer, isCurrent: () => boolean): Promise<void> {
     if (this.#isClosed) return;
     const response = this.#decode(message);
@@ -161,7 +173,7 @@ export class Mux implements StreamEvents {
     const url = typeUrlOf(type);
     let channel = this.#channels.get(url);
     if (channel === undefined) {
-      channel = new TypeChannel(type, this.#isDelta, this.#host);
+      channel = new TypeChannel(type, this.#isDelta, this.#host, (mostMs) => this.#allHandled(mostMs));
       this.#channels.set(url, channel);
     }
     return channel;

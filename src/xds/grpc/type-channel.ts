@@ -26,6 +26,7 @@ export class TypeChannel {
   readonly #isDelta: boolean;
   readonly #host: GrpcSourcesHost;
   readonly #reader: ResourceReader;
+  readonly #handled: (mostMs: number) => Promise<void>;
   readonly #watches = new Set<Watch>();
   /** Resources in use by name, for subscriptions that come later: the server says nothing twice. */
   readonly #known = new Map<string, Resource>();
@@ -49,16 +50,18 @@ export class TypeChannel {
   #isChanged = false;
   #isClosed = false;
 
-  constructor(type: ResourceType, isDelta: boolean, host: GrpcSourcesHost) {
+  /** `handled` resolves when everything that has come on the stream is handled, or after so long. */
+  constructor(type: ResourceType, isDelta: boolean, host: GrpcSourcesHost, handled: (mostMs: number) => Promise<void>) {
     this.#type = type;
     this.#isDelta = isDelta;
     this.#host = host;
+    this.#handled = handled;
     this.#reader = host.createReader();
     this.#protocol = isDelta ? new Delta(typeUrlOf(type)) : new StateOfTheWorld(typeUrlOf(type));
   }
 
   add(request: SubscriptionRequest): Watch {
-    const watch = new Watch(request, this.#host);
+    const watch = new Watch(request, this.#host, this.#handled);
     this.#watches.add(watch);
     this.#isChanged = true;
     return watch;

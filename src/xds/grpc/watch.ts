@@ -2,7 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import { messageOf } from '../../common/errors.js';
-import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
+import { PatientTimeout } from '../../common/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
@@ -23,12 +23,13 @@ export class Watch {
   readonly #request: SubscriptionRequest;
   readonly #host: GrpcSourcesHost;
   readonly #stats: SubscriptionStats;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: PatientTimeout | undefined;
   /** It has got an update, or knows that none has come. */
   #isTold = false;
   #isClosed = false;
 
-  constructor(request: SubscriptionRequest, host: GrpcSourcesHost) {
+  /** `handled` resolves when everything that has come is handled, or after so long. */
+  constructor(request: SubscriptionRequest, host: GrpcSourcesHost, handled: (mostMs: number) => Promise<void>) {
     this.names = request.names;
     this.fresh = request.names;
     this.#request = request;
@@ -37,7 +38,9 @@ export class Watch {
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
     const timeoutMs = durationMs(timeout, DEFAULT_FETCH_MS);
-    if (timeoutMs > 0) this.#timer = setTimeout(() => this.#fetchTimedOut(), Math.min(LONGEST_TIMER_MS, timeoutMs));
+    if (timeoutMs === 0) return;
+    // A response that is being read has come: that it takes longer, once more its time at most, is no fault of the server.
+    this.#timer = new PatientTimeout(() => void handled(timeoutMs).then(() => this.#fetchTimedOut()), timeoutMs);
   }
 
   setNames(names: ResourceNames): void {
@@ -51,7 +54,7 @@ export class Watch {
 
   /** Gives it an update; returns what is rejected of it. */
   update(update: Update): readonly Rejection[] {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#isTold = true;
     this.#stats.attempt();
     const beganMs = performance.now();
@@ -73,7 +76,7 @@ export class Watch {
 
   /** A whole response is refused: not even its resources can be told. Whoever has waited for it goes on without. */
   refuse(details: string): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#stats.attempt();
     this.#stats.rejected();
     logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${details}`);
@@ -88,7 +91,7 @@ export class Watch {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     this.#stats.close();
   }
 
@@ -109,6 +112,7 @@ export class Watch {
   }
 
   #fetchTimedOut(): void {
+    if (this.#isTold || this.#isClosed) return;
     this.#stats.fetchTimedOut();
     this.#stats.attempt();
     logger.warning(`gRPC config: initial fetch timed out for ${this.#typeUrl}`);
