@@ -1,16 +1,18 @@
-// Times to live of resources: one timer, at the earliest end.
+// Times to live of resources: one timer, at the earliest end. A heartbeat that waits to be read counts before it.
 
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { PatientTimeout } from '../common/patient-timeout.js';
 
 export class ResourceTtls {
   readonly #expired: (names: readonly string[]) => void;
   /** When each ends, on the clock of performance.now(). */
   readonly #ends = new Map<string, number>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #handled: () => Promise<void>;
+  #timer: PatientTimeout | undefined;
 
-  /** `expired` gets names whose time is over. */
-  constructor(expired: (names: readonly string[]) => void) {
+  /** `expired` gets names whose time is over; `handled` resolves when there is no heartbeat that has come and is not handled. */
+  constructor(expired: (names: readonly string[]) => void, handled = () => Promise.resolve()) {
     this.#expired = expired;
+    this.#handled = handled;
   }
 
   /** Times begin, or begin anew; undefined: the resource lives for ever. Resources that are not there are forgotten. */
@@ -26,15 +28,18 @@ export class ResourceTtls {
 
   close(): void {
     this.#ends.clear();
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
   }
 
   #arm(nowMs: number): void {
-    clearTimeout(this.#timer);
+    this.#timer?.clear();
     if (this.#ends.size === 0) return;
     let earliest = Number.POSITIVE_INFINITY;
     for (const end of this.#ends.values()) if (end < earliest) earliest = end;
-    this.#timer = setTimeout(() => this.#expire(), Math.min(LONGEST_TIMER_MS, Math.max(1, earliest - nowMs)));
+    this.#timer = new PatientTimeout(
+      () => void this.#handled().then(() => this.#expire()),
+      Math.max(1, earliest - nowMs),
+    );
   }
 
   #expire(): void {

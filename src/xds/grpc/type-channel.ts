@@ -32,7 +32,7 @@ export class TypeChannel {
   readonly #known = new Map<string, Resource>();
   /** With delta, of all that there is: what is not in use in any version. A new server is not told of it. */
   readonly #unused = new Set<string>();
-  readonly #ttls = new ResourceTtls((names) => this.#expire(names));
+  readonly #ttls: ResourceTtls;
   /** Those who want everything, and the others by what they want: as of the last flush. */
   #wildcards: Watch[] = [];
   #byName = new Map<string, Watch[]>();
@@ -56,6 +56,10 @@ export class TypeChannel {
     this.#isDelta = isDelta;
     this.#host = host;
     this.#handled = handled;
+    this.#ttls = new ResourceTtls(
+      (names) => this.#expire(names),
+      () => handled(LONGEST_HANDLING_MS),
+    );
     this.#reader = host.createReader();
     this.#protocol = isDelta ? new Delta(typeUrlOf(type)) : new StateOfTheWorld(typeUrlOf(type));
   }
@@ -315,6 +319,9 @@ export class TypeChannel {
     return this.#type === 'listener' || this.#type === 'cluster';
   }
 }
+
+/** Of what has come when the time to live of something is over. */
+const LONGEST_HANDLING_MS = 5000;
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };

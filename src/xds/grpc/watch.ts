@@ -2,6 +2,7 @@
 
 import { durationMs } from '../../common/duration.js';
 import { messageOf } from '../../common/errors.js';
+import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
 import { PatientTimeout } from '../../common/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
@@ -37,7 +38,7 @@ export class Watch {
     this.#stats = new SubscriptionStats(host.store, request.statPrefix, request.type);
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
-    const timeoutMs = durationMs(timeout, DEFAULT_FETCH_MS);
+    const timeoutMs = Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FETCH_MS));
     if (timeoutMs === 0) return;
     // A response that is being read has come: that it takes longer, once more its time at most, is no fault of the server.
     this.#timer = new PatientTimeout(() => void handled(timeoutMs).then(() => this.#fetchTimedOut()), timeoutMs);
