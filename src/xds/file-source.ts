@@ -190,7 +190,7 @@ export class FileSource {
   #refuse(subscriber: Subscriber, error: ResourceFileError): void {
     const { request, stats } = subscriber;
     stats.attempt();
-    // As in Envoy: only who sends a message can have it rejected.
+    // As in Envoy: where no message can be read, none is rejected.
     if (error.fault === 'refused') stats.rejected();
     else stats.failure();
     if (subscriber.isTold) return;

@@ -174,16 +174,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   #subscribeHosts(source: ConfigSource | undefined): void {
-    const own = () => this.#resource?.message.virtual_hosts ?? [];
     this.#virtualHosts?.close();
     this.#virtualHosts =
       source &&
       new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
         problemsOf: (host) =>
           this.#problems({ ...this.#resource!.message, virtual_hosts: [host] }, this.#users.filters()),
-        get own() {
-          return own();
-        },
+        own: () => this.#resource!.message.virtual_hosts ?? [],
         changed: (hosts) => {
           this.#config = withHosts(this.#resource!.message, hosts);
           this.#publication.soon();

@@ -29,7 +29,7 @@ export interface VirtualHostsUser {
   /** Everything that is wrong with this one by itself; ''. */
   problemsOf(host: VirtualHost): string;
   /** Those that the route configuration has itself. */
-  readonly own: readonly VirtualHost[];
+  own(): readonly VirtualHost[];
   /** Virtual hosts have come or gone: these are all. */
   changed(hosts: readonly VirtualHost[]): void;
   /** The first have come, or will not come for now. Called once at most. */
@@ -162,7 +162,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     });
     const bad = new Set(rejections.map(({ name }) => name));
     const usable = fresh.filter(({ name }) => !bad.has(name));
-    const clashes = domainClashes(this.#user.own, kept, usable);
+    const clashes = domainClashes(this.#user.own(), kept, usable);
     for (const [name, domain] of clashes) {
       rejections.push({ name, details: `another virtual host has the domain '${domain}'` });
     }
