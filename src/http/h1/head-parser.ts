@@ -7,6 +7,7 @@ import {
   ConnectionHeader,
   equalsFolded,
   headerIdOf,
+  headerKey,
   LAST_CONNECTION_HEADER,
   LONGEST_NAME,
   OTHER_HEADER,
@@ -67,7 +68,7 @@ const TOO_MANY_NAMES = 10;
 const STATUS_END = 12;
 
 export class HeadParser {
-  /** A complete head has bytes in scratch: an absolute target was taken apart. */
+  /** A complete head has bytes in scratch: an absolute target was taken apart, or a length written anew. */
   usedScratch = false;
 
   readonly #bytes: Uint8Array;
@@ -83,6 +84,8 @@ export class HeadParser {
 
   #hostIndex = -1;
   #contentLength = -1;
+  /** Content-Length is not written as everybody writes it. */
+  #isOddLength = false;
   #chunked = false;
   #connectionTokens = 0;
   /** How many names the Connection fields have listed. */
@@ -103,6 +106,7 @@ export class HeadParser {
     this.#nameEnd = 0;
     this.#hostIndex = -1;
     this.#contentLength = -1;
+    this.#isOddLength = false;
     this.#chunked = false;
     this.#connectionTokens = 0;
     this.#connectionNames = 0;
@@ -126,7 +130,9 @@ export class HeadParser {
     head.headEnd = behind;
     if (this.#kind === HeadKind.Trailers) return behind;
     const error = this.#kind === HeadKind.Request ? this.#finishRequest(head) : this.#finishResponse(head);
-    return error === 0 ? behind : -error;
+    if (error !== 0) return -error;
+    if (this.#isOddLength) this.#rewriteLength(head);
+    return behind;
   }
 
   #requestLine(head: HeaderBlock, end: number, limits: HeadLimits): number {
@@ -318,7 +324,9 @@ export class HeadParser {
         // A repeated length is refused even when it says the same: others in the chain may pick another one.
         if (this.#contentLength >= 0) return H1Error.ContentLength;
         this.#contentLength = parseContentLength(this.#bytes, start, end);
-        return this.#contentLength < 0 ? H1Error.ContentLength : 0;
+        if (this.#contentLength < 0) return H1Error.ContentLength;
+        this.#isOddLength = !isPlainLength(this.#bytes, head, start, end);
+        return 0;
       case ConnectionHeader.TransferEncoding:
         if (this.#chunked) return H1Error.Coding;
         this.#chunked = true;
@@ -393,6 +401,12 @@ export class HeadParser {
     return 0;
   }
 
+  /** Peers that stumble over tabs, or read 010 as 8, would find another end of the body. */
+  #rewriteLength(head: HeaderBlock): void {
+    head.set(CONTENT_LENGTH, String(this.#contentLength));
+    this.usedScratch = true;
+  }
+
   #finishResponse(head: HeaderBlock): number {
     head.close = this.#isLast(head);
     const hasNoBody = head.status < 200 || head.status === 204;
@@ -412,11 +426,23 @@ export class HeadParser {
   }
 }
 
+/** Whether the last field of `head`, whose value is the length in bytes[start, end), is ": 12": one space, no zeros first. */
+function isPlainLength(bytes: Uint8Array, head: HeaderBlock, start: number, end: number): boolean {
+  const index = head.size - 1;
+  return (
+    start - head.nameEnd(index) === 2 &&
+    bytes[start - 1] === Char.Space &&
+    head.lineEnd(index) - end === 2 &&
+    (bytes[start] !== Char.Zero || end - start === 1)
+  );
+}
+
 /** The byte that ended a value too early. */
 function valueError(byte: number): H1Error {
   return byte === Char.Lf ? H1Error.LineEnd : H1Error.FieldValue;
 }
 
+const CONTENT_LENGTH = headerKey('content-length');
 const encoder = new TextEncoder();
 const VERSION_PREFIX = encoder.encode('HTTP/');
 const CHUNKED = encoder.encode('chunked');

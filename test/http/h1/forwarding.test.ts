@@ -90,6 +90,37 @@ t.test('additions are the same for a head that came in pieces or was kept', (t) 
   t.end();
 });
 
+t.test('a length is passed on as everybody writes it', (t) => {
+  const odd = [
+    'content-length:12',
+    'Content-Length: 12 ',
+    'Content-Length:\t12',
+    'Content-Length: 12\t',
+    'Content-Length:  12',
+    'Content-Length: 012',
+  ];
+  for (const line of odd) {
+    for (const first of ['POST /a HTTP/1.1\r\nHost: x\r\n', 'HTTP/1.1 200 OK\r\n']) {
+      const kind = first.startsWith('POST') ? HeadKind.Request : HeadKind.Response;
+      for (const behind of ['', 'A: b\r\n']) {
+        const message = `${first}${line}\r\n${behind}\r\n`;
+        const expected = `${first}${behind}content-length: 12\r\n\r\n`;
+        t.equal(pass(kind, [message], () => {})[0], expected, line);
+        t.equal(pass(kind, [...message], () => {})[0], expected, `${line}, byte by byte`);
+      }
+    }
+  }
+  for (const line of ['Content-Length: 12', 'content-length: 0']) {
+    const message = `POST /a HTTP/1.1\r\nHost: x\r\n${line}\r\n\r\n`;
+    t.same(
+      pass(HeadKind.Request, [message], () => {}),
+      [message, 1],
+      line,
+    );
+  }
+  t.end();
+});
+
 t.test('start lines are written anew when they cannot be sent on', (t) => {
   const absolute = 'GET http://y:1/a HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n';
   t.equal(pass(HeadKind.Request, [absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');
