@@ -10,7 +10,7 @@ import { HttpStats } from '../stats/layouts/http.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { FormerRequests } from './former-requests.js';
 import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
-import type { HeaderBlock } from './headers/header-block.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import type { ServerStream, StreamConnection } from './server-stream.js';
 import type { StepPool } from './step-pool.js';
@@ -146,9 +146,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     return stream;
   }
 
-  onInvalid(error: CodecError): void {
+  onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-    this.#refuse(error);
+    this.#refuse(error, head);
   }
 
   onIdle(): void {
@@ -404,7 +404,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       const left = headTimeout.ms - (now - this.#requestStartMs);
       if (left > 0) return left;
       stats.http.increment(headTimeout.counter);
-      this.#refuse(headTimeout.answer, headTimeout.flag);
+      this.#refuse(headTimeout.answer, undefined, headTimeout.flag);
       return 0;
     }
     if (options.idleMs === 0) return Number.POSITIVE_INFINITY;
@@ -426,12 +426,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   /** Answers and closes where no request could be read. It counts and is logged as one. */
-  #refuse(error: CodecError, flag = ResponseFlag.None): void {
+  #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
     const codec = this.#awakeCodec();
     const stream = this.#takeStream(codec);
     stream.info.responseFlags |= flag;
-    stream.refuse(error);
-    codec.answerInvalid(error);
+    stream.refuse(error, head);
+    codec.answerInvalid(error, head?.method === Method.Head);
     this.onClose(false);
   }
 

@@ -17,7 +17,7 @@ import type { LocalReply, TerminalFilter } from './filter.js';
 import { isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
-import type { HeaderBlock } from './headers/header-block.js';
+import { type HeaderBlock, Method } from './headers/header-block.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import { encodeReply } from './local-reply.js';
 import type { ManagerContext } from './manager-context.js';
@@ -226,7 +226,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       info.responseCodeDetails = error?.detail ?? 'codec_error';
       // The codec answers when nothing was sent yet.
       if (!this.#hasResponseHead && error !== undefined) {
-        info.bytesSent = error.body?.length ?? 0;
+        info.bytesSent = bodyBytes(error, this.requestHeaders);
         this.#countAnswer(error.status);
       }
     } else {
@@ -237,15 +237,19 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#finish();
   }
 
-  /** A request whose head cannot be read, or does not come: its codec answers, and the stream only counts and logs it. */
-  refuse(error: CodecError): void {
+  /**
+   * A request whose head cannot be read, or does not come: its codec answers, and the stream only counts and logs it, with what
+   * `head` has of it.
+   */
+  refuse(error: CodecError, head: HeaderBlock | undefined): void {
     const { info } = this;
     this.connection.describe(info);
+    info.requestHeaders = head;
     info.responseCodeDetails = error.detail;
     // As in Envoy: what its connection speaks, unless the head has said that it is older.
     info.protocol = error.status === 426 ? Protocol.Http10 : Protocol.Http11;
     if (error.detail.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
-    info.bytesSent = error.body?.length ?? 0;
+    info.bytesSent = bodyBytes(error, head);
     this.#countAnswer(error.status);
     this.#finish();
   }
@@ -551,4 +555,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#keptHeaders = undefined;
     this.connection.streamFinished(this);
   }
+}
+
+/** Of the answer that the codec gives. */
+function bodyBytes({ body = '' }: CodecError, head: HeaderBlock | undefined): number {
+  return head?.method === Method.Head ? 0 : body.length;
 }

@@ -15,9 +15,9 @@ export interface H1ServerEvents {
   newStream(encoder: ResponseEncoder): RequestDecoder;
   /**
    * A request that cannot be read, and there is no stream for it: the owner answers with answerInvalid() and closes. The
-   * codec reads nothing more.
+   * codec reads nothing more. `head` has what could be read of the request, until this returns.
    */
-  onInvalid(error: CodecError): void;
+  onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
   /** An exchange is complete and the connection waits for the next. Its headers can still be read. */
   onIdle(): void;
   /**
@@ -177,29 +177,29 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   /**
-   * Answers what could not be read: a head with `connection: close`, and the error's text if it has one. Does nothing when an
-   * answer has begun. The owner closes afterwards.
+   * Answers what could not be read: a head with `connection: close`, and the error's text if it has one; of that HEAD gets only the
+   * length. Does nothing when an answer has begun. The owner closes afterwards.
    */
-  answerInvalid(error: CodecError): void {
+  answerInvalid(error: CodecError, isHeadRequest: boolean): void {
     if (this.writing !== Writing.Head) return;
     this.writing = Writing.Complete;
     const { lines } = this.shared;
     const status = lines.statusLine(error.status, 1);
     this.sink.send(status.start, status.length);
-    if (error.body !== undefined) this.#sendInvalidBody(error.body);
+    if (error.body !== undefined) this.#sendInvalidBody(error.body, isHeadRequest);
     else {
       const tail = lines.tails[Tail.Close | Tail.NoContent]!;
       this.sink.send(tail.start, tail.length);
     }
   }
 
-  #sendInvalidBody(body: string): void {
+  #sendInvalidBody(body: string, isHeadRequest: boolean): void {
     const fields = `content-length: ${body.length}\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n`;
     const { memory } = this.shared;
-    const length = fields.length + body.length;
-    const start = memory.scratch(length);
-    memory.write(start, fields + body);
-    this.sink.send(start, length);
+    const text = isHeadRequest ? fields : fields + body;
+    const start = memory.scratch(text.length);
+    memory.write(start, text);
+    this.sink.send(start, text.length);
   }
 
   protected override canStart(): boolean {
@@ -261,7 +261,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   protected override onInvalid(error: CodecError): void {
-    if (this.decoder === undefined) this.events.onInvalid(error);
+    if (this.decoder === undefined) this.events.onInvalid(error, this.head);
     else this.#breakOff(ResetReason.ProtocolError, error);
   }
 
@@ -286,7 +286,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.reading = Reading.Closed;
     this.forgetStream();
     decoder.onReset(reason, error);
-    if (error !== undefined) this.answerInvalid(error);
+    if (error !== undefined) this.answerInvalid(error, this.#isHeadRequest);
     this.#close(abort);
   }
 

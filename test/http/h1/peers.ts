@@ -21,7 +21,7 @@ import {
   type H1ServerEvents,
   type H1ServerOptions,
 } from '../../../src/http/h1/server-codec.js';
-import { HeaderBlock, type Method } from '../../../src/http/headers/header-block.js';
+import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { removeHopByHop } from '../../../src/http/headers/hop-by-hop.js';
 import { Wire } from './wire.js';
 
@@ -182,9 +182,9 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
   onWriteDrained(): void {
     this.journal.note('drained');
   }
-  onInvalid(error: CodecError): void {
+  onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
     this.journal.note(`invalid ${error.status} ${error.detail}`);
-    this.codec.answerInvalid(error);
+    this.codec.answerInvalid(error, head?.method === Method.Head);
   }
   onIdle(): void {
     this.journal.note('idle');

@@ -170,6 +170,19 @@ playServer(
 
 playServer(
   t,
+  'HEAD gets no body when it is refused either',
+  String.raw`
+  >> HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
+  .. headers HEAD / host=x transfer-encoding=chunked
+  >> nonsense
+  << HTTP/1.1 400 Bad Request\r\ncontent-length: 11\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n
+  .. reset protocol 400 http1.codec_error
+  .. close
+  `,
+);
+
+playServer(
+  t,
   '204 and 304 have no body; 304 keeps the length that it tells of',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
