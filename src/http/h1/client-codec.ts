@@ -1,5 +1,6 @@
 // The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
 
+import { ConnectionHeader } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
@@ -83,10 +84,12 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     if (this.writing !== Writing.Head) return;
     this.#isHeadRequest = headers.method === Method.Head;
     this.#isConnect = headers.method === Method.Connect;
-    this.#isUpgrade = headers.upgrade && !endStream;
+    const maySwitch = headers.upgrade && !endStream;
+    // What the request asked for may have been taken out of it: then the host is not asked, and has nothing to agree to.
+    this.#isUpgrade = maySwitch && headers.findId(ConnectionHeader.Upgrade) >= 0;
     let skip = SKIP_CONNECTION;
     let tail: number = Tail.None;
-    if (this.#isUpgrade || this.#isConnect) {
+    if (maySwitch || this.#isConnect) {
       this.writing = Writing.Raw;
       skip |= SKIP_CODING | SKIP_LENGTH;
       if (this.#isUpgrade) tail = Tail.Upgrade;

@@ -1,5 +1,6 @@
 // The server's end of an HTTP/1 connection: reads requests one after the other, writes their answers in order.
 
+import { ConnectionHeader } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
@@ -297,7 +298,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
       return;
     }
     const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
-    const tail = status === 101 ? Tail.Upgrade : Tail.None;
+    const namesProtocol = status === 101 && headers.findId(ConnectionHeader.Upgrade) >= 0;
+    const tail = namesProtocol ? Tail.Upgrade : Tail.None;
     sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
     this.#isLast = true;
     this.writing = Writing.Raw;

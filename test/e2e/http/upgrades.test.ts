@@ -54,6 +54,9 @@ const routes = [
       retry_back_off: { base_interval: '0.001s' },
     },
   }),
+  routeTo({ prefix: '/refuse/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/tunnel/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/echo/unnamed' }, 'raw', {}, { response_headers_to_remove: ['upgrade'] }),
   routeTo({ prefix: '/' }, 'raw'),
 ];
 const proxy = await startProxy(t, {
@@ -87,6 +90,24 @@ t.test('what the host says for the connection to it alone goes no further', asyn
   t.equal(headers['x-hop'], undefined);
   tunnels.at(-1)!.socket.end();
   await connection.readToEnd();
+});
+
+t.test('a request whose upgrade a route takes out is none for the host', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/refuse/unasked'));
+  const { status } = parseMessage(await connection.readUntil(/\r\n\r\nno$/));
+  t.equal(status, 400, 'what the host answers to a plain request');
+  t.notMatch(upstream.requests.at(-1)!.head, /\r\n(connection|upgrade|transfer-encoding):/i);
+  const other = await connectRaw(t, proxy.port);
+  other.write(handshake('/tunnel/unasked'));
+  t.match(await other.readUntil(/\r\n\r\n/), /^HTTP\/1\.1 502 /, 'and it may not switch');
+});
+
+t.test('the head of a tunnel whose upgrade a route takes out does not tell of one', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/echo/unnamed'));
+  const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  t.notOk('connection' in headers || 'upgrade' in headers);
 });
 
 t.test('frames that come with the handshake are not lost', async (t) => {
