@@ -54,8 +54,13 @@ export function compileSubstitutionFormat(config: SubstitutionFormatString | und
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
   if (source === undefined) return placed('text_format', () => compileFormat(text, options));
-  return placed('text_format_source', () => compileFormat(readDataSource(source).toString(), options));
+  const place = SOURCES.find((member) => source[member] !== undefined);
+  return placed(`text_format_source${place === undefined ? '' : `.${place}`}`, () =>
+    compileFormat(readDataSource(source).toString(), options),
+  );
 }
+
+const SOURCES = ['inline_string', 'inline_bytes', 'filename', 'environment_variable'] as const;
 
 class FileAccessLogger implements AccessLogger {
   readonly needs: HeaderNeeds;
