@@ -201,6 +201,11 @@ class Worker {
     this.#filesystemStats.close();
   }
 
+  /** A promise that nobody waits for: a filter's, because what serves requests has none. It harms no other request. */
+  rejected(reason: unknown): void {
+    this.#internalError('a promise was rejected and nobody waits for it', reason);
+  }
+
   /** The thread is about to die of `error`: what can be written without waiting is written. */
   abandon(error: unknown): void {
     this.#endHandOver();
@@ -275,6 +280,7 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
     logger.exception(Level.Critical, 'the worker ends after an internal error', error);
     worker.abandon(error);
   });
+  process.on('unhandledRejection', (reason) => worker.rejected(reason));
   return new Promise((resolve) => {
     const onMessage = (message: ToWorker): void => {
       if (worker.handle(message)) return;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { Transport } from '../../../src/io/transport.js';
 
-export type Death = 'throw' | 'reject' | 'exit' | 'exhaust-memory';
+export type Death = 'throw' | 'exit' | 'exhaust-memory';
 
 const MARKER = Buffer.from('BOOM');
 const FUSE = Buffer.from('FUSE');
@@ -18,9 +18,6 @@ const POLL_MS = 10;
 const DEATHS: Record<Death, () => void> = {
   throw: () => {
     throw new Error('injected exception');
-  },
-  reject: () => {
-    void Promise.reject(new Error('injected rejection'));
   },
   exit: () => process.exit(3),
   'exhaust-memory': () => {

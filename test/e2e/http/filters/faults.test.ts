@@ -113,6 +113,17 @@ t.test('a filter throws when its client leaves', async (t) => {
   await othersAreWell(t);
 });
 
+t.test('a promise of a filter is rejected, and nobody waits for it', async (t) => {
+  const before = proxy.faults;
+  const request = await proxy.send({ b: { decodeHeaders: 'reject stop' } });
+  await isLoggedOnce(t, before);
+  t.match(proxy.baton.stderr, 'scripted rejection of b');
+  await request.tell('b', 'reply:418');
+  t.match(await request.answer(), { status: 418 }, 'its request goes on');
+  request.client.end();
+  await othersAreWell(t);
+});
+
 t.test('the worker has survived it all', async (t) => {
   t.notMatch(proxy.baton.stderr, 'died');
   t.equal(await proxy.baton.stat('server.envoy_bug_failures'), proxy.faults, 'each fault is counted');

@@ -103,6 +103,8 @@ class ScriptedFilter implements HttpFilter {
     switch (verb) {
       case 'throw':
         throw new Error(`scripted exception of ${this.#name}`);
+      case 'reject':
+        return void Promise.reject(new Error(`scripted rejection of ${this.#name}`));
       case 'soon':
         return this.#performIn(1, rest.join(':'));
       case 'in':

@@ -185,7 +185,7 @@ export class ScriptedProxy {
 
   /** As many exceptions as have been logged. */
   get faults(): number {
-    return this.baton.stderr.split(/a connection was ended after an internal error|a timer failed/).length - 1;
+    return this.baton.stderr.split(FAULTS).length - 1;
   }
 
   async #report(command: string): Promise<Report> {
@@ -262,3 +262,5 @@ const TRAILERS: Config = {
     },
   },
 };
+
+const FAULTS = /a connection was ended after an internal error|a timer failed|a promise was rejected/;
