@@ -187,10 +187,12 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   plane.set('route', [{ name: 'routes', virtual_hosts: hosts, vhds: { config_source: plane.source('delta') } }]);
   plane.set('virtual-host', []);
   const rds = { route_config_name: 'routes', config_source: plane.source('delta') };
+  const manager = { rds, http_filters: [ON_DEMAND, ROUTER_FILTER] };
   const baton = await startBaton(t, {
     args: ['-l', 'warning', '--concurrency', '2'],
     config: bootstrap({
-      listeners: [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, ROUTER_FILTER] })],
+      // Less than a client sends with its head.
+      listeners: [{ ...httpListener('in', 0, manager), per_connection_buffer_limit_bytes: 1024 }],
       clusters: [plane.cluster(), staticCluster('up', upstream.port)],
     }),
   });

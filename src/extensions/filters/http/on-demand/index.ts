@@ -38,8 +38,9 @@ class OnDemandFilter implements HttpFilter, HostWaiter {
 
   hostSettled(): void {
     this.#awaited = undefined;
-    this.#stream.resumeRequest();
+    // First the head goes on: what came with it would be held behind it, and might be more than may be held.
     this.#stream.continueWithNewRoute();
+    this.#stream.resumeRequest();
   }
 
   onDestroy(): void {
