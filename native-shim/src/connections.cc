@@ -95,7 +95,7 @@ bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
   }
   connection.connecting = false;
   batch_.add(id, Event::Connected);
-  if (connection.pending.empty() && connection.shutdownAsked) shutdown(connection.fd.get(), SHUT_WR);
+  endSending(connection);
   return true;
 }
 
@@ -158,7 +158,14 @@ void Transport::writePending(Id id, SocketRecord& connection) {
     return;
   }
   pending.consume(static_cast<uint32_t>(sent));
-  if (pending.empty() && connection.shutdownAsked) shutdown(connection.fd.get(), SHUT_WR);
+  endSending(connection);
+}
+
+// FIN, where it was asked for and nothing stands before it. Not from a connection that is lost: what was pending has been
+// dropped, and must not look complete.
+void Transport::endSending(SocketRecord& connection) {
+  if (!connection.shutdownAsked || !connection.pending.empty() || connection.error != 0) return;
+  shutdown(connection.fd.get(), SHUT_WR);
 }
 
 // The connection is lost; Reset follows in a batch, with `readFirst` after what was received before.

@@ -23,7 +23,7 @@ bool Transport::thaw(Id id) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr || !connection->frozen) return false;
   connection->frozen = false;
-  if (connection->shutdownAsked && connection->pending.empty()) shutdown(connection->fd.get(), SHUT_WR);
+  endSending(*connection);
   // Adding it reports what is ready now: nothing that has come meanwhile is missed.
   const int error = epoll_.add(connection->fd.get(), kConnectionInterest, static_cast<uint32_t>(id));
   connection->inEpoll = error == 0;
@@ -35,7 +35,7 @@ bool Transport::thaw(Id id) {
 
 bool Transport::frozen(Id id, Frozen& to) {
   const SocketRecord* connection = find(id, SocketKind::Connection);
-  if (connection == nullptr || !connection->frozen) return false;
+  if (connection == nullptr || !connection->frozen || connection->error != 0) return false;
   to = {connection->fd.get(), &connection->pending, connection->ended, connection->shutdownAsked};
   return true;
 }
@@ -68,7 +68,7 @@ Id Transport::adopt(int fd, const Adoption& adoption) {
   connection.paused = adoption.paused;
   connection.frozen = adoption.frozen;
   connection.blocked = connection.pending.size() > connection.highWatermark;
-  if (!adoption.frozen && adoption.finAsked && connection.pending.empty()) shutdown(fd, SHUT_WR);
+  if (!adoption.frozen) endSending(connection);
   return id;
 }
 

@@ -78,7 +78,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       return nullptr;
     case Op::Shutdown:
       connection->shutdownAsked = true;
-      if (connection->pending.empty() && !connection->connecting && !connection->frozen) shutdown(connection->fd.get(), SHUT_WR);
+      if (!connection->connecting && !connection->frozen) endSending(*connection);
       return nullptr;
     case Op::Pause:
       connection->paused = true;

@@ -140,6 +140,7 @@ class Transport {
   void reportPressure(Id id, SocketRecord& connection);
   void receive(Id id, SocketRecord& connection);
   void writePending(Id id, SocketRecord& connection);
+  void endSending(SocketRecord& connection);
   void fail(Id id, SocketRecord& connection, int error, bool readFirst);
   void reportReset(Id id, SocketRecord& connection, int error);
   void release(Id id, SocketRecord& socket);

@@ -170,7 +170,10 @@ export interface NativeTransport {
    * after flush(). False when it is not connected, or broken.
    */
   freeze(id: number): boolean;
-  /** A frozen connection as another transport needs it; the descriptor is a copy that belongs to the caller. */
+  /**
+   * A frozen connection as another transport needs it; the descriptor is a copy that belongs to the caller. Throws an Error with
+   * `code`: ENOENT when it is not frozen, or what was sent since has broken it.
+   */
   copyFrozen(id: number): FrozenConnection;
   /** A frozen connection goes on here as if nothing had happened: what has come meanwhile is delivered. */
   thaw(id: number): boolean;

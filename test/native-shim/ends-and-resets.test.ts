@@ -1,13 +1,15 @@
 // An orderly end is told apart from a reset, in both directions, and what was received before either comes first.
 
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { internet, loopback, pattern, Rig, until } from './harness.js';
+import { internet, loopback, pattern, portOf, Rig, until } from './harness.js';
 
 const ECONNREFUSED = 111;
 const ECONNRESET = 104;
 const EPIPE = 32;
+const TCP_ESTABLISHED = 1;
 
 t.test("a peer's FIN is an End, after its bytes", async (t) => {
   const rig = new Rig();
@@ -182,3 +184,28 @@ t.test('sending after Shutdown is answered with a Reset of EPIPE, never dropped 
   t.equal((await rig.next(Event.Reset, client)).value, EPIPE);
   rig.close();
 });
+
+t.test('a connection that is lost sends no FIN behind what is missing', async (t) => {
+  const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
+  const { address, port } = rig.listen(loopback);
+  const { client, server } = await rig.pair(address);
+  const state = () => tcpState(port, portOf(rig.transport.localAddress(client)));
+  rig.submit(Op.Pause, client);
+  rig.send(server, pattern(16 << 20));
+  rig.submit(Op.Shutdown, server);
+  rig.flush();
+  t.equal(state(), TCP_ESTABLISHED);
+  await rig.next(Event.Reset, server);
+  rig.now(Op.Shutdown, server);
+  t.equal(state(), TCP_ESTABLISHED);
+  rig.close();
+});
+
+/** The kernel's state of a socket of 127.0.0.1, by its port and its peer's. */
+function tcpState(local: number, remote: number): number | undefined {
+  const name = (port: number) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const line = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .find((candidate) => candidate.includes(` ${name(local)} ${name(remote)} `));
+  return line === undefined ? undefined : Number.parseInt(line.trim().split(/\s+/)[3]!, 16);
+}

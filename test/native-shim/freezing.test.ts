@@ -9,6 +9,7 @@ import { endsWithTest } from '../e2e/harness/environment.js';
 import { loopback, pattern, Rig, shim, until } from './harness.js';
 
 const ECONNRESET = 104;
+const EPIPE = 32;
 const LIMITS = { highWatermark: 64 * 1024, hardLimit: 0, receiveLimit: 1 << 20 };
 const NOTHING = { pending: new Uint8Array(0), ended: false, finAsked: false, paused: false, frozen: false, ...LIMITS };
 
@@ -320,3 +321,23 @@ t.test('descriptors are given back', async (t) => {
   t.equal(rig.transport.counts().connections, 1);
   rig.close();
 });
+
+t.test(
+  "one that is lost while frozen is nobody else's to go on with, and looks incomplete when it is thawed",
+  async (t) => {
+    const rig = new Rig();
+    const { id, got } = await accepted(rig);
+    rig.transport.freeze(id);
+    rig.send(id, 'never sent');
+    rig.submit(Op.Shutdown, id);
+    rig.send(id, 'behind the end');
+    rig.flush();
+    t.throws(() => rig.transport.copyFrozen(id), { code: 'ENOENT' });
+    rig.transport.thaw(id);
+    t.equal((await rig.next(Event.Reset, id)).value, EPIPE);
+    rig.now(Op.Close, id, 1000, 1000);
+    await until(() => got.ended || got.error !== '', 'the peer to notice');
+    t.equal(got.error, 'read ECONNRESET');
+    rig.close();
+  },
+);
