@@ -205,8 +205,7 @@ export class Transport {
    */
   freeze(id: number): boolean {
     // What was submitted before belongs to what the other one goes on with.
-    this.#native.flush();
-    this.#queued = 0;
+    this.#flush();
     return this.#native.freeze(id);
   }
 
@@ -349,10 +348,7 @@ export class Transport {
   }
 
   #submit(op: Op, id: number, offset: number, length: number): void {
-    if (this.#queued === MAX_SUBMISSIONS) {
-      this.#native.flush();
-      this.#queued = 0;
-    }
+    if (this.#queued === MAX_SUBMISSIONS) this.#flush();
     const submissions = this.#submissions;
     const at = this.#queued * SUBMISSION_STRIDE;
     submissions[at] = op;
@@ -369,15 +365,25 @@ export class Transport {
     queueMicrotask(() => {
       this.#flushScheduled = false;
       if (this.#queued === 0) return;
-      this.#native.flush();
-      this.#queued = 0;
-      this.memory.endTurn();
+      try {
+        this.#flush();
+      } finally {
+        this.memory.endTurn();
+      }
     });
+  }
+
+  #flush(): void {
+    // Before, because it throws for a mistake in one of them, when all are taken: none may be carried out again.
+    this.#queued = 0;
+    this.#native.flush();
   }
 
   #onBatch(from: number, count: number): void {
     this.memory.endTurn();
     this.#inBatch = true;
+    // The shim has taken what was submitted by who heard of an exception in the batch before.
+    this.#queued = this.#control[Control.Submissions]!;
     try {
       this.onTurn();
       let cursor = from;

@@ -1,0 +1,55 @@
+// What the façade hands to the shim when somebody has made a mistake.
+
+import { type AddressInfo, createServer } from 'node:net';
+import t from 'tap';
+import { encodeIp } from '../../src/io/address.js';
+import { Clock } from '../../src/io/clock.js';
+import { Memory } from '../../src/io/memory.js';
+import { loadShim } from '../../src/io/shim.js';
+import { bufferLimits, Transport } from '../../src/io/transport.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+
+t.test('what was carried out beside a mistake is not carried out again', async (t) => {
+  const caught: unknown[] = [];
+  const listener = (error: unknown) => caught.push(error);
+  process.on('uncaughtException', listener);
+  t.teardown(() => process.off('uncaughtException', listener));
+  const memory = new Memory();
+  const limits = bufferLimits(1 << 20);
+  const transport = new Transport(loadShim(), memory, new Clock(), limits, (error) => caught.push(error));
+  t.teardown(() => transport.destroy());
+  let received = '';
+  const server = createServer((socket) => socket.on('data', (bytes) => (received += bytes)));
+  t.teardown(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  let isConnected = false;
+  const id = transport.connect(
+    encodeIp('127.0.0.1', port),
+    { sourceAddress: undefined, keepalive: undefined },
+    limits,
+    {
+      onConnected: () => (isConnected = true),
+      onData: () => undefined,
+      onEnd: () => undefined,
+      onReset: () => undefined,
+      onBlocked: () => undefined,
+      onDrained: () => undefined,
+      onFault: () => undefined,
+    },
+  );
+  await waitFor(() => isConnected);
+  const send = (text: string) => {
+    const at = memory.scratch(text.length);
+    memory.write(at, text);
+    transport.send(id, at, text.length);
+  };
+  send('first ');
+  transport.send(id, memory.bytes.length, 1);
+  await waitFor(() => caught.length > 0);
+  t.match(caught, [{ name: 'TypeError', message: /outside of the memory/ }]);
+  send('second ');
+  await waitFor(() => received.includes('second'));
+  t.equal(received, 'first second ');
+  t.equal(caught.length, 1);
+});
