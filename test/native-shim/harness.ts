@@ -124,7 +124,7 @@ export class Rig {
 
   /** Queues a submission; flush() or the end of the batch carries it out. */
   submit(op: Op, id: number, offset = 0, length = 0): void {
-    if (this.control[Control.Submissions]! === this.maxSubmissions) this.flush();
+    if (this.isFull) this.flush();
     const at = this.control[Control.Submissions]!++ * SUBMISSION_STRIDE;
     this.submissions[at] = op;
     this.submissions[at + 1] = id;
@@ -132,11 +132,15 @@ export class Rig {
     this.submissions[at + 3] = length;
   }
 
+  private get isFull(): boolean {
+    return this.control[Control.Submissions]! === this.maxSubmissions;
+  }
+
   /** Queues bytes, by way of the scratch area behind the receive window. */
   send(id: number, bytes: Uint8Array | string): void {
     let left = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     while (left.length > 0) {
-      if (this.scratchAt === this.memory.length) this.flush();
+      if (this.scratchAt === this.memory.length || this.isFull) this.flush();
       const part = left.subarray(0, this.memory.length - this.scratchAt);
       this.memory.set(part, this.scratchAt);
       this.submit(Op.Send, id, this.scratchAt, part.length);
