@@ -53,9 +53,9 @@ napi_value makeCredentials(napi_env env, const Attachment& attachment) {
     return made;
   }
   const auto number = [env](double value) {
-    napi_value made;
-    napi_create_double(env, value, &made);
-    return made;
+    napi_value one;
+    napi_create_double(env, value, &one);
+    return one;
   };
   napi_create_object(env, &made);
   napi_set_named_property(env, made, "pid", number(attachment.credentials.pid));
@@ -77,9 +77,9 @@ napi_value MessageSocket::create(napi_env env, int fd, napi_value events, const 
   auto* socket = new (std::nothrow) MessageSocket(env);
   if (socket == nullptr) return throwErrno(env, "watchMessages", ENOMEM);
   const auto collected = [](napi_env, void* self, void*) {
-    auto* socket = static_cast<MessageSocket*>(self);
-    socket->wrapped_ = false;
-    socket->deleteWhenUnused();
+    auto* unused = static_cast<MessageSocket*>(self);
+    unused->wrapped_ = false;
+    unused->deleteWhenUnused();
   };
   if (napi_wrap(env, wrapper, socket, collected, nullptr, nullptr) != napi_ok) {
     delete socket;
@@ -204,8 +204,10 @@ bool MessageSocket::receiveOne() {
   }
   const napi_value made[] = {makeBytes(env_, bytes, static_cast<size_t>(length)), fds,
                              makeCredentials(env_, attachment)};
-  call("onMessage", 3, made);
-  return true;
+  if (call("onMessage", 3, made)) return true;
+  // The thread is ending: nobody else has them, and their peers would wait for ever.
+  for (size_t i = 0; i < attachment.fdCount; i++) ::close(attachment.fds[i]);
+  return false;
 }
 
 // For one message at least, whatever this process has open.
@@ -221,19 +223,20 @@ void MessageSocket::reportEnd(int error) {
   call("onEnd", 1, &argument);
 }
 
-// Calls a method of the events object; what it throws is reported as an uncaught exception.
-void MessageSocket::call(const char* name, size_t count, const napi_value* arguments) {
+// Calls a method of the events object; what it throws is reported as an uncaught exception. False when it was not called.
+bool MessageSocket::call(const char* name, size_t count, const napi_value* arguments) {
   napi_value events;
   napi_value function;
   if (napi_get_reference_value(env_, events_, &events) != napi_ok ||
       napi_get_named_property(env_, events, name, &function) != napi_ok) {
-    return;
+    return false;
   }
   napi_valuetype type = napi_undefined;
-  if (napi_typeof(env_, function, &type) != napi_ok || type != napi_function) return;
-  if (napi_make_callback(env_, nullptr, events, function, count, arguments, nullptr) == napi_ok) return;
+  if (napi_typeof(env_, function, &type) != napi_ok || type != napi_function) return false;
+  if (napi_make_callback(env_, nullptr, events, function, count, arguments, nullptr) == napi_ok) return true;
   napi_value exception;
   if (napi_get_and_clear_last_exception(env_, &exception) == napi_ok) napi_fatal_exception(env_, exception);
+  return true;
 }
 
 int MessageSocket::send(const sockaddr* to, unsigned toLength, const void* bytes, size_t length, const int* fds,

@@ -36,7 +36,7 @@ class MessageSocket final {
   bool receiveOne();
   void reportEnd(int error);
   void keepReserve();
-  void call(const char* name, size_t count, const napi_value* arguments);
+  bool call(const char* name, size_t count, const napi_value* arguments);
   void handleClosed();
   void deleteWhenUnused();
 

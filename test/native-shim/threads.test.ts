@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -170,6 +170,22 @@ t.test('a process with an open transport exits when it is told to, and when its 
   t.equal((await run('rig.close();')).stdout, 'up\n');
   t.equal((await run('rig.onEvent = () => process.exit(0);')).stdout, 'up\n');
   await t.rejects(run('rig.onEvent = () => { throw new Error("unhandled"); };'), { code: 1, stderr: /unhandled/ });
+});
+
+t.test('descriptors that come for a thread that is terminated are closed', async (t) => {
+  const path = '/dev/full';
+  const worker = new Worker(new URL('./stuck-worker.js', import.meta.url), { workerData: path });
+  t.teardown(() => worker.terminate());
+  await once(worker, 'message');
+  await worker.terminate();
+  const open = readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === path;
+    } catch {
+      return false;
+    }
+  });
+  t.same(open, []);
 });
 
 function descriptors(): number {
