@@ -156,14 +156,14 @@ export class UpstreamSocket implements ConnectionHandler {
   /** Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end. */
   close(lingerMs = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    this.#countLocalClose();
     this.#closed();
     this.#cluster.thread.transport.close(this.#id, flushMs, lingerMs);
   }
 
   reset(): void {
     if (this.#isClosed) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    this.#countLocalClose();
     this.#closed();
     this.#cluster.thread.transport.reset(this.#id);
   }
@@ -222,13 +222,26 @@ export class UpstreamSocket implements ConnectionHandler {
 
   #connectFailed(reason: string, isTimeout: boolean): void {
     const { at } = ClusterStats;
-    this.#cluster.stats.increment(at.upstream_cx_connect_fail);
     this.#cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
-    this.#host.stats.increment(HostStats.at.cx_connect_fail);
+    this.#cluster.stats.increment(at.upstream_rq_pending_failure_eject);
+    this.#countConnectFailure();
     if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : reason}`);
     this.#closed();
     this.#cluster.thread.transport.close(this.#id, 0, 0);
     this.#events.upstreamConnectFailed(reason, isTimeout);
+  }
+
+  /** As in Envoy a connect that nobody waits for any more counts as one that has failed, too. */
+  #countLocalClose(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    if (this.#isConnected) return;
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
+    this.#countConnectFailure();
+  }
+
+  #countConnectFailure(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
+    this.#host.stats.increment(HostStats.at.cx_connect_fail);
   }
 
   #log(text: string): void {
@@ -240,8 +253,7 @@ export class UpstreamSocket implements ConnectionHandler {
     if (logger.isDebug) this.#log('closed');
     this.#gone();
     stats.increment(ClusterStats.at.upstream_cx_destroy);
-    if (this.#isConnected)
-      stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
+    stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
   }
 
   /** It is counted as open no longer. */

@@ -85,6 +85,8 @@ t.test('max_connect_attempts counts the attempts', async (t) => {
   t.match(await logLine('thrice'), /^UF,URX /);
   await baton.waitForStat('cluster.thrice.upstream_cx_connect_fail', 3);
   t.equal(await baton.stat('cluster.thrice.upstream_cx_connect_attempts_exceeded'), 1);
+  t.equal(await baton.stat('cluster.thrice.upstream_rq_pending_failure_eject'), 3);
+  t.equal(await baton.stat('cluster.thrice.upstream_rq_cancelled'), 0);
 });
 
 t.test('a second attempt goes to another host', async (t) => {
@@ -159,8 +161,14 @@ t.test('max_pending_requests limits the connections that are being made, not tho
   t.equal(await baton.stat('cluster.waiting.upstream_rq_pending_overflow'), 1);
   t.equal(waiting.filter(({ closed }) => closed !== 'open').length, 0);
   for (const client of waiting) client.reset();
-  await baton.waitForStat('cluster.waiting.upstream_rq_pending_active', 0);
-  t.equal(await baton.stat('cluster.waiting.circuit_breakers.default.rq_pending_open'), 0);
+  await baton.waitForStats({
+    'cluster.waiting.upstream_rq_pending_active': 0,
+    'cluster.waiting.circuit_breakers.default.rq_pending_open': 0,
+    'cluster.waiting.upstream_rq_cancelled': 2,
+    'cluster.waiting.upstream_rq_pending_failure_eject': 0,
+    'cluster.waiting.upstream_cx_connect_fail': 2,
+    'cluster.waiting.upstream_cx_destroy_local': 2,
+  });
 
   for (let count = 1; count <= 3; count++) {
     await openStream(t, await baton.listenerPort('one-by-one'));
