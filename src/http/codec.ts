@@ -38,6 +38,11 @@ export interface CodecError {
   readonly body?: string;
 }
 
+/** Whether what has come is no HTTP; other requests can be read, and are refused. */
+export function isUnreadable(error: CodecError): boolean {
+  return error.detail.startsWith('http1.');
+}
+
 /** One request as it is decoded. After onHeaders(…, true), onData(…, true) or onTrailers() the request is complete. */
 export interface RequestDecoder {
   onHeaders(headers: HeaderBlock, endStream: boolean): void;

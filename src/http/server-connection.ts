@@ -7,7 +7,14 @@ import { Timer } from '../io/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { Departure } from '../listener/travel.js';
 import { HttpStats } from '../stats/layouts/http.js';
-import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
+import {
+  type ByteSink,
+  type CodecError,
+  isUnreadable,
+  type RequestDecoder,
+  ResetReason,
+  type ResponseEncoder,
+} from './codec.js';
 import type { FormerRequests } from './former-requests.js';
 import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
@@ -147,7 +154,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
-    this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+    if (isUnreadable(error)) this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
     this.#refuse(error, head);
   }
 

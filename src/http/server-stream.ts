@@ -12,7 +12,7 @@ import { NoRoomError } from '../io/memory.js';
 import { getLogger } from '../log/logger.js';
 import { HttpStats } from '../stats/layouts/http.js';
 import type { Scope } from '../stats/thread-stats.js';
-import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
+import { type CodecError, isUnreadable, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
 import type { LocalReply, TerminalFilter } from './filter.js';
 import { isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
@@ -248,7 +248,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseCodeDetails = error.detail;
     // As in Envoy: what its connection speaks, unless the head has said that it is older.
     info.protocol = error.status === 426 ? Protocol.Http10 : Protocol.Http11;
-    if (error.detail.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+    if (isUnreadable(error)) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesSent = bodyBytes(error, head);
     this.#countAnswer(error.status);
     this.#finish();

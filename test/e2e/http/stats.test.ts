@@ -166,6 +166,10 @@ t.test('what is odd about a request, a connection or a thread is counted too', a
   upload.write('no size\r\n');
   t.match(await upload.readUntil('\r\n\r\n'), /^HTTP\/1\.1 400 /);
   await baton.waitForStat(broken, 2);
+  for (const refused of ['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n']) {
+    t.match((await rawExchange(proxy.port, refused)).text, /^HTTP\/1\.1 4\d\d /);
+  }
+  t.equal(await baton.stat(broken), 2, 'what can be read is no broken protocol, though it is refused');
   t.equal(await baton.stat('cluster.host.default.total_match_count'), 1, 'its one host');
   t.equal(await baton.stat('cluster.host.warming_state'), 0);
   for (const thread of ['main_thread', 'worker_0', 'worker_1']) {
