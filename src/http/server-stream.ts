@@ -220,6 +220,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   onReset(reason: ResetReason, error: CodecError | undefined): void {
     if (!this.#isOpen) return;
     const { info, manager } = this;
+    let isAnswered = false;
     if (reason === ResetReason.ProtocolError) {
       manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
       info.responseFlags |= ResponseFlag.DownstreamProtocolError;
@@ -228,13 +229,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (!this.#hasResponseHead && error !== undefined) {
         info.bytesSent = bodyBytes(error, this.requestHeaders);
         this.#countAnswer(error.status);
+        isAnswered = true;
       }
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
     }
     manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
-    this.#finish();
+    this.#finish(isAnswered);
   }
 
   /**
@@ -251,7 +253,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (isUnreadable(error)) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesSent = bodyBytes(error, head);
     this.#countAnswer(error.status);
-    this.#finish();
+    this.#finish(true);
   }
 
   onWriteBlocked(): void {
@@ -367,7 +369,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.responseCodeDetails = details;
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_tx_reset);
     const encoder = this.#encoder;
-    this.#finish();
+    this.#finish(false);
     encoder.reset(ResetReason.LocalReset);
   }
 
@@ -498,7 +500,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
-      this.#finish();
+      this.#finish(true);
       encoder.headers(headers, true);
     } catch (error) {
       connection.onFault(error);
@@ -510,7 +512,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
-      this.#finish();
+      this.#finish(true);
       encoder.data(offset, length, true);
     } catch (error) {
       connection.onFault(error);
@@ -522,7 +524,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
-      this.#finish();
+      this.#finish(true);
       encoder.trailers(trailers);
     } catch (error) {
       connection.onFault(error);
@@ -532,11 +534,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   /** The connection is given up in the middle of the request: nothing more can be answered. */
   abandon(): void {
-    if (this.#isOpen) this.#finish();
+    if (this.#isOpen) this.#finish(false);
   }
 
-  /** The stream is over, in whatever way: counters, log line, and everything that was held is released. */
-  #finish(): void {
+  /**
+   * The stream is over, in whatever way: counters, log line, and everything that was held is released. `isAnswered`: the client is
+   * sent a whole answer; as in Envoy only that has a time.
+   */
+  #finish(isAnswered: boolean): void {
     const { options, stats, thread } = this.manager;
     const { info } = this;
     const now = thread.clock.monotonicMs;
@@ -549,7 +554,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
-    stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
+    if (isAnswered) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;

@@ -312,10 +312,8 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     cluster.stats.increment(ClusterStats.at.upstream_cx_destroy);
     cluster.stats.decrement(ClusterStats.at.upstream_cx_active);
     host.stats.decrement(HostStats.at.cx_active);
-    if (wasConnected) {
-      cluster.stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
-      cluster.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
-    }
+    cluster.stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
+    if (wasConnected) cluster.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
   }
 }
 

@@ -89,11 +89,11 @@ export class AdminTraffic {
       this.#countBytes(socket, connection);
     }
     this.#http.add(HTTP.downstream_rq_active, -1);
-    this.#http.record(HTTP.downstream_rq_time, Math.floor(durationMs));
     if (status === 0) {
       this.#http.increment(HTTP.downstream_rq_rx_reset);
       return;
     }
+    this.#http.record(HTTP.downstream_rq_time, Math.floor(durationMs));
     this.#http.increment(HTTP.downstream_rq_completed);
     this.#listenerHttp.increment(ListenerHttpStats.at.downstream_rq_completed);
     const statusClass = Math.floor(status / 100);

@@ -119,4 +119,19 @@ t.test('clients that leave, at whatever point, are no protocol errors', async (t
     classes.reduce((sum, count) => sum + count, 0),
     'those that had an answer',
   );
+  const timesAndAnswers = async () => {
+    const text = (await baton.admin('/stats/monitoring?filter=^http.admin.downstream_rq')).body;
+    const value = (name: string) =>
+      Number(new RegExp(`^envoy_http_downstream_rq_${name}\\{.*\\} (\\d+)$`, 'm').exec(text)?.[1]);
+    return { times: value('time_count'), answers: value('total') - value('rx_reset') };
+  };
+  const before = await timesAndAnswers();
+  const after = await waitFor(
+    async () => {
+      const now = await timesAndAnswers();
+      return now.times > before.times && now;
+    },
+    { what: 'the next flush' },
+  );
+  t.ok(after.times < after.answers, 'only those have a time, and this one has none yet');
 });

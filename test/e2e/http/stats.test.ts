@@ -1,7 +1,17 @@
 // The counters of HTTP traffic are exact: for clients, for listeners and for clusters.
 
 import t from 'tap';
-import { connectRaw, freePort, httpRequest, rawExchange, staticCluster, waitFor } from '../harness/index.js';
+import {
+  bootstrap,
+  connectRaw,
+  freePort,
+  httpListener,
+  httpRequest,
+  rawExchange,
+  startBaton,
+  staticCluster,
+  waitFor,
+} from '../harness/index.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
@@ -208,6 +218,37 @@ t.test('connections of mobile clients are counted once more, by what their first
       { what: `${metric} at the next flush` },
     );
   }
+});
+
+t.test('each whole answer has a time, and each connection to a host that is over a length', async (t) => {
+  const routes = [routeTo({ path: '/closed' }, 'closed'), routeTo({ prefix: '/' }, 'host')];
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('timed', 0, managerOf(routes))],
+      clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
+      extra: { stats_flush_interval: '0.1s' },
+    }),
+  });
+  const port = await baton.listenerPort('timed');
+  const answered = ['GET /200', 'GET /closed', 'GET /200 and more', 'nonsense'];
+  for (const line of answered) await rawExchange(port, `${line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+  await rawExchange(port, 'POST /wait HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n');
+  await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
+  const client = await connectRaw(t, port);
+  client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
+  await baton.waitForStat('cluster.host.upstream_rq_active', 1);
+  client.reset();
+  await baton.waitForStats({ 'http.timed.downstream_rq_total': 7, 'http.timed.downstream_cx_destroy': 7 });
+  const expected = [
+    'envoy_http_downstream_rq_time_count{envoy_http_conn_manager_prefix="timed"} 5\n',
+    'envoy_cluster_upstream_cx_length_ms_count{envoy_cluster_name="closed"} 1\n',
+  ];
+  const areCounted = async () => {
+    const { body } = await baton.admin('/stats/monitoring');
+    return expected.every((line) => body.includes(line));
+  };
+  await t.resolves(waitFor(areCounted, { what: expected.join('') }));
+  await baton.stop();
 });
 
 t.test('a router without dynamic stats counts no status codes and times of its cluster', async (t) => {
