@@ -86,11 +86,13 @@ export class HttpCall implements PoolRequest {
     const thread = begin();
     if (cluster?.maintenance.isHit(thread.random)) {
       cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
+      countUnanswered(cluster, 503);
       events.onFailure('the cluster is in maintenance mode');
       return undefined;
     }
     const host = cluster?.pickHost();
     if (cluster === undefined || host === undefined) {
+      if (cluster !== undefined) countUnanswered(cluster, 503);
       events.onFailure('the cluster has no host');
       return undefined;
     }
@@ -126,6 +128,7 @@ export class HttpCall implements PoolRequest {
     if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#state === State.Running) countHostTimeout(this.#host, this.#status !== 0);
+    if (this.#status === 0) countUnanswered(this.#cluster, 504);
     this.#abort();
     this.#events.onFailure('it does not answer in time');
   }
@@ -142,6 +145,7 @@ export class HttpCall implements PoolRequest {
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
     countNoConnection(this.#host, reason);
+    countUnanswered(this.#cluster, 503);
     this.#over();
     this.#events.onFailure(poolFailureText(reason, errno));
   }
@@ -177,13 +181,15 @@ export class HttpCall implements PoolRequest {
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
-    if (this.#status === 0) countHostFailure(this.#host);
+    const isProtocolError = reason === ResetReason.ProtocolError;
+    if (this.#status === 0) {
+      countHostFailure(this.#host);
+      countUnanswered(this.#cluster, isProtocolError ? 502 : 503);
+    }
     this.#over();
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#events.onFailure(
-      reason === ResetReason.ProtocolError
-        ? `its answer is no HTTP/1.1${text}`
-        : 'it has closed the connection without an answer',
+      isProtocolError ? `its answer is no HTTP/1.1${text}` : 'it has closed the connection without an answer',
     );
   }
 
@@ -273,6 +279,11 @@ export class HttpCall implements PoolRequest {
     this.#cluster.thread.wheel.cancel(this.#timer);
     if (state === State.Running) this.#cluster.requestEnded(this.#host);
   }
+}
+
+/** Counts what a forwarded request would be answered in the host's stead. */
+function countUnanswered({ responses }: Cluster, status: number): void {
+  responses.countResponse(status, true);
 }
 
 function onTimeout(call: HttpCall): void {

@@ -103,6 +103,9 @@ t.test(
     await waitFor(async () => (await baton.stat('cluster.collector.upstream_cx_connect_fail'))! > 0, {
       what: 'its cluster counts failed connects',
     });
+    await waitFor(async () => (await baton.stat('cluster.collector.internal.upstream_rq_503'))! > 0, {
+      what: 'and calls without an answer, as it does requests',
+    });
     t.equal((await baton.admin('/ready')).status, 200);
     const second = await startHttpCollector(t, first.port);
     await waitFor(() => count(baton.stderr, TAKES_AGAIN) === 2, { what: 'it is back' });
@@ -119,6 +122,7 @@ t.test('a collector that never answers costs a bounded number of exports, and re
   await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
   t.ok((await baton.stat('cluster.collector.upstream_rq_active'))! <= 4, 'few calls at once');
   t.ok((await baton.stat('cluster.collector.upstream_rq_timeout'))! > 0);
+  t.ok((await baton.stat('cluster.collector.upstream_rq_504'))! > 0);
   await request(2);
   collector.answer = (response) => response.writeHead(200).end();
   await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'it takes stats again' });
@@ -165,6 +169,8 @@ t.test('the circuit breakers of the cluster hold for exports', async (t) => {
     what: 'the log says it',
   });
   t.equal(collector.begun, 0);
+  const { upstream_rq_503, upstream_rq_pending_overflow } = await baton.stats('cluster.collector.');
+  t.equal(upstream_rq_503, upstream_rq_pending_overflow);
   await baton.stop();
 });
 
