@@ -1,17 +1,30 @@
-// Clients and hosts that do whatever they like, all at once: afterwards nothing is left of them, and others are served.
+// Clients and hosts that do whatever they like, all at once: afterwards nothing is left of them, others are served, and what was
+// counted and logged agrees.
 
 import { connect, type Socket } from 'node:net';
-import t from 'tap';
-import { type Config, freePort, startTcpUpstream, staticCluster, waitFor } from '../harness/index.js';
-import { managerOf, routeTo, startProxy } from './proxy.js';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import {
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  startBaton,
+  startTcpUpstream,
+  staticCluster,
+  tcpListener,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { accountLog, hasFlag, type Line, readLines, readSamples, sumOf, sumOverHosts } from './accounts.js';
+import { act, live, pick, random } from './erratic-peers.js';
+import { managerOf, routeTo } from './proxy.js';
 
 const CONVERSATIONS = 1500;
 const AT_ONCE = 60;
 
-const random = seeded(Number(process.env['BATON_TEST_SEED'] ?? 20_240_817));
-const pick = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)]!;
-
-// A host that answers, breaks off, hangs or talks nonsense, and sometimes does not even read.
+// Sometimes it does not even read.
 const upstream = await startTcpUpstream(t, (socket) => {
   socket.on('end', () => socket.end());
   socket.on('data', () => act(socket));
@@ -50,153 +63,253 @@ const routes: Config[] = [
   routeTo({ prefix: '/' }, 'chaos', { timeout: '0.2s', idle_timeout: '0.3s' }),
 ];
 const timeouts = { stream_idle_timeout: '0.3s', request_timeout: '0.5s', delayed_close_timeout: '0.1s' };
-const proxy = await startProxy(t, {
-  listeners: {
-    plain: managerOf(routes, timeouts),
-    filtered: managerOf(routes, { ...timeouts, ...buffer }),
-    sane: managerOf([routeTo({ prefix: '/' }, 'sane')]),
-  },
-  clusters: [
-    staticCluster('chaos', upstream.port, limits),
-    staticCluster('closed', await freePort()),
-    staticCluster('sane', (await startTcpUpstream(t, answerAlways)).port),
-  ],
-  listenerOptions: { per_connection_buffer_limit_bytes: 16_384 },
-  args: ['-l', 'warning', '--concurrency', '2'],
+const logs = tempDir(t);
+const logOf = (name: string) => join(logs, name);
+const logged = (name: string) => ({ access_log: [accountLog(logOf(name))] });
+const tcp = { idle_timeout: '0.3s', max_downstream_connection_duration: '0.5s', max_connect_attempts: 2 };
+const small = { per_connection_buffer_limit_bytes: 16_384 };
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      { ...httpListener('plain', 0, managerOf(routes, { ...timeouts, ...logged('plain') })), ...small },
+      {
+        ...httpListener('filtered', 0, managerOf(routes, { ...timeouts, ...buffer, ...logged('filtered') })),
+        ...small,
+      },
+      { ...tcpListener('raw', 0, { cluster: 'raw', ...tcp, ...logged('raw') }), ...small },
+      { ...tcpListener('refused', 0, { cluster: 'refused', ...tcp, ...logged('refused') }), ...small },
+      httpListener('sane', 0, managerOf([routeTo({ prefix: '/' }, 'sane')])),
+    ],
+    clusters: [
+      staticCluster('chaos', upstream.port, limits),
+      staticCluster('closed', await freePort()),
+      staticCluster('raw', upstream.port, limits),
+      staticCluster('refused', await freePort()),
+      staticCluster('sane', (await startTcpUpstream(t, answerAlways)).port),
+    ],
+    extra: { stats_flush_interval: '0.1s' },
+  }),
+  args: ['-l', 'warning', '--concurrency', '2', '--file-flush-interval-msec', '50'],
 });
+const HTTP = ['plain', 'filtered'];
+const TCP = ['raw', 'refused'];
+const ports = new Map<string, number>();
+for (const name of [...HTTP, ...TCP]) ports.set(name, await baton.listenerPort(name));
+/** How many clients each listener has had. */
+const conversations = new Map<string, number>();
 
 t.test('nothing is left of broken conversations', async (t) => {
   let started = 0;
   const worker = async () => {
-    while (started++ < CONVERSATIONS) await converse(pick([proxy.ports['plain']!, proxy.ports['filtered']!]));
+    while (started++ < CONVERSATIONS) await converse(pick([...HTTP, ...HTTP, ...TCP]));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 
+  const ofHttp = ['rq_active', 'cx_active', 'cx_upgrades_active', 'cx_rx_bytes_buffered', 'cx_tx_bytes_buffered'];
   const gauges = [
-    ...['plain', 'filtered'].flatMap((name) => [
-      `http.${name}.downstream_rq_active`,
-      `http.${name}.downstream_cx_active`,
-      `http.${name}.downstream_cx_upgrades_active`,
-      `listener.127.0.0.1_${proxy.ports[name]}.downstream_cx_active`,
+    ...HTTP.flatMap((name) => ofHttp.map((gauge) => `http.${name}.downstream_${gauge}`)),
+    ...[...HTTP, ...TCP].map((name) => `${listener(name)}.downstream_cx_active`),
+    ...['chaos', 'closed', 'raw', 'refused'].flatMap((name) => [
+      `cluster.${name}.upstream_rq_active`,
+      `cluster.${name}.upstream_rq_pending_active`,
+      ...['cx_open', 'rq_pending_open', 'rq_open', 'rq_retry_open'].map(
+        (breaker) => `cluster.${name}.circuit_breakers.default.${breaker}`,
+      ),
     ]),
-    'cluster.chaos.upstream_rq_active',
-    'cluster.chaos.upstream_rq_pending_active',
-    'cluster.closed.upstream_rq_pending_active',
-    'cluster.closed.upstream_cx_active',
-    ...['cx_open', 'rq_pending_open', 'rq_open', 'rq_retry_open'].map(
-      (name) => `cluster.chaos.circuit_breakers.default.${name}`,
-    ),
+    ...['closed', 'refused'].map((name) => `cluster.${name}.upstream_cx_active`),
   ];
   const endUpstream = () => {
     for (const socket of upstream.sockets) socket.destroy();
   };
   endUpstream();
-  await proxy.baton.waitForStats(Object.fromEntries(gauges.map((name) => [name, 0])));
-  // Also those that were made for requests which had gone when they came.
-  await waitFor(
-    async () => {
-      endUpstream();
-      return (await proxy.baton.stat('cluster.chaos.upstream_cx_active')) === 0;
-    },
-    { what: 'the end of the last connection to the host' },
+  const zeros = gauges.map((name) => [name, 0] as const);
+  // The kernel gives Baton also those that had gone before it accepted them.
+  const connections = [...conversations].map(
+    ([name, count]) => [`${listener(name)}.downstream_cx_total`, count] as const,
   );
-  const answers = await Promise.all(Array.from({ length: 20 }, () => proxy.on('sane', '/')));
-  t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'));
-  t.equal(proxy.baton.stderr, '', 'nothing went wrong inside');
-  await proxy.baton.stop();
+  await t.resolves(baton.waitForStats(Object.fromEntries([...zeros, ...connections])));
+  // Also those that were made for requests which had gone when they came.
+  const isAlone = async () => {
+    endUpstream();
+    return (await baton.stat('cluster.chaos.upstream_cx_active')) === 0;
+  };
+  await t.resolves(waitFor(isAlone, { what: 'the end of the last connection to the host' }));
 });
 
-/** One client's life: requests of all sorts, cut anywhere, left in any way. */
-function converse(port: number): Promise<void> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    const timer = setTimeout(() => socket.destroy(), 100 + random() * 400);
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    socket.on('end', () => socket.end());
-    if (random() < 0.1) socket.pause();
-    else socket.resume();
-    let bytes = '';
-    for (let count = 1 + Math.floor(random() * 3); count > 0; count--) bytes += request();
-    if (random() < 0.3) bytes = bytes.slice(0, Math.floor(random() * bytes.length));
-    const at = Math.floor(random() * bytes.length);
-    socket.write(bytes.slice(0, at), 'latin1');
-    setTimeout(() => {
-      if (socket.destroyed) return;
-      socket.write(bytes.slice(at), 'latin1');
-      const fate = random();
-      if (fate < 0.15) socket.resetAndDestroy();
-      else if (fate < 0.3) socket.destroy();
-      else if (fate < 0.45) socket.end();
-    }, random() * 20);
+for (const name of HTTP) {
+  t.test(`each connection and request of '${name}' is counted once, and each request has its line`, async (t) => {
+    const stats = await baton.stats(`http.${name}.`);
+    const ofListener = await baton.stats(`${listener(name)}.`);
+    const count = (stat: string) => stats[`downstream_${stat}`] ?? 0;
+    const lines = await linesOf(name, count('rq_total'));
+    const linesWith = (is: (line: Line) => boolean) => lines.filter(is).length;
+    const cutOff = linesWith(({ details }) => details.startsWith('upstream_reset_after_response_started'));
+    const brokenAmid = linesWith((line) => hasFlag('DPE')(line) && line.path !== '-');
+
+    t.ok(count('rq_total') > 100, 'there is something to count');
+    t.equal(count('cx_destroy'), count('cx_total'));
+    t.equal(count('cx_destroy_local') + count('cx_destroy_remote'), count('cx_destroy'));
+    t.equal(count('cx_destroy_local_active_rq') + count('cx_destroy_remote_active_rq'), count('cx_destroy_active_rq'));
+    t.equal(ofListener['downstream_cx_total'], count('cx_total'));
+    t.equal(ofListener['downstream_cx_destroy'], count('cx_total'));
+    const ofWorkers = [0, 1].map((index) => ofListener[`worker_${index}.downstream_cx_total`]!);
+    t.equal(ofWorkers[0]! + ofWorkers[1]!, count('cx_total'));
+
+    t.equal(lines.length, count('rq_total'));
+    const classes = [1, 2, 3, 4, 5].map((each) => count(`rq_${each}xx`));
+    t.equal(
+      classes.reduce((sum, each) => sum + each, 0),
+      count('rq_completed'),
+    );
+    for (const each of [2, 3, 4, 5]) {
+      t.equal(
+        linesWith(({ code }) => code.startsWith(`${each}`)),
+        count(`rq_${each}xx`),
+        `${each}xx`,
+      );
+      t.equal(ofListener[`http.${name}.downstream_rq_${each}xx`], count(`rq_${each}xx`), `${each}xx of the listener`);
+    }
+    t.equal(
+      linesWith(({ flags, code }) => code === '0' && flags === '-'),
+      0,
+      'who got no answer has left',
+    );
+
+    t.equal(linesWith(hasFlag('DC')) + brokenAmid, count('rq_rx_reset'));
+    t.equal(linesWith(hasFlag('DPE')), count('cx_protocol_error'));
+    t.equal(linesWith(hasFlag('SI')), count('rq_idle_timeout'));
+    t.equal(linesWith(hasFlag('NR')), stats['no_route']);
+    t.equal(
+      linesWith(({ details }) => details === 'request_overall_timeout'),
+      count('rq_timeout'),
+    );
+    t.equal(
+      linesWith(({ details }) => details === 'upgrade_failed'),
+      count('rq_ws_on_non_ws_route'),
+    );
+    t.equal(cutOff, stats['rq_reset_after_downstream_response_started']);
+    t.equal(linesWith(({ cluster }) => cluster !== '-') + stats['no_route']!, stats['rq_total'], 'the router had them');
+    t.ok(sumOf(lines, 'received') <= count('cx_rx_bytes_total'));
+    t.ok(sumOf(lines, 'sent') <= count('cx_tx_bytes_total'));
+
+    const labels = `{envoy_http_conn_manager_prefix="${name}"}`;
+    const brokenAmidAnswer = linesWith((line) => hasFlag('DPE')(line) && line.code !== '400');
+    const answered = count('rq_total') - linesWith(hasFlag('DC')) - count('rq_tx_reset') - brokenAmidAnswer;
+    await haveSamples(t, `envoy_http_downstream_rq_time${labels}`, answered);
+    await haveSamples(t, `envoy_http_downstream_cx_length_ms${labels}`, count('cx_total'));
   });
 }
 
-function request(): string {
-  const path = pick(['/', '/', '/retry', '/retry', '/closed', '/nowhere', '/upgrade']);
-  const head = `${pick(['GET', 'POST', 'HEAD', 'PUT'])} ${path} HTTP/1.1\r\nhost: a\r\n`;
-  const body = 'x'.repeat(Math.floor(random() ** 4 * 200_000));
-  switch (pick(['none', 'none', 'length', 'chunked', 'expect', 'upgrade', 'close', 'nonsense'])) {
-    case 'length':
-      return `${head}content-length: ${body.length}\r\n\r\n${body}`;
-    case 'chunked':
-      return `${head}transfer-encoding: chunked\r\n\r\n${chunk(body)}${chunk('more')}0\r\nx-end: 1\r\n\r\n`;
-    case 'expect':
-      return `${head}expect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-    case 'upgrade':
-      return `${head}connection: upgrade\r\nupgrade: websocket\r\n\r\n${body}`;
-    case 'close':
-      return `${head}connection: close\r\n\r\n`;
-    case 'nonsense':
-      return `${head}${pick(['transfer-encoding: chunked\r\n\r\nzz', 'no colon\r\n\r\n', '\0'])}`;
-    default:
-      return `${head}\r\n`;
-  }
+for (const name of TCP) {
+  t.test(`each connection of '${name}' has its line, with the bytes that were counted`, async (t) => {
+    const stats = await baton.stats(`tcp.${name}.`);
+    const cluster = await baton.stats(`cluster.${name}.`);
+    const lines = await linesOf(name, stats['downstream_cx_total']!);
+    t.ok(lines.length > 50, 'there is something to count');
+    t.equal(lines.length, stats['downstream_cx_total']);
+    t.equal(sumOf(lines, 'received'), stats['downstream_cx_rx_bytes_total']);
+    t.equal(sumOf(lines, 'sent'), stats['downstream_cx_tx_bytes_total']);
+    t.equal(lines.filter(hasFlag('SI')).length, stats['idle_timeout']);
+    t.equal(lines.filter(hasFlag('DT')).length, stats['max_downstream_connection_duration']);
+    t.equal(lines.filter(hasFlag('UF')).length, cluster['upstream_cx_connect_attempts_exceeded']);
+    const overflows = cluster['upstream_cx_overflow']! + cluster['upstream_rq_pending_overflow']!;
+    t.equal(lines.filter(hasFlag('UO')).length, overflows);
+    t.equal(sumOf(lines, 'attempts'), cluster['upstream_cx_total']! + overflows);
+    const { upstream_rq_total, upstream_rq_cancelled, upstream_rq_pending_failure_eject } = cluster;
+    t.equal(
+      upstream_rq_total! + upstream_rq_cancelled! + upstream_rq_pending_failure_eject!,
+      cluster['upstream_rq_pending_total'],
+    );
+  });
 }
 
-/** What the host does when bytes come. */
-function act(socket: Socket): void {
-  const body = 'y'.repeat(Math.floor(random() ** 4 * 200_000));
-  const whole = `HTTP/1.1 ${pick([200, 200, 200, 503, 404])} Whatever\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-  const answers = [
-    whole,
-    whole,
-    whole,
-    `HTTP/1.1 103 Early Hints\r\n\r\n${whole}`,
-    `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunk(body)}0\r\nx-end: 1\r\n\r\n`,
-    `HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${body}`,
-    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\nhello',
-    'nonsense\r\n\r\n',
-    '',
-  ];
-  let bytes = pick(answers);
-  if (random() < 0.2) bytes = bytes.slice(0, Math.floor(random() * bytes.length));
-  socket.write(bytes, 'latin1');
-  const fate = random();
-  if (fate < 0.1) socket.end();
-  else if (fate < 0.2) socket.resetAndDestroy();
-  else if (fate < 0.25) setTimeout(() => socket.destroy(), random() * 50);
+for (const name of ['chaos', 'closed', 'raw', 'refused']) {
+  t.test(`cluster '${name}' counts its connections, tries and answers once`, async (t) => {
+    const stats = await baton.stats(`cluster.${name}.`);
+    const count = (stat: string) => stats[`upstream_${stat}`] ?? 0;
+    t.equal(count('cx_destroy'), count('cx_total'));
+    t.equal(count('cx_destroy_local') + count('cx_destroy_remote'), count('cx_destroy'));
+    t.equal(
+      count('cx_destroy_local_with_active_rq') + count('cx_destroy_remote_with_active_rq'),
+      count('cx_destroy_with_active_rq'),
+    );
+    t.equal(await sumOverHosts(baton, name, 'cx_total'), count('cx_total'));
+    t.equal(await sumOverHosts(baton, name, 'cx_connect_fail'), count('cx_connect_fail'));
+    t.equal(await sumOverHosts(baton, name, 'rq_total'), count('rq_total'));
+    const labels = `{envoy_cluster_name="${name}"}`;
+    await haveSamples(t, `envoy_cluster_upstream_cx_length_ms${labels}`, count('cx_total'));
+    if (count('cx_connect_fail') < count('cx_total')) {
+      const connected = count('cx_total') - count('cx_connect_fail');
+      await haveSamples(t, `envoy_cluster_upstream_cx_connect_ms${labels}`, connected);
+    }
+    if (TCP.includes(name)) return;
+
+    const lines = HTTP.flatMap((each) => readLines(logOf(each))).filter(({ cluster }) => cluster === name);
+    const withoutConnection = count('rq_pending_overflow') + count('rq_pending_failure_eject') + count('rq_cancelled');
+    t.equal(sumOf(lines, 'attempts'), count('rq_total') + withoutConnection, 'each try has one end');
+    t.equal(
+      lines.filter(hasFlag('UO')).length,
+      count('rq_pending_overflow') + count('rq_retry_overflow'),
+      'each open breaker shows in a line',
+    );
+    t.equal(lines.filter(hasFlag('URX')).length, count('rq_retry_limit_exceeded'));
+    t.ok(sumOf(lines, 'attempts') - lines.length <= count('rq_retry'));
+    for (const group of ['', 'internal.', 'external.', 'retry.']) {
+      const sum = (each: string) => {
+        const names = Object.keys(stats).filter((stat) => new RegExp(`^${group}upstream_rq_${each}$`).test(stat));
+        return names.reduce((total, stat) => total + stats[stat]!, 0);
+      };
+      t.equal(sum('\\dxx'), stats[`${group}upstream_rq_completed`] ?? 0, `classes of '${group}'`);
+      t.equal(sum('\\d{3}'), stats[`${group}upstream_rq_completed`] ?? 0, `codes of '${group}'`);
+    }
+    for (const code of ['200', '404', '502', '503']) {
+      t.equal(lines.filter((line) => line.code === code).length, count(`rq_${code}`), `answers with ${code}`);
+    }
+    // Of a timeout between two tries the cluster knows nothing.
+    const timeouts = lines.filter(({ code, details }) => code === '504' && details !== 'stream_idle_timeout').length;
+    t.ok(count('rq_504') <= timeouts && timeouts <= count('rq_504') + count('rq_retry'), 'answers with 504');
+  });
+}
+
+t.test('others are served, and nothing went wrong inside', async (t) => {
+  const port = await baton.listenerPort('sane');
+  const answers = await Promise.all(Array.from({ length: 20 }, () => httpRequest(port)));
+  t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'));
+  t.equal(await baton.stat('server.envoy_bug_failures'), 0);
+  t.equal(baton.stderr, '');
+  await baton.stop();
+});
+
+/** Lines are written a little later than counted. */
+async function linesOf(name: string, count: number): Promise<Line[]> {
+  await waitFor(() => readLines(logOf(name)).length >= count, { what: `${count} lines of ${name}` });
+  return readLines(logOf(name));
+}
+
+function listener(name: string): string {
+  return `listener.127.0.0.1_${ports.get(name)}`;
+}
+
+/** A histogram shows them at the next flush. */
+async function haveSamples(t: Test, histogram: string, count: number): Promise<void> {
+  const isComplete = async () => ((await readSamples(baton)).get(histogram) ?? 0) === count;
+  await t.resolves(waitFor(isComplete, { what: `${count} samples of ${histogram}` }));
+}
+
+function converse(name: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connect({ port: ports.get(name)!, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve());
+    socket.on('end', () => socket.end());
+    socket.on('connect', () => {
+      conversations.set(name, (conversations.get(name) ?? 0) + 1);
+      live(socket);
+    });
+  });
 }
 
 function answerAlways(socket: Socket): void {
   socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
   socket.on('end', () => socket.end());
-}
-
-function chunk(data: string): string {
-  return data === '' ? '' : `${data.length.toString(16)}\r\n${data}\r\n`;
-}
-
-/** A small generator with a seed (mulberry32), so that a failing round can be repeated as far as timing allows. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

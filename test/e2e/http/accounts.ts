@@ -1,0 +1,56 @@
+// What a Baton has counted and logged, side by side, for a test that wants both to agree.
+
+import { readFileSync } from 'node:fs';
+import type { BatonProcess, Config } from '../harness/index.js';
+import { fileAccessLog } from '../harness/index.js';
+
+const OPERATORS = {
+  code: '%RESPONSE_CODE%',
+  details: '%RESPONSE_CODE_DETAILS%',
+  flags: '%RESPONSE_FLAGS%',
+  received: '%BYTES_RECEIVED%',
+  sent: '%BYTES_SENT%',
+  cluster: '%UPSTREAM_CLUSTER%',
+  attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
+  path: '%REQ(:PATH)%',
+} as const;
+
+/** A line of accountLog(): what its operators have written. */
+export type Line = Record<keyof typeof OPERATORS, string>;
+
+export function accountLog(path: string): Config {
+  return fileAccessLog(path, `${Object.values(OPERATORS).join('\t')}\n`);
+}
+
+/** The lines of such a log, which must be whole. */
+export function readLines(path: string): Line[] {
+  const names = Object.keys(OPERATORS);
+  const texts = readFileSync(path, 'latin1').split('\n').slice(0, -1);
+  return texts.map((text) => {
+    const values = text.split('\t');
+    if (values.length !== names.length) throw new Error(`an odd line: ${JSON.stringify(text)}`);
+    return Object.fromEntries(names.map((name, index) => [name, values[index]])) as Line;
+  });
+}
+
+export function hasFlag(flag: string): (line: Line) => boolean {
+  return ({ flags }) => flags.split(',').includes(flag);
+}
+
+export function sumOf(lines: readonly Line[], what: 'received' | 'sent' | 'attempts'): number {
+  return lines.reduce((sum, line) => sum + Number(line[what]), 0);
+}
+
+/** How many samples each histogram has, as of the last flush, by its name in the monitoring format with its labels. */
+export async function readSamples(baton: BatonProcess): Promise<ReadonlyMap<string, number>> {
+  const { body } = await baton.admin('/stats/monitoring');
+  const counts = body.matchAll(/^(\S+)_count(\{\S*\}) (\d+)$/gm);
+  return new Map(Array.from(counts, ([, name, labels, count]) => [`${name}${labels}`, Number(count)]));
+}
+
+/** The sum of a stat over the hosts of a cluster, as /clusters has it. */
+export async function sumOverHosts(baton: BatonProcess, cluster: string, stat: string): Promise<number> {
+  const { body } = await baton.admin('/clusters');
+  const values = body.matchAll(new RegExp(`^${cluster}::[^:]+:[0-9]+::${stat}::([0-9]+)$`, 'gm'));
+  return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+}
