@@ -25,6 +25,7 @@ export interface FileCounters {
   writeFailed: number;
   /** Buffers handed over because time had passed. */
   flushedByTimer: number;
+  /** Files that could not be opened anew when that was asked for; what is tried again by itself is not counted. */
   reopenFailed: number;
   /** Lines given up because too many were waiting, or nobody reads them any more. */
   dropped: number;
@@ -65,6 +66,8 @@ export class FileWriter {
   #isClosed = false;
   /** Takes the place of #fd at the next end of a line; -1 for none. */
   #nextFd = -1;
+  /** Set while it could not be opened anew. */
+  #reopening: NodeJS.Timeout | undefined;
   readonly #waiting: (() => void)[] = [];
   readonly #onWritten = (error: NodeJS.ErrnoException | null, count: number): void => this.#written(error, count);
 
@@ -101,16 +104,14 @@ export class FileWriter {
 
   /**
    * Opens the file anew after a rotation. The old one goes on being used until that is done, which resolves the promise,
-   * or when it fails, which resolves it too.
+   * or when it fails, which resolves it too: then it is tried again by itself until it works.
    */
-  reopen(): Promise<void> {
-    if (this.#target.isStandard || this.#isClosed) return Promise.resolve();
-    return new Promise((resolve) => {
-      open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
-        this.#reopened(error, fd);
-        resolve();
-      });
-    });
+  async reopen(): Promise<void> {
+    if (this.#target.isStandard || this.#isClosed) return;
+    const error = await this.#tryToReopen();
+    if (error === null) return;
+    this.#options.counters.reopenFailed++;
+    this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}; it is tried again`);
   }
 
   /** Resolves when nothing waits any more, or when writing fails: what has failed before is tried once more. */
@@ -150,21 +151,39 @@ export class FileWriter {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#retry);
+    clearTimeout(this.#reopening);
     this.#dropAll();
     if (this.#writing === 0) this.#closeFds();
   }
 
-  #reopened(error: NodeJS.ErrnoException | null, fd: number): void {
-    if (error !== null) {
-      this.#options.counters.reopenFailed++;
-      this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}`);
-    } else if (this.#isClosed) {
-      this.#closeFd(fd);
-    } else {
-      if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
-      this.#nextFd = fd;
-      this.#next();
-    }
+  /** Resolves with what stands against it. */
+  #tryToReopen(): Promise<NodeJS.ErrnoException | null> {
+    return new Promise((resolve) => {
+      open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
+        if (error === null) this.#reopened(fd);
+        else this.#reopenLater();
+        resolve(error);
+      });
+    });
+  }
+
+  #reopened(fd: number): void {
+    if (this.#isClosed) return this.#closeFd(fd);
+    clearTimeout(this.#reopening);
+    if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
+    this.#nextFd = fd;
+    this.#next();
+  }
+
+  /** Descriptors become free, and directories come back. */
+  #reopenLater(): void {
+    if (this.#isClosed) return;
+    clearTimeout(this.#reopening);
+    this.#reopening = setTimeout(() => {
+      void this.#tryToReopen().then((error) => {
+        if (error === null) this.#options.onProblem(`'${this.#options.path}' is open anew`);
+      });
+    }, FAILED_RETRY_MS).unref();
   }
 
   #next(): void {

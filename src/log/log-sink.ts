@@ -69,11 +69,16 @@ export function openLogSink(path: string | undefined): LogSink {
     },
     reopen() {
       if (stderr) return;
-      // First a trial: after a failed reopen() a later one would close the old descriptor twice, maybe somebody else's by then.
       const next = openTarget(path);
       if (next === STDOUT) return;
       if (typeof next === 'string' && typeof target === 'string') {
-        boom.reopen();
+        try {
+          boom.reopen();
+        } catch (error) {
+          // Another thread has had the last descriptor since the trial. What waits for this to work would close the old one twice.
+          boom.removeAllListeners('ready');
+          throw openError(path, error);
+        }
       } else if (typeof next === 'number' && typeof target === 'number' && isSamePipe(next, target)) {
         closeSync(next);
       } else {
@@ -113,11 +118,15 @@ function openTarget(path: string): string | number {
     return path;
   } catch (error) {
     if (path === '/dev/stdout' && (error as NodeJS.ErrnoException).code === 'ENXIO') return STDOUT;
-    throw new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
-      where: '--log-path',
-      cause: error,
-    });
+    throw openError(path, error);
   }
+}
+
+function openError(path: string, error: unknown): BatonError {
+  return new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
+    where: '--log-path',
+    cause: error,
+  });
 }
 
 function isSamePipe(one: number, other: number): boolean {

@@ -33,6 +33,8 @@ export interface LoggingOptions extends LogFormatOptions {
   singleEntryStacks?: boolean;
 }
 
+const REOPEN_RETRY_MS = 1000;
+
 /** A logger's name and level, as POST /logging lists them. */
 export interface LoggerState {
   name: string;
@@ -178,12 +180,23 @@ export function loggerStates(): LoggerState[] {
   return COMPONENTS.map((name) => ({ name, level: levelFor(levels, name, '') }));
 }
 
-/** Opens the file of --log-path anew. Failure is logged, to the file that is still open. */
+/** Opens the file of --log-path anew. Failure is logged, to the file that is still open, and it is tried again until it works. */
 export function reopenLog(): void {
+  const error = tryToReopen();
+  if (error !== undefined) getLogger('file').error(`${messageOf(error)}; it is tried again`);
+}
+
+/** Gives what stands against it. */
+function tryToReopen(): unknown {
+  clearTimeout(thread.reopening);
   try {
     thread.sink.reopen();
+    return undefined;
   } catch (error) {
-    getLogger('file').error(messageOf(error));
+    thread.reopening = setTimeout(() => {
+      if (tryToReopen() === undefined) getLogger('file').info('the log file is open anew');
+    }, REOPEN_RETRY_MS).unref();
+    return error;
   }
 }
 
@@ -217,6 +230,8 @@ const thread = {
   sink: openLogSink(undefined) as LogSink,
   fineGrain: false,
   singleEntryStacks: false,
+  /** Set while the file could not be opened anew. */
+  reopening: undefined as NodeJS.Timeout | undefined,
 };
 const loggers = new Map<string, Logger>();
 /** Of other threads. */

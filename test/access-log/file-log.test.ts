@@ -147,7 +147,27 @@ t.test('a rotation that fails leaves the old file in use and is told', async (t)
   log('still');
   await files.flush();
   t.equal(readFileSync(join(`${folder}.away`, 'a.log'), 'utf8'), 'still\n');
-  t.match(readFileSync(processLog, 'utf8'), /error cannot reopen '.*a\.log': ENOENT/);
+  t.match(readFileSync(processLog, 'utf8'), /error cannot reopen '.*a\.log': ENOENT.*; it is tried again/);
+  logger.close();
+});
+
+t.test('a rotation that fails is tried again until it works', async (t) => {
+  const folder = join(directory, 'back-later');
+  mkdirSync(folder);
+  const { files, logger, log, path, text } = setUp({}, join(folder, 'a.log'));
+  renameSync(folder, `${folder}.away`);
+  await files.reopenAll();
+  mkdirSync(folder);
+  await waitFor(() => existsSync(path), { what: 'the file to be opened anew' });
+  // It is used from the next line on at the latest.
+  const isNew = async () => {
+    log('a line');
+    await files.flush();
+    return text() !== '';
+  };
+  await waitFor(isNew, { what: 'a line in the new file' });
+  t.equal(files.counters.reopenFailed, 1);
+  t.match(readFileSync(processLog, 'utf8'), /'.*back-later\/a\.log' is open anew/);
   logger.close();
 });
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -17,6 +17,7 @@ import {
   setLevelRules,
 } from '../../src/log/logger.js';
 import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
 
 const moduleUrl = new URL('../../src/log/logger.js', import.meta.url).href;
 const directory = tempDir(t);
@@ -121,7 +122,6 @@ t.test('after a rotation lines go to the new file, and none is lost', async (t) 
 t.test('when the file cannot be opened anew, the old one goes on being used', async (t) => {
   const path = join(directory, 'moved');
   const inside = join(path, 'a.log');
-  const { mkdirSync } = await import('node:fs');
   mkdirSync(path);
   initLogging({ path: inside, format: '%v' });
   renameSync(path, `${path}.old`);
@@ -134,6 +134,21 @@ t.test('when the file cannot be opened anew, the old one goes on being used', as
   const lines = readFileSync(inside, 'utf8').split('\n');
   t.equal(lines.filter((line) => line.startsWith(`Failed to open log-file '${inside}'`)).length, 2);
   t.same(lines.slice(-3), ['still here', 'and again', '']);
+});
+
+t.test('a file that could not be opened anew is tried again until it can, and no descriptor is left', async () => {
+  const path = join(directory, 'back-later');
+  const inside = join(path, 'a.log');
+  mkdirSync(path);
+  initLogging({ path: inside, format: '%v' });
+  const descriptors = () => readdirSync('/proc/self/fd').length;
+  const before = descriptors();
+  renameSync(path, `${path}.away`);
+  reopenLog();
+  mkdirSync(path);
+  const isTold = () => existsSync(inside) && readFileSync(inside, 'utf8') === 'the log file is open anew\n';
+  await waitFor(isTold, { what: 'the new file' });
+  await waitFor(() => descriptors() <= before, { what: 'the old descriptor to be closed' });
 });
 
 t.test('a log file that cannot be opened is refused, and logging goes on as before', async (t) => {
