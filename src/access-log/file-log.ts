@@ -3,6 +3,8 @@
 // Lines gather in a buffer that is handed to the file when it is full enough or old enough. Each write holds whole
 // lines, so that several threads, and several processes, append to one file.
 
+import { resolve } from 'node:path';
+import { workingDirectory } from '../common/working-directory.js';
 import { getLogger } from '../log/logger.js';
 import { type FileCounters, FileWriter, isStandardStream } from './file-writer.js';
 import { LogBuffer } from './log-buffer.js';
@@ -14,6 +16,8 @@ export interface FileLogOptions {
   flushIntervalMs?: number;
   /** Bytes a file may have waiting when it takes nothing; further lines are dropped and counted. */
   maxPendingBytes?: number;
+  /** Where relative paths begin, whatever becomes of the working directory. */
+  directory?: string;
 }
 
 const DEFAULT_FLUSH_MIN_BYTES = 64 * 1024;
@@ -45,11 +49,13 @@ export class AccessLogFiles {
     const { flushMinBytes = DEFAULT_FLUSH_MIN_BYTES, flushIntervalMs = DEFAULT_FLUSH_INTERVAL_MS } = options;
     // One full buffer may be written while the next one comes, however large they are.
     const { maxPendingBytes = Math.max(DEFAULT_MAX_PENDING_BYTES, 3 * flushMinBytes) } = options;
-    this.#options = { flushMinBytes, flushIntervalMs, maxPendingBytes };
+    const { directory = workingDirectory() } = options;
+    this.#options = { flushMinBytes, flushIntervalMs, maxPendingBytes, directory };
   }
 
   /** The file of that path; each open() wants one release(). Throws a BatonError when it cannot be opened. */
-  open(path: string): AccessLogFile {
+  open(configured: string): AccessLogFile {
+    const path = resolve(this.#options.directory, configured);
     let file = this.#files.get(path);
     if (file === undefined) {
       const interval = this.#options.flushIntervalMs;

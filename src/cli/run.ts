@@ -2,12 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import { messageOf } from '../common/errors.js';
 import { fileIdentity } from '../common/file-watch.js';
 import { programFile } from '../common/package-root.js';
 import { print } from '../common/print.js';
 import type { SignalName, Signals } from '../common/signals.js';
 import { fullVersionString, versionString } from '../common/version.js';
+import { workingDirectory } from '../common/working-directory.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
 import { overrideNode } from '../config/node.js';
@@ -32,6 +34,9 @@ const CONFIG_THREAD = programFile('server/configuration/config-thread.js');
 
 /** The process that started this one may end before it can be said that this one is to end with it. */
 const STARTED_BY = process.ppid;
+
+/** Logs are opened anew where they were, also when the process has left a directory that is gone. */
+const STARTED_IN = workingDirectory();
 
 const logger = getLogger('main');
 
@@ -128,7 +133,11 @@ async function loadAndServe(
       concurrency,
       version: versionString(),
       logging: { ...logging, format },
-      fileFlush: { flushMinBytes: options.fileFlushMinSizeKb * 1024, flushIntervalMs: options.fileFlushIntervalMsec },
+      fileFlush: {
+        flushMinBytes: options.fileFlushMinSizeKb * 1024,
+        flushIntervalMs: options.fileFlushIntervalMsec,
+        directory: STARTED_IN,
+      },
       tracesContention: options.enableMutexTracing,
       draining: {
         timeMs: options.drainTimeS * 1000,
@@ -231,7 +240,7 @@ function loggingOptions(options: Options): LoggingOptions {
   return {
     level: parseLevel(options.logLevel) ?? Level.Info,
     componentLevels: parseComponentLevels(options.componentLogLevel),
-    path: options.logPath || undefined,
+    path: options.logPath === '' ? undefined : resolve(STARTED_IN, options.logPath),
     format: options.logFormat,
     escaped: options.logFormatEscaped,
     fineGrain: options.enableFineGrainLogging,

@@ -2,6 +2,15 @@
 
 import { realpathSync } from 'node:fs';
 
+/** Where relative paths of files begin that are opened later too; `/` when it has been removed, where the process will go. */
+export function workingDirectory(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return '/';
+  }
+}
+
 /** Before a thread begins: a process whose working directory is gone goes to `/`. No relative path led anywhere any more. */
 export function leaveRemovedDirectory(): void {
   try {
