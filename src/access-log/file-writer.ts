@@ -3,7 +3,7 @@
 // sonic-boom was tried and lost here: its flushSync() never returns on a full disk or a closed pipe, it tries a busy pipe
 // again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
 
-import { close, constants, fstatSync, open, openSync, write, writeSync } from 'node:fs';
+import { close, closeSync, constants, fstatSync, open, openSync, readSync, write, writeSync } from 'node:fs';
 import { BatonError, messageOf } from '../common/errors.js';
 
 /** Waits before the next try: a busy pipe empties soon, a full disk does not. */
@@ -44,6 +44,8 @@ export interface FileWriterOptions {
 
 interface Chunk {
   bytes: Uint8Array;
+  /** Where its first line begins: 1 behind a line break that was put there. */
+  first: number;
   start: number;
   end: number;
   lines: number;
@@ -97,7 +99,7 @@ export class FileWriter {
     if (this.#dropped > 0)
       this.#options.onProblem(`'${this.#options.path}' takes lines again: ${this.#dropped} were dropped`);
     this.#dropped = 0;
-    this.#queue.push({ bytes, start: 0, end: length, lines });
+    this.#queue.push({ bytes, first: 0, start: 0, end: length, lines });
     this.#pendingBytes += length;
     if (!isLast) this.#next();
   }
@@ -195,6 +197,7 @@ export class FileWriter {
     if (chunk === undefined) {
       this.#signal();
     } else if (this.#retry === undefined) {
+      if (this.#isFailing) this.#mend(chunk);
       this.#writing = this.#writeLength(chunk);
       write(this.#fd, chunk.bytes, chunk.start, this.#writing, null, this.#onWritten);
     }
@@ -229,6 +232,7 @@ export class FileWriter {
   /** Writes from the chunk at this place of the queue; returns the code of the error, or nothing. */
   #writeNow(index: number): string {
     const chunk = this.#queue[index]!;
+    if (this.#isFailing) this.#mend(chunk);
     try {
       this.#succeeded(index, writeSync(this.#fd, chunk.bytes, chunk.start, this.#writeLength(chunk), null));
       return '';
@@ -274,6 +278,28 @@ export class FileWriter {
     if (this.#waiting.length === 0) this.#retry.unref();
   }
 
+  /**
+   * After a failure. What a full disk has taken of a line stays there, and others may write behind it first: whoever comes next
+   * ends it, and the line is written once more as a whole.
+   */
+  #mend(chunk: Chunk): void {
+    // Without line breaks there are no lines.
+    if (!this.#target.isFile || chunk.bytes[chunk.end - 1] !== NEWLINE) return;
+    const before = chunk.end - chunk.start;
+    let line = lineStart(chunk);
+    const isTorn = endsInsideLine(this.#fd) ?? line < chunk.start;
+    if (isTorn && line === 0) {
+      const bytes = new Uint8Array(chunk.end + 1);
+      bytes[0] = NEWLINE;
+      bytes.set(chunk.bytes.subarray(0, chunk.end), 1);
+      Object.assign(chunk, { bytes, first: 1, end: bytes.length });
+      line = 1;
+    }
+    // In front of every line but the first stands the end of another.
+    chunk.start = isTorn ? line - 1 : line;
+    this.#pendingBytes += chunk.end - chunk.start - before;
+  }
+
   /** Makes what is not under way of the first chunk a chunk of its own. */
   #splitFirst(): void {
     const chunk = this.#queue[0]!;
@@ -281,6 +307,7 @@ export class FileWriter {
     if (middle === chunk.end) return;
     this.#queue.splice(1, 0, {
       bytes: chunk.bytes.slice(middle, chunk.end),
+      first: 0,
       start: 0,
       end: chunk.end - middle,
       lines: 0,
@@ -349,6 +376,26 @@ export function isStandardStream(path: string): boolean {
   return STANDARD_STREAMS.has(path);
 }
 
+/** Of the line that is written next, or of which the rest is. */
+function lineStart({ bytes, first, start }: Chunk): number {
+  return start <= first ? first : bytes.lastIndexOf(NEWLINE, start - 1) + 1;
+}
+
+/** Whether a file ends with a part of a line; undefined when that cannot be read. */
+function endsInsideLine(fd: number): boolean | undefined {
+  let own: number | undefined;
+  try {
+    own = openSync(`/proc/self/fd/${fd}`, constants.O_RDONLY);
+    const { size } = fstatSync(own);
+    const last = new Uint8Array(1);
+    return size > 0 && readSync(own, last, 0, 1, size - 1) === 1 && last[0] !== NEWLINE;
+  } catch {
+    return undefined;
+  } finally {
+    if (own !== undefined) closeSync(own);
+  }
+}
+
 interface Target {
   fd: number;
   /** Standard output or error: never opened anew. */
@@ -356,6 +403,7 @@ interface Target {
   /** The process's own descriptor: not ours to close. */
   isInherited: boolean;
   isPipe: boolean;
+  isFile: boolean;
   /** A pipe through a description of our own: a full one says EAGAIN. */
   isBusyPipe: boolean;
 }
@@ -368,15 +416,18 @@ function openTarget(path: string): Target {
   try {
     if (standard === undefined) {
       const fd = openSync(path, OPEN_FLAGS, 0o644);
-      const isPipe = fstatSync(fd).isFIFO();
-      return { fd, isStandard: false, isInherited: false, isPipe, isBusyPipe: isPipe };
+      const stat = fstatSync(fd);
+      const isPipe = stat.isFIFO();
+      return { fd, isStandard: false, isInherited: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
     }
     // A pipe is opened anew to have it not blocking without changing it for others. Files are not: what is appended through
     // another description would be overwritten through the inherited one. Sockets cannot be.
-    const isPipe = fstatSync(standard).isFIFO();
+    const stat = fstatSync(standard);
+    const isPipe = stat.isFIFO();
+    const isFile = stat.isFile();
     const own = isPipe ? openPipe(path) : -1;
-    if (own >= 0) return { fd: own, isStandard: true, isInherited: false, isPipe, isBusyPipe: true };
-    return { fd: standard, isStandard: true, isInherited: true, isPipe, isBusyPipe: false };
+    if (own >= 0) return { fd: own, isStandard: true, isInherited: false, isPipe, isFile, isBusyPipe: true };
+    return { fd: standard, isStandard: true, isInherited: true, isPipe, isFile, isBusyPipe: false };
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', `unable to open file '${path}': ${messageOf(error)}`, { cause: error });
   }

@@ -284,6 +284,47 @@ t.test('lines that waited are written when the disk has room again', async (t) =
   logger.close();
 });
 
+t.test('a line that is torn where the disk is full is written whole later, and mixes with no other', async (t) => {
+  const path = join(directory, 'torn.log');
+  const other = join(directory, 'torn-rotated.log');
+  // The largest size of a file stands for the disk, and files of their own for those of other threads.
+  const script = `
+    const { execFileSync } = await import('node:child_process');
+    const { renameSync } = await import('node:fs');
+    const options = { flushMinBytes: 100_000, flushIntervalMs: 3_600_000 };
+    const full = async (path, letter) => {
+      const { files, log } = open(path, options);
+      for (let i = 0; i < 120; i++) log(letter.repeat(i % 2 === 0 ? 100 : 130));
+      await files.flush();
+      return files;
+    };
+    const first = await full(${JSON.stringify(path)}, 'a');
+    const second = await full(${JSON.stringify(path)}, 'b');
+    const rotated = await full(${JSON.stringify(other)}, 'c');
+    renameSync(${JSON.stringify(other)}, ${JSON.stringify(`${other}.1`)});
+    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited']);
+    await rotated.reopenAll();
+    for (const files of [second, first, rotated]) await files.flush();
+    process.exit(0);
+  `;
+  const command = ['--fsize=8192:unlimited', process.execPath, '--input-type=module', '-e', `${PRELUDE}${script}`];
+  const child = endsWithTest(t, spawn('prlimit', command, { stdio: ['ignore', 'ignore', 'ignore'] }));
+  t.same(await once(child, 'exit'), [0, null]);
+  const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  const isWhole = (line: string) => /^(a+|b+|c+)$/.test(line) && (line.length === 100 || line.length === 130);
+  const lines = linesOf(path);
+  t.same(
+    lines.filter((line) => !isWhole(line)).map((line) => [line[0], lines.indexOf(line)]),
+    [['a', 70]],
+    'what was written of it is a line of its own',
+  );
+  t.equal(lines.filter((line) => line.startsWith('a') && isWhole(line)).length, 120);
+  t.equal(lines.filter((line) => line.startsWith('b') && isWhole(line)).length, 120);
+  const after = linesOf(other);
+  t.ok(after.every(isWhole), 'in the file after a rotation it is whole too');
+  t.equal(after.length + linesOf(`${other}.1`).filter(isWhole).length, 120);
+});
+
 t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
   const path = join(directory, 'slow-pipe');
   execFileSync('mkfifo', [path]);
