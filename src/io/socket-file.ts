@@ -1,6 +1,9 @@
 // The file of a Unix socket, which somebody else may have replaced by his own.
 
+import { randomBytes } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
+import { AddressKind, encodeAddress } from './address.js';
+import type { NativeShim } from './shim.js';
 
 /** Removes what stands at `path` if it is still the file with this inode. */
 export function removeSocketFile(path: string, inode: number): void {
@@ -22,5 +25,22 @@ export function removeStaleSocket(path: string): void {
     unlinkSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+/** Whether a process has a socket of any type bound to this address, whether it listens or not. */
+export function isSocketBound(shim: NativeShim, address: Uint8Array): boolean {
+  const path = `@baton-probe-${process.pid}-${randomBytes(8).toString('hex')}`;
+  const own = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+  const probe = shim.watchMessages(shim.openMeetingSocket(own), { onMessage() {}, onWritable() {}, onEnd() {} });
+  try {
+    probe.sendTo(address, new Uint8Array(0), []);
+    return true;
+  } catch (error) {
+    // To a socket of another type no datagram goes either, but for another reason.
+    const { code } = error as NodeJS.ErrnoException;
+    return code !== 'ECONNREFUSED' && code !== 'ENOENT';
+  } finally {
+    probe.close();
   }
 }

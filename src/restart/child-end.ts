@@ -10,6 +10,7 @@ import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';
 import { LongTimer } from './long-timer.js';
 import type { StatsPiece, ToChild, ToParent } from './messages.js';
+import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
 /** The server that has a parent. */
 export interface ChildHost {
@@ -22,6 +23,8 @@ export interface ChildHost {
   /** They come on these channels, which are the host's now. */
   takeConnections(channels: readonly number[]): void;
   closeDescriptor(fd: number): void;
+  /** Sockets of listeners that the parent has got since it has welcomed this process; they are the host's now. */
+  takeSockets(sockets: readonly ReceivedSockets[]): void;
   /** The parent is gone: what it held is nobody's any more. */
   parentEnded(): void;
 }
@@ -42,6 +45,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   readonly #link: Link<ToParent>;
   readonly #deadlines: ChildDeadlines;
   readonly #timer = new LongTimer();
+  readonly #sockets: SocketReceiver;
   #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
   /** Called when the last piece of an answer has come, or none will. */
   #answered: (() => void) | undefined;
@@ -53,6 +57,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#host = host;
     this.#link = joined.link;
     this.#deadlines = deadlines;
+    this.#sockets = new SocketReceiver((fd) => host.closeDescriptor(fd));
     joined.follow(this);
   }
 
@@ -112,11 +117,17 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.terminate();
     this.#state = 'over';
     this.#timer.clear();
+    this.#sockets.release();
     this.#answered?.();
     this.#link.close();
   }
 
   message(message: ToChild, fds: readonly number[]): void {
+    if (message.kind === 'welcome' && (this.#state === 'welcomed' || this.#state === 'live')) {
+      this.#sockets.add(message.welcome.sockets, fds);
+      if (message.welcome.isLast) this.#host.takeSockets(this.#sockets.take());
+      return;
+    }
     if (message.kind === 'hand-over' && this.hasParent) return this.#host.takeConnections(fds);
     for (const fd of fds) this.#host.closeDescriptor(fd);
     if (message.kind === 'empty' && this.#state === 'live') {
@@ -144,6 +155,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     const hadStats = this.hasParent;
     this.#state = 'over';
     this.#timer.clear();
+    this.#sockets.release();
     this.#answered?.();
     if (hadStats) this.#host.parentEnded();
   }

@@ -6,12 +6,8 @@ import { PatientTimeout } from '../common/patient-timeout.js';
 import type { Credentials } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
-import type { OfferedSockets, ToChild, ToParent } from './messages.js';
-
-/** Sockets that were handed over; the descriptors are this process's own now. */
-export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
-  readonly fds: readonly number[];
-}
+import type { ToChild, ToParent } from './messages.js';
+import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
 /** A parent that has welcomed this process. */
 export interface Joined {
@@ -19,7 +15,7 @@ export interface Joined {
   readonly firstStartedMs: number;
   readonly generation: number;
   readonly sockets: readonly ReceivedSockets[];
-  /** From now on the link's events come here. */
+  /** From now on the link's events come here, and what has come behind the welcome. */
   follow(events: LinkEvents<ToChild>): void;
 }
 
@@ -77,7 +73,7 @@ export async function joinParent(door: ParentDoor, options: JoinOptions): Promis
     logger.warning(`${messageOf(error)}; falling back to regular restart`);
     return undefined;
   }
-  return { link, ...answer.welcome, follow: (events) => answer.follow(events) };
+  return { link, ...answer.takeWelcome(), follow: (events) => answer.follow(events) };
 }
 
 /** False when nobody is there and nobody needs to be. */
@@ -110,7 +106,9 @@ function noParent(epoch: number, why: string): BatonError {
 /** What has come from the parent so far. */
 class Answer implements LinkEvents<ToChild> {
   readonly #door: ParentDoor;
-  readonly #sockets = new Map<number, { offered: OfferedSockets; fds: number[] }>();
+  readonly #sockets: SocketReceiver;
+  /** What has come behind the welcome. */
+  readonly #later: Parameters<LinkEvents<ToChild>['message']>[] = [];
   #firstStartedMs = 0;
   #generation = 0;
   #isProven = false;
@@ -125,6 +123,7 @@ class Answer implements LinkEvents<ToChild> {
 
   constructor(door: ParentDoor) {
     this.#door = door;
+    this.#sockets = new SocketReceiver((fd) => door.closeDescriptor(fd));
     door.onProof((credentials) => {
       const distrust = door.distrust(credentials);
       if (distrust === undefined) this.#isProven = true;
@@ -133,9 +132,8 @@ class Answer implements LinkEvents<ToChild> {
     });
   }
 
-  get welcome(): Pick<Joined, 'firstStartedMs' | 'generation' | 'sockets'> {
-    const sockets = [...this.#sockets.values()].map(({ offered: { count: _, ...rest }, fds }) => ({ ...rest, fds }));
-    return { firstStartedMs: this.#firstStartedMs, generation: this.#generation, sockets };
+  takeWelcome(): Pick<Joined, 'firstStartedMs' | 'generation' | 'sockets'> {
+    return { firstStartedMs: this.#firstStartedMs, generation: this.#generation, sockets: this.#sockets.take() };
   }
 
   /** Resolves when the whole welcome of a proven parent is here. Rejects with a BatonError. */
@@ -166,20 +164,22 @@ class Answer implements LinkEvents<ToChild> {
 
   follow(events: LinkEvents<ToChild>): void {
     this.#events = events;
+    for (const [message, fds] of this.#later.splice(0)) events.message(message, fds);
     if (this.#ended !== undefined) events.ended(this.#ended);
   }
 
   /** Gives back what has come. */
   release(): void {
-    for (const { fds } of this.#sockets.values()) for (const fd of fds) this.#door.closeDescriptor(fd);
-    this.#sockets.clear();
+    this.#sockets.release();
+    for (const [, fds] of this.#later.splice(0)) this.#close(fds);
   }
 
   message(message: ToChild, fds: readonly number[]): void {
     if (this.#events !== undefined) return this.#events.message(message, fds);
+    if (this.#isComplete) return void this.#later.push([message, fds]);
     this.hasCome = true;
-    if (message.kind === 'welcome') this.#receive(message.welcome.sockets, fds);
-    else for (const fd of fds) this.#door.closeDescriptor(fd);
+    if (message.kind === 'welcome') this.#sockets.add(message.welcome.sockets, fds);
+    else this.#close(fds);
     if (message.kind === 'welcome') {
       this.#firstStartedMs = message.welcome.firstStartedMs;
       this.#generation = message.welcome.generation;
@@ -196,15 +196,7 @@ class Answer implements LinkEvents<ToChild> {
     this.#changed();
   }
 
-  #receive(offers: readonly OfferedSockets[], fds: readonly number[]): void {
-    let from = 0;
-    for (const offered of offers) {
-      const known = this.#sockets.get(offered.id);
-      const part = fds.slice(from, from + offered.count);
-      from += part.length;
-      if (known === undefined) this.#sockets.set(offered.id, { offered, fds: part });
-      else known.fds.push(...part);
-    }
-    for (const fd of fds.slice(from)) this.#door.closeDescriptor(fd);
+  #close(fds: readonly number[]): void {
+    for (const fd of fds) this.#door.closeDescriptor(fd);
   }
 }

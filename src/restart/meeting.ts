@@ -1,13 +1,13 @@
 // The two sockets at which the processes of a hot restart meet, bound for as long as the process lives.
 
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { errorName } from '../common/errno.js';
 import { BatonError, messageOf } from '../common/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
-import { removeSocketFile } from '../io/socket-file.js';
+import { isSocketBound, removeSocketFile } from '../io/socket-file.js';
 import { getLogger } from '../log/logger.js';
 import { epochId, meetingNames, scaledBaseId } from './names.js';
 
@@ -249,25 +249,11 @@ function openSocket(shim: NativeShim, name: string, isFile: boolean): number {
   try {
     return shim.openMeetingSocket(address);
   } catch (error) {
-    if (!isFile || codeOf(error) !== 'EADDRINUSE' || isAlive(shim, address)) throw error;
+    if (!isFile || codeOf(error) !== 'EADDRINUSE' || isSocketBound(shim, address)) throw error;
     // A process that was killed has left its file behind.
     if (!lstatSync(name).isSocket()) throw error;
     unlinkSync(name);
     return shim.openMeetingSocket(address);
-  }
-}
-
-/** Whether a process listens at a socket file. */
-function isAlive(shim: NativeShim, address: Uint8Array): boolean {
-  const own = unixAddress(`@baton-probe-${process.pid}-${randomBytes(8).toString('hex')}`);
-  const probe = shim.watchMessages(shim.openMeetingSocket(own), { onMessage() {}, onWritable() {}, onEnd() {} });
-  try {
-    probe.sendTo(address, new Uint8Array(0), []);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== 'ECONNREFUSED';
-  } finally {
-    probe.close();
   }
 }
 

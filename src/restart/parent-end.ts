@@ -29,6 +29,8 @@ export interface ParentHost {
   /** --parent-shutdown-time-s of this process. */
   readonly parentShutdownTimeS: number;
   offer(): readonly Offer[];
+  /** What listeners have got since the last call of the two. */
+  offerMore(): readonly Offer[];
   /** The child that was offered them is gone before it was live. */
   childLost(): void;
   /** The child serves: nothing is accepted here from now on. */
@@ -107,7 +109,14 @@ export class ParentEnd {
     this.#child = link;
     this.#state = 'welcomed';
     this.#timer.set(this.#deadlines.liveMs, () => this.#childLate());
-    this.#sendWelcome(link);
+    this.#sendSockets(link, this.#host.offer());
+  }
+
+  /** There are sockets that were not there when the child was welcomed: it cannot bind to their addresses itself. */
+  socketsHaveCome(): void {
+    if (this.#state !== 'welcomed' || this.#child === undefined) return;
+    const offers = this.#host.offerMore();
+    if (offers.length > 0) this.#sendSockets(this.#child, offers);
   }
 
   /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
@@ -136,9 +145,9 @@ export class ParentEnd {
     return isBusy ? 'previous baton process is still initializing' : undefined;
   }
 
-  #sendWelcome(link: Link<ToChild>): void {
+  #sendSockets(link: Link<ToChild>, offers: readonly Offer[]): void {
     const { firstStartedMs, generation } = this.#host;
-    const batches = batchesOf(this.#host.offer());
+    const batches = batchesOf(offers);
     batches.forEach(({ sockets, fds }, index) => {
       const isLast = index === batches.length - 1;
       link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast } }, fds);

@@ -17,7 +17,10 @@ export const SCHEMA = {
         empty: { type: 'Empty', id: 5 },
       },
     },
-    /** In as many messages as the descriptors need, which come in the order of `sockets`. */
+    /**
+     * In as many messages as the descriptors need, which come in the order of `sockets`. What comes behind the last of them, in the
+     * same form, are sockets that the parent has got since; a child that does not know of this closes them.
+     */
     Welcome: {
       fields: {
         /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */

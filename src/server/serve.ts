@@ -253,6 +253,9 @@ class ServerInstance {
         const ofAdmin = this.#admin?.offer(ADMIN_ID);
         return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
       },
+      offerMore: () => succession.offerMoreSockets(),
+      onSockets: (listener) => succession.onSockets(listener),
+      socketsCame: () => this.#server.configuration.listenerDiscovery?.bindAgain(),
       childLost: () => succession.childLost(),
       handOver: (taken) => {
         this.#watch?.close();

@@ -91,6 +91,55 @@ t.test('sockets travel in messages of at most 64 descriptors, and come out as th
   await end.finish();
 });
 
+t.test('a child that begins is offered what comes meanwhile, in as many messages as it takes', async (t) => {
+  const { end, host } = parent();
+  const offer = (id: number, fds: number[]): Offer => {
+    return { id, isAdmin: false, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: false, fds };
+  };
+  end.socketsHaveCome();
+  const { link, events } = greet(end);
+  end.socketsHaveCome();
+  t.equal(link.sent.length, 1, 'nothing is said of nothing');
+  const taken: number[] = [];
+  const closed: number[] = [];
+  const more = (...offers: Offer[]) => {
+    host.offers = offers;
+    const before = link.sent.length;
+    end.socketsHaveCome();
+    return link.sent.slice(before);
+  };
+  const large = offer(
+    1,
+    Array.from({ length: 100 }, (_, index) => 1000 + index),
+  );
+  const joined = await join((door) => {
+    for (const { message, fds } of link.sent) door.events.message(message, fds);
+    door.prove();
+    // What comes before anybody follows is not lost.
+    for (const { message, fds } of more(offer(0, [7]))) door.events.message(message, fds);
+  });
+  const child = new ChildEnd(joined!, {
+    ...NOBODY,
+    closeDescriptor: (fd) => void closed.push(fd),
+    takeSockets: (sockets) => taken.push(...sockets.map(({ fds, id }) => id * 1000 + fds.length)),
+  });
+  t.same(taken, [1]);
+  const parts = more(large);
+  t.equal(parts.length, 2);
+  for (const { message, fds } of parts) child.message(message, fds);
+  t.same(taken, [1, 1100]);
+  child.takeOver([], 60);
+  for (const { message, fds } of more(offer(2, [8]))) child.message(message, fds);
+  t.same(taken, [1, 1100, 2001], 'one that is live may still want them');
+  events.message(live([], 60), []);
+  t.same(more(offer(3, [9])), [], 'one that has taken over is offered nothing');
+  t.same(closed, []);
+  child.message(parts[0]!.message, parts[0]!.fds);
+  child.close();
+  t.equal(closed.length, 64, 'half an offer is closed');
+  await end.finish();
+});
+
 t.test('a child that is not live in time is given up, and what it says then is not heard', async (t) => {
   const { end, host } = parent();
   const { link, events } = greet(end);
@@ -224,6 +273,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
     connectionWorkers: 0,
     takeConnections() {},
     closeDescriptor: (fd) => void closed.push(fd),
+    takeSockets() {},
   };
   const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000 });
   child.terminate();
@@ -299,6 +349,16 @@ t.test('bytes that are no message are refused, whatever they are', async (t) => 
   t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats: { ...PIECE, sections: [negative] } })));
 });
 
+const NOBODY: ChildHost = {
+  parentLost() {},
+  importStats() {},
+  parentEnded() {},
+  connectionWorkers: 0,
+  takeConnections() {},
+  closeDescriptor() {},
+  takeSockets() {},
+};
+
 function parent() {
   const log: string[] = [];
   const host = {
@@ -310,6 +370,7 @@ function parent() {
     offers: [] as Offer[],
     log,
     offer: () => host.offers,
+    offerMore: () => host.offers,
     childLost() {},
     replaced: (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {

@@ -2,7 +2,7 @@
 
 import { type Address, parseAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';
-import type { ReceivedSockets } from '../../restart/join-parent.js';
+import type { ReceivedSockets } from '../../restart/received-sockets.js';
 
 /** Sockets that go on listening where the parent bound them. */
 export interface InheritedSocket {
@@ -30,6 +30,11 @@ export class InheritedSockets {
   constructor(shim: NativeShim, sockets: readonly ReceivedSockets[]) {
     this.#shim = shim;
     this.#left = sockets;
+  }
+
+  /** Further ones have come. */
+  add(sockets: readonly ReceivedSockets[]): void {
+    this.#left = [...this.#left, ...sockets];
   }
 
   /** Numbers of the sockets that were taken, as the parent gave them. */

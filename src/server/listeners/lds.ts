@@ -7,8 +7,12 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
+import { ListenError } from './listen-sockets.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
 import type { ListenerSpec } from './primary-listener.js';
+
+/** How soon a listener is tried again whose address could not be had. */
+const BIND_RETRY_MS = 500;
 
 const logger = getLogger('upstream');
 
@@ -20,6 +24,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
+  /** Those that cannot listen for a reason that may pass: so a parent or child process may have the address for a while. */
+  readonly #unbound = new Map<string, ListenerSpec>();
+  #binding: NodeJS.Timeout | undefined;
   /** Of the last update that has changed a listener; '' when there was none. */
   #versionInfo = '';
   #target: InitTarget | undefined;
@@ -58,7 +65,11 @@ export class ListenerDiscovery implements Watcher<Listener> {
     // Addresses of what goes are free for what comes.
     const gone = new Set(this.#removedBy(update));
     for (const name of gone) if (this.#remove(name)) hasChanged = true;
-    for (const name of this.#shadowed.keys()) if (gone.has(name)) this.#shadowed.delete(name);
+    for (const name of gone) {
+      this.#shadowed.delete(name);
+      this.#unbound.delete(name);
+    }
+    for (const { name } of [...update.resources, ...update.refused]) this.#unbound.delete(name);
     const trades = this.#listeners.planTrades(update.resources.map(specOf));
     if (trades !== undefined && this.#apply(trades)) hasChanged = true;
     const rejections: Rejection[] = [];
@@ -90,6 +101,25 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   fetchTimedOut(): void {
     this.#target?.ready();
+  }
+
+  /** Listeners whose addresses could not be had are tried again. */
+  bindAgain(): void {
+    clearTimeout(this.#binding);
+    for (const [name, spec] of [...this.#unbound]) {
+      const plan = this.#listeners.planAgain(spec);
+      if (plan === undefined) continue;
+      this.#unbound.delete(name);
+      this.#failures.delete(name);
+      if (this.#apply(plan)) this.#versionInfo = spec.state.versionInfo;
+    }
+    if (this.#unbound.size > 0) this.#bindLater();
+  }
+
+  /** Nothing is tried again any more. */
+  close(): void {
+    clearTimeout(this.#binding);
+    this.#unbound.clear();
   }
 
   /** Names of listeners that are no longer there. */
@@ -133,7 +163,16 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const details = messageOf(error);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
+    if (mayPass(error)) {
+      this.#unbound.set(name, specOf(resource));
+      this.#bindLater();
+    }
     return { name, details };
+  }
+
+  #bindLater(): void {
+    clearTimeout(this.#binding);
+    this.#binding = setTimeout(() => this.bindAgain(), BIND_RETRY_MS);
   }
 
   #stateOf(name: string): DynamicState {
@@ -141,12 +180,21 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   /** It was accepted, and has turned out to be unusable when it was to be used. */
-  #failed({ isStatic, name, shown: message, state }: ListenerSpec, error: unknown): void {
+  #failed(spec: ListenerSpec, error: unknown): void {
+    const { isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
     const details = messageOf(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
+    if (!mayPass(error)) return;
+    this.#unbound.set(name, spec);
+    // The parent that listens at what was only bound here has offered its socket, as long as this process is not live.
+    this.bindAgain();
   }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof ListenError && error.mayPass;
 }
 
 function specOf(resource: Resource<Listener>): ListenerSpec {

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync } from 'node:fs';
 import type { Address as AddressConfig, Listener } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, decodeSockaddr, encodeAddress, ipAddress } from '../../io/address.js';
 import type { ListenSocketOptions, NativeShim } from '../../io/shim.js';
-import { removeStaleSocket } from '../../io/socket-file.js';
+import { isSocketBound, removeStaleSocket } from '../../io/socket-file.js';
 import type { InheritedSocket } from './inherited-sockets.js';
 
 /** The sockets of one listener. */
@@ -34,27 +34,43 @@ export interface FormerSockets extends InheritedSocket {
 /** The address cannot be had; says which and why. */
 export class ListenError extends Error {
   readonly code = 'ERR_LISTEN';
+  /** Another process has it, and may leave it; or descriptors are short. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, mayPass = false) {
+    super(message);
+    this.mayPass = mayPass;
+  }
+}
+
+export interface OpenOptions {
+  /** So many sockets where the kernel shares a port out (SO_REUSEPORT). */
+  readonly workers: number;
+  /** They are taken over: their descriptors are the new sockets' own. */
+  readonly former: FormerSockets | undefined;
+  /** Where they are bound; undefined: where the listener is configured. */
+  readonly address: Address | undefined;
+  /** A path at which another process has a Unix socket is in use. Otherwise that one loses it. */
+  readonly keepsBoundPath: boolean;
 }
 
 /**
- * Binds a listener's sockets, one a worker where the kernel shares a port out (SO_REUSEPORT). `former` are taken over: their
- * descriptors are the new sockets' own. Listening on what is bound besides begins later: a socket that listens is given
+ * Binds a listener's sockets. Listening on what is bound besides `former` begins later: a socket that listens is given
  * connections at once, and they would be lost if the listener does not come to serve. Throws ListenError, and closes all.
  */
-export function openListenSockets(
-  shim: NativeShim,
-  listener: Listener,
-  workers: number,
-  former: FormerSockets | undefined,
-  wanted = listenAddress(listener.address),
-): ListenSockets {
+export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
+  const { former, keepsBoundPath, workers } = options;
+  const wanted = options.address ?? listenAddress(listener.address);
   const isReusePort = former?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
   const fds = [...(former?.fds ?? [])];
   const taken = fds.length;
   try {
     let address = former?.address ?? wanted;
-    if (wanted.kind === AddressKind.Unix && taken === 0) removeStaleSocket(wanted.path);
+    if (wanted.kind === AddressKind.Unix && taken === 0) {
+      if (keepsBoundPath && isSocketBound(shim, encodeAddress(wanted))) throw new PathInUse();
+      removeStaleSocket(wanted.path);
+    }
     while (fds.length < (isShared ? 1 : workers)) {
       const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort));
       fds.push(fd);
@@ -127,7 +143,15 @@ function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOpti
 
 /** An address that cannot be had, and why. */
 export function listenError(address: Address, error: unknown): ListenError {
-  return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`);
+  const { code } = error as NodeJS.ErrnoException;
+  return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`, PASSING.has(code ?? ''));
+}
+
+const PASSING: ReadonlySet<string> = new Set(['EADDRINUSE', 'EMFILE', 'ENFILE']);
+
+/** What bind() would say if it looked behind the file. */
+class PathInUse extends Error {
+  readonly code = 'EADDRINUSE';
 }
 
 /** The address that a listener or the admin interface is configured with. */

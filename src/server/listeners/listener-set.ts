@@ -72,6 +72,8 @@ export class ListenerSet {
   /** Of the server, while that waits for what its listeners need. */
   #serverInit: InitManager | undefined;
   #isRunning = false;
+  /** Workers have been told to accept on sockets. */
+  onAccept: () => void = () => {};
   /** An update that was good until it was to be used, and why it cannot be. */
   onFailure: (spec: ListenerSpec, error: unknown) => void = () => {};
 
@@ -80,7 +82,8 @@ export class ListenerSet {
     this.#stats = primary.listenerManagerStats;
     this.#publish = publish;
     const { concurrency, extensions, scopes, shim, words } = primary;
-    this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, parts, scopes, shim };
+    const isBesideAnother = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
+    this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, isBesideAnother, parts, scopes, shim };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.formers = new FormerListeners(primary, this.drains, publish);
     this.#rollout = new ListenerRollout(primary, this.drains, this.formers, publish);
@@ -141,6 +144,15 @@ export class ListenerSet {
       return trading.length === 0
         ? undefined
         : this.#planOf(this.#prepare({ set: trading, removed: [] }, false), false);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What takes up a listener of LDS whose address was in use; undefined: it is still, or something else stands against it by now. */
+  planAgain(spec: ListenerSpec): ListenerPlan | undefined {
+    try {
+      return this.#planOf(this.#prepare({ set: [spec], removed: [] }, false), false);
     } catch {
       return undefined;
     }
@@ -356,6 +368,7 @@ export class ListenerSet {
     const { active } = entry;
     entry.active = listener;
     this.#active.set(entry.name, listener);
+    if (this.#isRunning) this.onAccept();
     if (active !== undefined) this.#leave(active);
     this.#countCreated();
     if (!this.#isRunning) {

@@ -47,6 +47,8 @@ export interface ListenerMakers extends ChainMakers {
   readonly shim: NativeShim;
   readonly concurrency: number;
   readonly blocks: ListenerBlocks;
+  /** A process of the same hot restart may have bound what this one is to bind. */
+  isBesideAnother(): boolean;
 }
 
 export class PrimaryListener {
@@ -85,7 +87,12 @@ export class PrimaryListener {
       this.block = blocks.hold(name);
       undo.push(() => blocks.free(name));
       this.#sockets = bindsToPort(config)
-        ? openListenSockets(shim, config, concurrency, former, address)
+        ? openListenSockets(shim, config, {
+            workers: concurrency,
+            former,
+            address,
+            keepsBoundPath: !spec.isStatic && makers.isBesideAnother(),
+          })
         : noSockets(config);
       undo.push(() => this.close());
       this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));

@@ -37,6 +37,11 @@ export interface RestartedServer
   /** Its workers. */
   readonly concurrency: number;
   offer(): readonly Offer[];
+  offerMore(): readonly Offer[];
+  /** Calls back when there is more to offer to a child that begins. */
+  onSockets(listener: () => void): void;
+  /** Sockets have come that the parent has got since this process began. */
+  socketsCame(): void;
   /** A child process accepts with these sockets, and answers for admin. */
   handOver(taken: ReadonlySet<number>): void;
   /** Ends it with this exit status. */
@@ -154,10 +159,18 @@ export class HotRestart {
         connectionWorkers: this.#options.handsOverConnections ? server.concurrency : 0,
         takeConnections: (channels) => server.takeConnections(channels),
         closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
+        takeSockets: (sockets) => {
+          this.#facts.parentSockets?.add(sockets);
+          server.socketsCame();
+          // The parent has closed its own, or is about to.
+          if (this.#stage !== 'initializing') this.#facts.parentSockets?.closeRest();
+        },
         parentEnded: () => server.parentEnded(),
       });
     }
-    this.#parent = new ParentEnd(this.#parentHost(server));
+    const parent = new ParentEnd(this.#parentHost(server));
+    this.#parent = parent;
+    server.onSockets(() => parent.socketsHaveCome());
     this.#meeting.onHello((bytes, fds) => void this.#hear(bytes, fds));
   }
 
@@ -220,6 +233,7 @@ export class HotRestart {
       generation: this.#facts.generation,
       parentShutdownTimeS: this.#options.parentShutdownTimeS,
       offer: () => server.offer(),
+      offerMore: () => server.offerMore(),
       childLost: () => server.childLost(),
       replaced: (taken) => {
         logger.warning('shutting down admin due to child startup');

@@ -65,6 +65,18 @@ export class Succession {
     return this.#host.listeners.offers.make();
   }
 
+  /** Those that listeners have got since. */
+  offerMoreSockets(): Offer[] {
+    return this.#host.listeners.offers.more();
+  }
+
+  /** Calls back when a listener has got sockets while a child process begins. */
+  onSockets(listener: () => void): void {
+    this.#host.listeners.onAccept = () => {
+      if (this.#host.takeOver.isBeginning) listener();
+    };
+  }
+
   /** The child process is gone before it took over. */
   childLost(): void {
     this.#host.takeOver.lost();

@@ -185,6 +185,7 @@ export class RunningConfiguration {
   /** No source, file or filter changes anything any more. */
   async freeze(): Promise<void> {
     this.#rtds.close();
+    this.listenerDiscovery?.close();
     this.runtime.close();
     this.#parts.close();
     await this.#sources.close();
