@@ -7,11 +7,15 @@ import { getLogger } from '../../log/logger.js';
 
 const logger = getLogger('main');
 
-/** Messages are small and few, and the receiver reads at once: what it has no room for is lost, but for the next one. */
+/** How soon it is tried again where the receiver has no room: that a server is live must not get lost. */
+const RETRY_MS = 100;
+
 export class Notifier {
   readonly #socket: NativeMessageSocket;
   readonly #address: Uint8Array;
   readonly #signsOfLife: NodeJS.Timeout | undefined;
+  readonly #waiting: string[] = [];
+  #retry: NodeJS.Timeout | undefined;
 
   private constructor(shim: NativeShim, address: Uint8Array, intervalMs: number | undefined) {
     this.#address = address;
@@ -21,7 +25,7 @@ export class Notifier {
       onEnd: (errno) => logger.warning(`the socket to NOTIFY_SOCKET ended with errno ${errno}`),
     });
     // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
-    if (intervalMs !== undefined) this.#signsOfLife = setInterval(() => this.#say('WATCHDOG=1'), intervalMs / 2);
+    if (intervalMs !== undefined) this.#signsOfLife = setInterval(() => this.#sayAlive(), intervalMs / 2);
   }
 
   /** Undefined when nobody listens. Says something at once: so the wrapper knows that it will be told when this is live. */
@@ -50,14 +54,32 @@ export class Notifier {
 
   close(): void {
     clearInterval(this.#signsOfLife);
+    clearTimeout(this.#retry);
     this.#socket.close();
   }
 
+  /** Whoever does not read needs no further sign. */
+  #sayAlive(): void {
+    if (this.#waiting.length === 0) this.#say('WATCHDOG=1');
+  }
+
   #say(message: string): void {
-    try {
-      this.#socket.sendTo(this.#address, Buffer.from(message), []);
-    } catch (error) {
-      logger.warning(`cannot say '${message.replaceAll('\n', ' ')}' on NOTIFY_SOCKET: ${messageOf(error)}`);
+    this.#waiting.push(message);
+    if (this.#retry === undefined) this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    this.#retry = undefined;
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      try {
+        if (!this.#socket.sendTo(this.#address, Buffer.from(first), [])) {
+          this.#retry = setTimeout(() => this.#sendWaiting(), RETRY_MS).unref();
+          return;
+        }
+      } catch (error) {
+        logger.warning(`cannot say '${first.replaceAll('\n', ' ')}' on NOTIFY_SOCKET: ${messageOf(error)}`);
+      }
+      this.#waiting.shift();
     }
   }
 }

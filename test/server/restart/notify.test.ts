@@ -1,0 +1,31 @@
+// What whoever has started the server hears of it, also when he reads late.
+
+import t from 'tap';
+import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
+import { Notifier } from '../../../src/server/restart/notify.js';
+import { waitFor } from '../../e2e/harness/wait-for.js';
+
+const shim = loadShim();
+const IGNORED: MessageSocketEvents = { onMessage() {}, onWritable() {}, onEnd() {} };
+
+t.test('that a server is live reaches one who has not read for a while', async (t) => {
+  const name = (what: string) => `@baton-test-notify-${what}-${process.pid}`;
+  const address = (what: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: name(what) });
+  const fd = shim.openMeetingSocket(address('reader'));
+  const other = shim.watchMessages(shim.openMeetingSocket(address('other')), IGNORED);
+  while (other.sendTo(address('reader'), Buffer.from('NOISE=1'), []));
+  const notifier = Notifier.open(shim, { NOTIFY_SOCKET: name('reader'), WATCHDOG_USEC: '2000' })!;
+  notifier.live();
+  const heard: string[] = [];
+  const reader = shim.watchMessages(fd, {
+    ...IGNORED,
+    onMessage: (bytes) => heard.push(Buffer.from(bytes).toString()),
+  });
+  t.teardown(() => {
+    for (const each of [notifier, reader, other]) each.close();
+  });
+  const said = () => heard.filter((message) => message !== 'NOISE=1' && message !== 'WATCHDOG=1');
+  await waitFor(() => said().length === 2, { what: 'what was said' });
+  t.same(said(), ['STATUS=initializing', 'READY=1\nSTATUS=live']);
+});
