@@ -113,6 +113,7 @@ export class WorkerConfiguration {
       if (this.#makesRoom(snapshot, error)) throw error;
       logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
       this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
+      if (this.#isReplacement && snapshot.isComplete) this.listeners.applyLater(listener);
     }
   }
 

@@ -18,6 +18,7 @@ import { ListenerWord } from '../upstream/shared-words.js';
 import { chainFingerprint } from './chain-fingerprint.js';
 import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot, WorkerConnections } from './messages.js';
 import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from './packed-routes.js';
+import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
 
@@ -32,6 +33,10 @@ export class WorkerListeners {
   readonly #chains = new Map<ChainSnapshot, FilterChain>();
   readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
   #departures: Departures | undefined;
+  readonly #unbuilt = new UnbuiltListeners((snapshot) => {
+    this.#context.transport.beginTurn();
+    this.apply(snapshot);
+  });
 
   /** `listenersBlock` is the block of all listeners together in the shared words. */
   constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
@@ -59,10 +64,16 @@ export class WorkerListeners {
       const finder = finderOf(snapshot.chains, chains);
       if (existing !== undefined) existing.setChains(chains, finder);
       else this.#add(snapshot, chains, finder);
+      this.#unbuilt.delete(snapshot.id);
     } catch (error) {
       for (const { terminal } of made) terminal.close?.();
       throw error;
     }
+  }
+
+  /** One that apply() could not build, and that is in use at other workers, is tried again. */
+  applyLater(snapshot: ListenerSnapshot): void {
+    this.#unbuilt.add(snapshot);
   }
 
   #add(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): void {
@@ -114,6 +125,7 @@ export class WorkerListeners {
   applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
     const changes = snapshots.map((snapshot) => this.#changes.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
     for (const change of changes) change();
+    for (const snapshot of snapshots) this.#unbuilt.setRoutes(snapshot);
   }
 
   *#routesChange({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
@@ -125,11 +137,15 @@ export class WorkerListeners {
   /** Its sockets listen. */
   accept(id: number): void {
     this.#listeners.get(id)?.accept();
+    this.#unbuilt.accept(id);
   }
 
   /** No more connections are accepted; those that there are go on. */
   stop(ids: readonly number[], acceptRest: boolean): void {
-    for (const id of ids) this.#listeners.get(id)?.stop(acceptRest);
+    for (const id of ids) {
+      this.#listeners.get(id)?.stop(acceptRest);
+      this.#unbuilt.delete(id);
+    }
   }
 
   /** Listeners and chains ask their connections to end, each in its own time. */
@@ -138,6 +154,7 @@ export class WorkerListeners {
       const listener = this.#listeners.get(id);
       if (listener !== undefined) listener.beginDrain(window);
       else for (const each of this.#listeners.values()) each.beginDrain(window, id);
+      this.#unbuilt.drain(id, window);
     }
   }
 
@@ -158,6 +175,7 @@ export class WorkerListeners {
     for (const id of ids) {
       this.#listeners.get(id)?.remove();
       this.#listeners.delete(id);
+      this.#unbuilt.delete(id);
     }
   }
 
@@ -168,6 +186,7 @@ export class WorkerListeners {
 
   /** The thread ends, and all connections with it. */
   end(): void {
+    this.#unbuilt.close();
     this.remove([...this.#listeners.keys()]);
   }
 

@@ -1,7 +1,7 @@
 // A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -251,6 +251,30 @@ t.test('a worker that finds no descriptors for its listen sockets makes room for
   limit(1000);
   const answers = await Promise.all(ports.map((port) => httpRequest(port, '/')));
   for (const { status } of answers) t.equal(status, 200);
+  await baton.stop();
+});
+
+t.test('a listener that the next worker cannot build is built when it can be', async (t) => {
+  const directory = join(tempDir(t), 'logs');
+  mkdirSync(directory);
+  const logged = httpListener('web', 0, {
+    route_config: routeAllTo('echo'),
+    access_log: [fileAccessLog(join(directory, 'access.log'))],
+  });
+  const { baton, killWorker } = await startBreakableBaton(t, {
+    config: bootstrap({ listeners: [logged], clusters: [staticCluster('echo', echo.port)] }),
+    args: ['--concurrency', '2'],
+  });
+  const port = await baton.listenerPort('web');
+  rmSync(directory, { recursive: true });
+  await killWorker('throw');
+  await waitFor(() => /listener 'web' cannot be built: .*ENOENT/.test(baton.stderr), { what: 'a failure' });
+  mkdirSync(directory);
+  const isWhole = async () => {
+    for (let count = 0; count < 20; count++) await httpRequest(port, '/', { deadlineMs: 500 });
+    return true;
+  };
+  await waitFor(isWhole, { what: 'somebody to accept at each socket' });
   await baton.stop();
 });
 
