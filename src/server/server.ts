@@ -5,6 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileLogOptions } from '../access-log/file-log.js';
+import { messageOf } from '../common/errors.js';
 import { inTurns } from '../common/next-turn.js';
 import { inlineMore } from '../common/optimizer.js';
 import { HealthFailure, ServerHealth } from '../common/server-health.js';
@@ -47,7 +48,7 @@ export interface ServerOptions extends PrimaryOptions {
   readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'statsCame'> | undefined;
 }
 
-/** How long after the start its memory is given back: not at once, for the first requests may share a core with the primary. */
+/** When what is needed later is loaded and the start's memory given back: not at once, for the first requests may share a core with this. */
 const SETTLING_MS = 500;
 
 const logger = getLogger('main');
@@ -129,15 +130,23 @@ export class Server {
     if (this.#isEnding) return;
     // Code that runs once is compiled sooner without it: starting takes a sixth less time.
     inlineMore();
-    const { processStats, shim, watchdog } = this.primary;
-    this.#settling = setTimeout(() => {
-      collectStartGarbage(shim);
-      // What loading the configuration has used stays in the C library's heap otherwise.
-      shim.trimMemory();
-    }, SETTLING_MS);
-    watchdog.start();
-    processStats.recordInitialization(monotonicMs() - this.startedMs);
+    this.#settling = setTimeout(() => void this.#settle(), SETTLING_MS);
+    this.primary.watchdog.start();
+    this.primary.processStats.recordInitialization(monotonicMs() - this.startedMs);
     this.flushes.start();
+  }
+
+  async #settle(): Promise<void> {
+    try {
+      await import('./reload/on-demand.js');
+      logger.debug('what reloads need is loaded');
+    } catch (error) {
+      logger.warning(`the configuration cannot be reloaded: ${messageOf(error)}`);
+    }
+    const { shim } = this.primary;
+    collectStartGarbage(shim);
+    // What loading the configuration has used stays in the C library's heap otherwise.
+    shim.trimMemory();
   }
 
   /** The milestones by which wrappers and harnesses know a start (FACTS §7.7). */

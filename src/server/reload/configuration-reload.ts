@@ -151,15 +151,12 @@ export class ConfigurationReload {
   /** Why clusters have to stay as they are; undefined: nothing does. */
   async #whatNeedsClusters({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
     if (clusters.length + removedClusters.length === 0) return undefined;
-    const [{ namesStillInUse }, { sourcesStillInUse }] = await Promise.all([
-      import('./names-in-use.js'),
-      import('./sources-in-use.js'),
-    ]);
+    const { namesStillInUse, sourcesStillInUse } = await import('./on-demand.js');
     return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#host.namedSources(), next);
   }
 
   async #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Promise<Comparison> {
-    const { compareConfigurations } = await import('./comparison.js');
+    const { compareConfigurations } = await import('./on-demand.js');
     return compareConfigurations(this.#running, configuration(bootstrap, sensitive));
   }
 }

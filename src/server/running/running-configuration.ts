@@ -162,10 +162,7 @@ export class RunningConfiguration {
 
   /** Applies another bootstrap, or rejects with everything as it was. `ended`: the server ends. */
   async reload(plan: ReloadPlan, next: Bootstrap, ended: AbortSignal): Promise<void> {
-    const [{ carryOut }, { changesOf }] = await Promise.all([
-      import('../reload/carry-out.js'),
-      import('../reload/changes.js'),
-    ]);
+    const { carryOut, changesOf } = await import('../reload/on-demand.js');
     const { listeners, runtime, clusters } = this;
     const settle = this.#primary.publication.steps();
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));

@@ -1,7 +1,9 @@
 // Reloads of the bootstrap beside a management server: what the one changes counts for what the other says from then on.
 
-import { writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import { packagePath } from '../../../src/common/package-root.js';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
   type BatonProcess,
@@ -11,7 +13,9 @@ import {
   httpListener,
   httpRequest,
   startBaton,
+  tempDir,
   waitFor,
+  waitForLog,
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
 
@@ -120,5 +124,28 @@ t.test('what a management server has said appears when a reload has removed the 
   await plane.waitForAck('listener');
   await baton.waitForStat('listener_manager.total_listeners_active', 0);
   t.notMatch((await baton.admin('/clusters')).body, /^shared::/m);
+  await baton.stop();
+});
+
+t.test('what only a reload needs is loaded before somebody asks for it, when descriptors may be short', async (t) => {
+  const copy = tempDir(t);
+  for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
+  for (const name of ['node_modules', 'native-shim', 'dist/schema.json'])
+    symlinkSync(packagePath(name), join(copy, name));
+  const program = join(copy, 'dist/baton');
+  const config = (text: string) =>
+    bootstrap({ listeners: [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))], clusters: [] });
+  const baton = await startBaton(t, {
+    program: join(program, 'main.js'),
+    config: config('one'),
+    args: ['-l', 'debug'],
+  });
+  await waitForLog(baton, 'what reloads need is loaded');
+  // What Node has failed to load it does not load again, whatever the reason was.
+  const parts = readdirSync(program).filter((name) => /^(on-demand|comparison|carry-out|changes)-.*\.js$/.test(name));
+  t.not(parts.length, 0);
+  for (const name of parts) writeFileSync(join(program, name), 'throw new Error("EMFILE");');
+  t.match(await reload(baton, config('two')), { outcome: 'applied' });
+  t.equal(await answerOf(baton, 'web'), 'two');
   await baton.stop();
 });
