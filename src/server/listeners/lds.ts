@@ -24,7 +24,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
-  /** Those that cannot listen for a reason that may pass: so a parent or child process may have the address for a while. */
+  /** Those whose addresses others have, as a parent or child process may for a while. */
   readonly #unbound = new Map<string, ListenerSpec>();
   #binding: NodeJS.Timeout | undefined;
   /** Of the last update that has changed a listener; '' when there was none. */
@@ -35,7 +35,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     this.#source = source;
     this.#sources = sources;
     this.#listeners = listeners;
-    listeners.onFailure = (spec, error) => this.#failed(spec, error);
+    listeners.onFailure = (spec, error, isStart) => this.#failed(spec, error, isStart);
   }
 
   /** Subscribes; `init` waits for the first update. */
@@ -163,7 +163,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const details = messageOf(error);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
-    if (mayPass(error)) {
+    if (isInUse(error)) {
       this.#unbound.set(name, specOf(resource));
       this.#bindLater();
     }
@@ -180,21 +180,22 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   /** It was accepted, and has turned out to be unusable when it was to be used. */
-  #failed(spec: ListenerSpec, error: unknown): void {
+  #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     const { isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
     const details = messageOf(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
-    if (!mayPass(error)) return;
+    if (!isInUse(error)) return;
     this.#unbound.set(name, spec);
-    // The parent that listens at what was only bound here has offered its socket, as long as this process is not live.
-    this.bindAgain();
+    // The parent that listens at what was only bound here has offered its socket, which is there until this process is live.
+    if (isStart) this.bindAgain();
+    else this.#bindLater();
   }
 }
 
-function mayPass(error: unknown): boolean {
-  return error instanceof ListenError && error.mayPass;
+function isInUse(error: unknown): boolean {
+  return error instanceof ListenError && error.isInUse;
 }
 
 function specOf(resource: Resource<Listener>): ListenerSpec {

@@ -34,12 +34,12 @@ export interface FormerSockets extends InheritedSocket {
 /** The address cannot be had; says which and why. */
 export class ListenError extends Error {
   readonly code = 'ERR_LISTEN';
-  /** Another process has it, and may leave it; or descriptors are short. */
-  readonly mayPass: boolean;
+  /** Another process has it, and may leave it. */
+  readonly isInUse: boolean;
 
-  constructor(message: string, mayPass = false) {
+  constructor(message: string, isInUse = false) {
     super(message);
-    this.mayPass = mayPass;
+    this.isInUse = isInUse;
   }
 }
 
@@ -143,11 +143,9 @@ function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOpti
 
 /** An address that cannot be had, and why. */
 export function listenError(address: Address, error: unknown): ListenError {
-  const { code } = error as NodeJS.ErrnoException;
-  return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`, PASSING.has(code ?? ''));
+  const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+  return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`, isInUse);
 }
-
-const PASSING: ReadonlySet<string> = new Set(['EADDRINUSE', 'EMFILE', 'ENFILE']);
 
 /** What bind() would say if it looked behind the file. */
 class PathInUse extends Error {

@@ -74,8 +74,8 @@ export class ListenerSet {
   #isRunning = false;
   /** Workers have been told to accept on sockets. */
   onAccept: () => void = () => {};
-  /** An update that was good until it was to be used, and why it cannot be. */
-  onFailure: (spec: ListenerSpec, error: unknown) => void = () => {};
+  /** An update that was good until it was to be used, and why it cannot be. `isStart`: it was when all begin to listen. */
+  onFailure: (spec: ListenerSpec, error: unknown, isStart: boolean) => void = () => {};
 
   constructor(primary: Primary, parts: FilterParts, drainDefaults: DrainDefaults, publish: Publish) {
     this.#primary = primary;
@@ -217,7 +217,7 @@ export class ListenerSet {
         if (entry.isStatic) throw error;
         const { active } = entry;
         this.#remove(entry);
-        this.#failed(active!.spec, error);
+        this.#failed(active!.spec, error, true);
       }
     }
   }
@@ -343,7 +343,7 @@ export class ListenerSet {
     } catch (error) {
       if (entry.warming !== update) return;
       this.#drop(entry, error);
-      this.#failed(update.spec, error);
+      this.#failed(update.spec, error, false);
     }
     this.#countListeners();
   }
@@ -431,10 +431,10 @@ export class ListenerSet {
     this.#rollout.leave(listener, goesOn);
   }
 
-  #failed(spec: ListenerSpec, error: unknown): void {
+  #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
     configLogger.warning(`listener '${spec.name}' cannot be used: ${messageOf(error)}`);
-    this.onFailure(spec, error);
+    this.onFailure(spec, error, isStart);
   }
 
   #countListeners(): void {

@@ -136,6 +136,11 @@ export class PrimaryListener {
     return !this.#isClosed && this.#sockets.fds.length > 0;
   }
 
+  /** Nobody can have connected to them, and nobody will. */
+  get isUseless(): boolean {
+    return this.#isStopped && !this.#sockets.isListening;
+  }
+
   get isReusePort(): boolean {
     return this.#sockets.isReusePort;
   }
