@@ -182,10 +182,10 @@ export class RunningConfiguration {
   /** No source, file or filter changes anything any more. */
   async freeze(): Promise<void> {
     this.#rtds.close();
-    this.listenerDiscovery?.close();
     this.runtime.close();
     this.#parts.close();
     await this.#sources.close();
+    this.listenerDiscovery?.close();
   }
 
   /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
