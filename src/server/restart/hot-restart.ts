@@ -85,8 +85,8 @@ export class HotRestart {
       baseId === undefined
         ? Meeting.withUnusedBaseId(shim, options, distrusts)
         : new Meeting(shim, { ...options, baseId }, distrusts);
-    // Needed as soon as the configuration is loaded, which other threads do.
-    if (options.epoch > 0) void import('../../restart/messages.js');
+    // Needed as soon as the configuration is loaded, which other threads do. When it cannot be, join() says why.
+    if (options.epoch > 0) import('../../restart/messages.js').catch(() => {});
     return new HotRestart(options, shim, meeting, trust);
   }
 

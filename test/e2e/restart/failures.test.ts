@@ -120,10 +120,7 @@ t.test('a child whose configuration is invalid, or that is told to end, disturbs
 });
 
 t.test('files of the program that are gone keep nobody from serving, nor from being followed', async (t) => {
-  const copy = tempDir(t);
-  for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
-  for (const name of ['node_modules', 'native-shim', 'dist/schema.json'])
-    symlinkSync(packagePath(name), join(copy, name));
+  const copy = programCopy(t);
   // One of two workers ends when it is told to.
   const hook = `data:text/javascript,
     import { existsSync } from 'node:fs';
@@ -146,6 +143,28 @@ t.test('files of the program that are gone keep nobody from serving, nor from be
   await serves(t, next, port);
   await next.stop();
 });
+
+t.test('a child that cannot load what it speaks with its parent in says so', async (t) => {
+  const copy = programCopy(t);
+  const program = join(copy, 'dist/baton');
+  const parts = readdirSync(program).filter((name) => /^messages-.*\.js$/.test(name));
+  const part = parts.find((name) => readFileSync(join(program, name), 'utf8').includes('decodeHello'))!;
+  writeFileSync(join(program, part), 'throw new Error("EMFILE");');
+  const options = { program: join(program, 'main.js'), config: config(), wait: 'spawned' as const };
+  const child = await new EpochLine(t).start(1, options);
+  t.match(await child.exited, { code: 1 });
+  t.match(child.stderr, '[critical][main]');
+  t.match(child.stderr, 'cannot take over from the parent process: EMFILE');
+});
+
+/** The root of a copy of the program. */
+function programCopy(t: Teardown): string {
+  const copy = tempDir(t);
+  for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
+  for (const name of ['node_modules', 'native-shim', 'dist/schema.json'])
+    symlinkSync(packagePath(name), join(copy, name));
+  return copy;
+}
 
 t.test('without a parent a child gives up after ten tries, or starts normally if it may', async (t) => {
   const [alone, may] = await Promise.all([
