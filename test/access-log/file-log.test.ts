@@ -307,8 +307,10 @@ t.test('a line that is torn where the disk is full is written whole later, and m
     for (const files of [second, first, rotated]) await files.flush();
     process.exit(0);
   `;
-  const command = ['--fsize=8192:unlimited', process.execPath, '--input-type=module', '-e', `${PRELUDE}${script}`];
-  const child = endsWithTest(t, spawn('prlimit', command, { stdio: ['ignore', 'ignore', 'ignore'] }));
+  // Without the test runner's own listener for SIGXFSZ, which would end the process.
+  const unwatched = ['-u', 'NODE_OPTIONS', 'prlimit', '--fsize=8192:unlimited', process.execPath];
+  const command = [...unwatched, '--input-type=module', '-e', `${PRELUDE}${script}`];
+  const child = endsWithTest(t, spawn('env', command, { stdio: ['ignore', 'ignore', 'ignore'] }));
   t.same(await once(child, 'exit'), [0, null]);
   const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1);
   const isWhole = (line: string) => /^(a+|b+|c+)$/.test(line) && (line.length === 100 || line.length === 130);
