@@ -12,7 +12,8 @@ const OPERATORS = {
   sent: '%BYTES_SENT%',
   cluster: '%UPSTREAM_CLUSTER%',
   attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
-  path: '%REQ(:PATH)%',
+  /** Only requests whose head could be read get one. */
+  requestId: '%REQ(X-REQUEST-ID)%',
 } as const;
 
 /** A line of accountLog(): what its operators have written. */

@@ -144,7 +144,7 @@ for (const name of HTTP) {
     const lines = await linesOf(name, count('rq_total'));
     const linesWith = (is: (line: Line) => boolean) => lines.filter(is).length;
     const cutOff = linesWith(({ details }) => details.startsWith('upstream_reset_after_response_started'));
-    const brokenAmid = linesWith((line) => hasFlag('DPE')(line) && line.path !== '-');
+    const brokenAmid = linesWith((line) => hasFlag('DPE')(line) && line.requestId !== '-');
 
     t.ok(count('rq_total') > 100, 'there is something to count');
     t.equal(count('cx_destroy'), count('cx_total'));
