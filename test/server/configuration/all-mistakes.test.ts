@@ -23,7 +23,7 @@ t.test('mistakes of nested extensions, of the schema and of formats are told tog
     [
       `${AT}.via`,
       `${AT}.stream_idle_timeout`,
-      `${AT}.access_log[0].typed_config.log_format.text_format_source`,
+      `${AT}.access_log[0].typed_config.log_format.text_format_source.inline_string`,
       `${AT}.route_config.response_headers_to_add[0].header.value`,
     ],
   );
