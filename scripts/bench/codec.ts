@@ -13,6 +13,7 @@ import type {
 import { H1ClientCodec, type H1ClientEvents } from '../../src/http/h1/client-codec.js';
 import { HeadKind } from '../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../src/http/h1/head-reader.js';
+import { KnownFields } from '../../src/http/h1/known-fields.js';
 import { sendRequestHead } from '../../src/http/h1/serializer.js';
 import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../src/http/h1/server-codec.js';
 import { h1Shared } from '../../src/http/h1/shared.js';
@@ -128,7 +129,7 @@ for (const [name, text] of [
   const requestLength = write(0, text);
   const responseLength = write(1000, RESPONSE);
 
-  const reader = new HeadReader(memory);
+  const reader = new HeadReader(memory, new KnownFields(memory));
   const head = new HeaderBlock(memory);
   measure(`${name}: parse request head`, () => {
     head.clear();

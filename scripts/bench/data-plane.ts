@@ -1,7 +1,7 @@
 // What a request costs in Baton's own code: the whole data plane of a worker, from received bytes to submitted sends, on a
 // transport that is only played. No kernel, no peers: the figure repeats on a busy machine.
 //
-//   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--access-log=PATH] [--connections=64] [--seconds=3]
+//   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--varied] [--access-log=PATH] [--connections=64] [--seconds=3]
 
 import { AccessLogFiles } from '../../src/access-log/file-log.js';
 import { inlineMore } from '../../src/common/optimizer.js';
@@ -53,6 +53,10 @@ const BROWSER_REQUEST =
 const RESPONSE =
   'HTTP/1.1 200 OK\r\nServer: up\r\nDate: Fri, 20 Nov 2026 08:43:06 GMT\r\nContent-Type: text/plain\r\nContent-Length: 128\r\nConnection: keep-alive\r\n\r\n' +
   'x'.repeat(128);
+
+/** With --varied, behind the first field: each request has another number. */
+const VARIED_FIELD = 'X-Number: 00000000\r\n';
+const DIGITS = 8;
 
 /** Rounds of one request a connection that are measured together: some ten milliseconds. */
 const WINDOW_ROUNDS = 50;
@@ -197,7 +201,13 @@ const cluster: ClusterConfig = {
 
 inlineMore();
 const played = buildWorker();
-const request = Buffer.from(flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST, 'latin1');
+const requestText = flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST;
+const variedAt = requestText.indexOf('\r\n', requestText.indexOf('Host: ')) + 2;
+const request = Buffer.from(
+  flags.has('varied') ? requestText.slice(0, variedAt) + VARIED_FIELD + requestText.slice(variedAt) : requestText,
+  'latin1',
+);
+let number = 0;
 const response = Buffer.from(RESPONSE, 'latin1');
 accept();
 run(1);
@@ -216,7 +226,10 @@ function run(forSeconds: number): number[] {
   const end = performance.now() + forSeconds * 1000;
   for (let startMs = performance.now(); startMs < end; ) {
     for (let round = 0; round < WINDOW_ROUNDS; round++) {
-      for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
+      for (let index = 0; index < clients; index++) {
+        if (flags.has('varied')) nextNumber();
+        place(index, FIRST_CLIENT + index, request);
+      }
       played.batch(clients);
       while (played.connecting.length > 0) connectAll();
       const asked = played.asked.splice(0);
@@ -229,6 +242,12 @@ function run(forSeconds: number): number[] {
     startMs = now;
   }
   return all.sort((a, b) => a - b);
+}
+
+function nextNumber(): void {
+  number++;
+  const last = variedAt + VARIED_FIELD.indexOf('0') + DIGITS - 1;
+  for (let digit = 0; digit < DIGITS; digit++) request[last - digit] = 48 + ((number >>> (digit * 3)) & 7);
 }
 
 /** As the shim does: one behind the other, each where a cache line begins. */

@@ -421,7 +421,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     if (result !== INCOMPLETE) this.fail(-result);
     else if (this.#reader === undefined) {
       this.#reader = reader;
-      this.shared.reader = new HeadReader(this.memory);
+      this.shared.reader = new HeadReader(this.memory, this.shared.known);
     }
     return 0;
   }

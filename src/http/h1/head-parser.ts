@@ -18,6 +18,7 @@ import { isAuthority, Port } from './authority.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { parseContentLength } from './framing.js';
+import type { KnownFields } from './known-fields.js';
 import { methodOf } from './method.js';
 import { readTarget, Target } from './target.js';
 
@@ -64,6 +65,9 @@ const UNREAD = -1;
 /** Each name costs a look at all fields, so that a client could keep a worker busy with one head. The number is Envoy's. */
 const TOO_MANY_NAMES = 10;
 
+/** After so many lines that are not known a head is taken for a new one. */
+const MOST_UNKNOWN = 2;
+
 /** Length of "HTTP/1.1 200". */
 const STATUS_END = 12;
 
@@ -73,6 +77,7 @@ export class HeadParser {
 
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
+  readonly #known: KnownFields;
 
   #kind = HeadKind.Request;
   #stage = Stage.Begin;
@@ -81,6 +86,10 @@ export class HeadParser {
   #scan = 0;
   /** End of the current field's name once the colon was seen, otherwise 0. */
   #nameEnd = 0;
+  #fieldsStart = 0;
+  #knownFields = 0;
+  /** Lines that were not known, since the last one that was. */
+  #unknownInRow = 0;
 
   #hostIndex = -1;
   #contentLength = -1;
@@ -92,9 +101,10 @@ export class HeadParser {
   #connectionNames = 0;
   #upgradeField = false;
 
-  constructor(memory: Memory) {
+  constructor(memory: Memory, known: KnownFields) {
     this.#bytes = memory.bytes;
     this.#view = memory.view;
+    this.#known = known;
   }
 
   /** A head begins at `start`. */
@@ -104,6 +114,8 @@ export class HeadParser {
     this.#lineStart = start;
     this.#scan = start;
     this.#nameEnd = 0;
+    this.#knownFields = 0;
+    this.#unknownInRow = kind === HeadKind.Trailers ? MOST_UNKNOWN : 0;
     this.#hostIndex = -1;
     this.#contentLength = -1;
     this.#isOddLength = false;
@@ -129,6 +141,7 @@ export class HeadParser {
     if (behind <= 0) return behind;
     head.headEnd = behind;
     if (this.#kind === HeadKind.Trailers) return behind;
+    if (this.#knownFields < head.size) this.#known.remember(head, this.#fieldsStart);
     const error = this.#kind === HeadKind.Request ? this.#finishRequest(head) : this.#finishResponse(head);
     if (error !== 0) return -error;
     if (this.#isOddLength) this.#rewriteLength(head);
@@ -240,9 +253,29 @@ export class HeadParser {
       head.startLineStart = this.#lineStart;
       head.startLineEnd = at;
     }
-    this.#lineStart = at;
-    this.#scan = at;
+    this.#lineStart = this.#scan = this.#fieldsStart = at;
     return DONE;
+  }
+
+  /** Takes over lines that are the same as those of an earlier head. Returns the offset behind them, or a negated H1Error. */
+  #takeKnown(head: HeaderBlock, at: number, end: number, maxHeaders: number): number {
+    const from = head.size;
+    if (from === 0) this.#known.choose(this.#kind, end - at);
+    const count = Math.min(this.#known.match(from, at, end), maxHeaders - from);
+    if (count <= 0) {
+      this.#unknownInRow++;
+      return at;
+    }
+    this.#unknownInRow = 0;
+    this.#knownFields += count;
+    this.#known.addTo(head, from, count, at);
+    for (let index = from; index < from + count; index++) {
+      const id = head.id(index);
+      if (id > LAST_CONNECTION_HEADER || id === OTHER_HEADER) continue;
+      const error = this.#connectionField(head, index);
+      if (error !== 0) return -error;
+    }
+    return head.lineEnd(from + count - 1);
   }
 
   /** Field lines up to the empty line: returns the offset behind it. */
@@ -253,6 +286,11 @@ export class HeadParser {
     let at = this.#scan;
     let nameEnd = this.#nameEnd;
     for (;;) {
+      if (at === lineStart && this.#unknownInRow < MOST_UNKNOWN) {
+        at = this.#takeKnown(head, at, end, maxHeaders);
+        if (at < 0) return at;
+        lineStart = at;
+      }
       let id = UNREAD;
       if (nameEnd === 0) {
         // A known name needs no look at its bytes one by one.
@@ -293,7 +331,7 @@ export class HeadParser {
       if (id === UNREAD) id = headerIdOf(bytes, view, lineStart, nameEnd);
       head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
       if (id !== OTHER_HEADER && id <= LAST_CONNECTION_HEADER && this.#kind !== HeadKind.Trailers) {
-        const error = this.#connectionField(head, id, valueStart, valueEnd);
+        const error = this.#connectionField(head, head.size - 1);
         if (error !== 0) return -error;
       }
       at += 2;
@@ -310,12 +348,14 @@ export class HeadParser {
     return INCOMPLETE;
   }
 
-  /** Notes what a field says about framing and the connection. Returns an H1Error or 0. */
-  #connectionField(head: HeaderBlock, id: ConnectionHeader, start: number, end: number): number {
-    switch (id) {
+  /** Notes what a field, one of ConnectionHeader, says about framing and the connection. Returns an H1Error or 0. */
+  #connectionField(head: HeaderBlock, index: number): number {
+    const start = head.valueStart(index);
+    const end = head.valueEnd(index);
+    switch (head.id(index) as ConnectionHeader) {
       case ConnectionHeader.Host:
         if (this.#hostIndex >= 0 && this.#kind === HeadKind.Request) return H1Error.HostRepeated;
-        this.#hostIndex = head.size - 1;
+        this.#hostIndex = index;
         return 0;
       case ConnectionHeader.Connection:
         this.#connectionList(head, start, end);
@@ -325,7 +365,7 @@ export class HeadParser {
         if (this.#contentLength >= 0) return H1Error.ContentLength;
         this.#contentLength = parseContentLength(this.#bytes, start, end);
         if (this.#contentLength < 0) return H1Error.ContentLength;
-        this.#isOddLength = !isPlainLength(this.#bytes, head, start, end);
+        this.#isOddLength = !isPlainLength(this.#bytes, head, index);
         return 0;
       case ConnectionHeader.TransferEncoding:
         if (this.#chunked) return H1Error.Coding;
@@ -426,9 +466,10 @@ export class HeadParser {
   }
 }
 
-/** Whether the last field of `head`, whose value is the length in bytes[start, end), is ": 12": one space, no zeros first. */
-function isPlainLength(bytes: Uint8Array, head: HeaderBlock, start: number, end: number): boolean {
-  const index = head.size - 1;
+/** Whether what stands behind a Content-Length is ": 12": one space, no zeros first. */
+function isPlainLength(bytes: Uint8Array, head: HeaderBlock, index: number): boolean {
+  const start = head.valueStart(index);
+  const end = head.valueEnd(index);
   return (
     start - head.nameEnd(index) === 2 &&
     bytes[start - 1] === Char.Space &&

@@ -6,6 +6,7 @@ import type { HeaderBlock } from '../headers/header-block.js';
 import { Char } from './characters.js';
 import { H1Error } from './errors.js';
 import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
+import type { KnownFields } from './known-fields.js';
 
 export class HeadReader {
   readonly #memory: Memory;
@@ -13,9 +14,9 @@ export class HeadReader {
   #block = NO_BLOCK;
   #used = 0;
 
-  constructor(memory: Memory) {
+  constructor(memory: Memory, known: KnownFields) {
     this.#memory = memory;
-    this.#parser = new HeadParser(memory);
+    this.#parser = new HeadParser(memory, known);
   }
 
   /** Bytes that were kept of an unfinished head. */

@@ -3,12 +3,14 @@
 import type { Memory } from '../../io/memory.js';
 import { HeaderBlockPool } from '../headers/header-block.js';
 import { HeadReader } from './head-reader.js';
+import { KnownFields } from './known-fields.js';
 import { Lines } from './lines.js';
 
 export class H1Shared {
   readonly memory: Memory;
   readonly blocks: HeaderBlockPool;
   readonly lines: Lines;
+  readonly known: KnownFields;
   /** Reads heads that come in one piece; a codec whose head does not, keeps it and leaves another one here. */
   reader: HeadReader;
 
@@ -16,7 +18,8 @@ export class H1Shared {
     this.memory = memory;
     this.blocks = new HeaderBlockPool(memory);
     this.lines = new Lines(memory);
-    this.reader = new HeadReader(memory);
+    this.known = new KnownFields(memory);
+    this.reader = new HeadReader(memory, this.known);
   }
 }
 

@@ -9,8 +9,9 @@ import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 
 /** Words of a field record. */
-const STRIDE = 6;
-const enum Field {
+export const FIELD_WORDS = 6;
+const STRIDE = FIELD_WORDS;
+export const enum Field {
   /** Number of the name; REMOVED when the field is gone. */
   Id = 0,
   NameStart = 1,
@@ -175,6 +176,33 @@ export class HeaderBlock {
     this.#count++;
     if (id < 32) this.#presentLow |= 1 << id;
     else this.#presentHigh |= 1 << (id - 32);
+  }
+
+  /** Appends the fields of `count` records, the first of which begins at records[from]; their offsets count from `base`. */
+  addFields(records: Int32Array, from: number, count: number, base: number): void {
+    const size = this.#count;
+    while ((size + count) * STRIDE > this.#fields.length) this.#grow();
+    const fields = this.#fields;
+    const end = (size + count) * STRIDE;
+    for (let at = size * STRIDE; at < end; at += STRIDE, from += STRIDE) {
+      const id = records[from]!;
+      fields[at] = id;
+      fields[at + Field.NameStart] = records[from + Field.NameStart]! + base;
+      fields[at + Field.NameEnd] = records[from + Field.NameEnd]! + base;
+      fields[at + Field.ValueStart] = records[from + Field.ValueStart]! + base;
+      fields[at + Field.ValueEnd] = records[from + Field.ValueEnd]! + base;
+      fields[at + Field.LineEnd] = records[from + Field.LineEnd]! + base;
+      if (id < 32) this.#presentLow |= 1 << id;
+      else this.#presentHigh |= 1 << (id - 32);
+    }
+    this.#count = size + count;
+  }
+
+  /** Writes the records of the first `count` fields to records[from] and behind, with offsets that count from `base`. */
+  copyFields(records: Int32Array, from: number, count: number, base: number): void {
+    const fields = this.#fields;
+    const end = count * STRIDE;
+    for (let at = 0; at < end; at++) records[from + at] = fields[at]! - (at % STRIDE === Field.Id ? 0 : base);
   }
 
   id(index: number): number {

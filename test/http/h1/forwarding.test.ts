@@ -4,6 +4,7 @@ import t from 'tap';
 import { headerKey } from '../../../src/common/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/known-fields.js';
 import { sendRequestHead, sendResponseHead } from '../../../src/http/h1/serializer.js';
 import { h1Shared } from '../../../src/http/h1/shared.js';
 import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
@@ -16,7 +17,7 @@ const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: true };
 function pass(kind: HeadKind, pieces: string[], change: (head: HeaderBlock) => void): [text: string, ranges: number] {
   const wire = new Wire();
   const shared = h1Shared(wire.memory);
-  const reader = new HeadReader(wire.memory);
+  const reader = new HeadReader(wire.memory, new KnownFields(wire.memory));
   const head = shared.blocks.take();
   let ranges = 0;
   for (const [index, piece] of pieces.entries()) {

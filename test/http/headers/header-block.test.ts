@@ -4,6 +4,7 @@ import t from 'tap';
 import { headerKey, knownHeader } from '../../../src/common/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/known-fields.js';
 import { HeaderBlock, HeaderBlockPool, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 
@@ -24,7 +25,13 @@ function parsed(memory: Memory, lines = HEAD): HeaderBlock {
   const text = `${lines.join('\r\n')}\r\n\r\n`;
   for (let i = 0; i < text.length; i++) memory.bytes[100 + i] = text.charCodeAt(i);
   const block = new HeaderBlock(memory);
-  const end = new HeadReader(memory).read(HeadKind.Request, block, 100, 100 + text.length, LIMITS);
+  const end = new HeadReader(memory, new KnownFields(memory)).read(
+    HeadKind.Request,
+    block,
+    100,
+    100 + text.length,
+    LIMITS,
+  );
   if (end !== 100 + text.length) throw new Error(`not parsed: ${end}`);
   return block;
 }

@@ -1,0 +1,102 @@
+// Field lines of earlier heads. A client's requests, and a host's answers, mostly have the lines that those before them had, at the
+// same places: such lines are compared with what they were, many bytes at a time, instead of being read again.
+//
+// A slot holds the lines of one head, as bytes and as the parser found them. Heads of different length have different
+// slots, so that clients who take turns find theirs.
+
+import { knownHeader } from '../../common/header-names.js';
+import type { Memory } from '../../io/memory.js';
+import { FIELD_WORDS, Field, type HeaderBlock } from '../headers/header-block.js';
+
+const SLOTS_A_KIND = 16;
+const SLOTS = 2 * SLOTS_A_KIND;
+/** Of one slot; what stands behind is read anew each time. */
+const MOST_BYTES = 2048;
+const MOST_LINES = 32;
+const RECORD_WORDS = MOST_LINES * FIELD_WORDS;
+
+/** Of the heads with lines that their slot does not know, so many go by before one takes its place: copying each would cost more than it saves. */
+const HEADS_A_REFILL = 64;
+
+/** A byte that no line has. */
+const NOWHERE = 0;
+
+/** Whether such a line was right must not show in the time that another client's head takes. */
+const SECRETS = [knownHeader('authorization'), knownHeader('cookie'), knownHeader('set-cookie')];
+
+export class KnownFields {
+  readonly #memory: Memory;
+  readonly #text = new Uint8Array(SLOTS * MOST_BYTES);
+  readonly #textView = new DataView(this.#text.buffer);
+  readonly #records = new Int32Array(SLOTS * RECORD_WORDS);
+  readonly #lines = new Int32Array(SLOTS);
+  readonly #lengths = new Int32Array(SLOTS);
+  readonly #untilRefill = new Int32Array(SLOTS);
+  #slot = 0;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  /** A head of this HeadKind begins, of whose fields `bytes` or fewer are there: the next calls are about it. */
+  choose(kind: number, bytes: number): void {
+    this.#slot = kind * SLOTS_A_KIND + (bytes % SLOTS_A_KIND);
+  }
+
+  /** How many lines from `at` on, which may reach up to `end`, are those from number `line` on of the earlier head. */
+  match(line: number, at: number, end: number): number {
+    const slot = this.#slot;
+    const lines = this.#lines[slot]!;
+    if (line >= lines) return 0;
+    const records = this.#records;
+    const length = this.#lengths[slot]!;
+    let record = slot * RECORD_WORDS + line * FIELD_WORDS;
+    const start = records[record + Field.NameStart]!;
+    const most = Math.min(length - start, end - at);
+    const same = start + sameBytes(this.#memory.view, at, this.#textView, slot * MOST_BYTES + start, most);
+    if (same === length) return lines - line;
+    let matched = 0;
+    for (; records[record + Field.LineEnd]! <= same; record += FIELD_WORDS) matched++;
+    return matched;
+  }
+
+  /** Adds `count` lines that match() found, the first of which begins at `at`. */
+  addTo(head: HeaderBlock, line: number, count: number, at: number): void {
+    const record = this.#slot * RECORD_WORDS + line * FIELD_WORDS;
+    head.addFields(this.#records, record, count, at - this.#records[record + Field.NameStart]!);
+  }
+
+  /** A head has lines that match() did not know; they begin at `start`. */
+  remember(head: HeaderBlock, start: number): void {
+    const slot = this.#slot;
+    if (--this.#untilRefill[slot]! >= 0) return;
+    this.#untilRefill[slot] = HEADS_A_REFILL - 1;
+    const text = this.#text.subarray(slot * MOST_BYTES, (slot + 1) * MOST_BYTES);
+    let lines = 0;
+    let length = 0;
+    for (; lines < head.size && lines < MOST_LINES && head.lineEnd(lines) - start <= MOST_BYTES; lines++) {
+      const end = head.lineEnd(lines);
+      if (SECRETS.includes(head.id(lines))) text.fill(NOWHERE, length, end - start);
+      else text.set(this.#memory.bytes.subarray(start + length, end), length);
+      length = end - start;
+    }
+    head.copyFields(this.#records, slot * RECORD_WORDS, lines, start);
+    this.#lines[slot] = lines;
+    this.#lengths[slot] = length;
+  }
+}
+
+/** How many bytes behind `a` in `left` and behind `b` in `right` are the same, of `most`. */
+function sameBytes(left: DataView, a: number, right: DataView, b: number, most: number): number {
+  const difference = (at: number): number => left.getInt32(a + at, true) ^ right.getInt32(b + at, true);
+  let same = 0;
+  while (
+    same + 16 <= most &&
+    (difference(same) | difference(same + 4) | difference(same + 8) | difference(same + 12)) === 0
+  ) {
+    same += 16;
+  }
+  while (same + 4 <= most && difference(same) === 0) same += 4;
+  while (same < most && left.getUint8(a + same) === right.getUint8(b + same)) same++;
+  return same;
+}

@@ -1,0 +1,127 @@
+// A head that resembles an earlier one is read as if it were the first.
+
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { HeadKind, INCOMPLETE } from '../../../src/http/h1/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/known-fields.js';
+import { HeaderBlock } from '../../../src/http/headers/header-block.js';
+import { newMemory } from './wire.js';
+
+const LIMITS = { maxHeadBytes: 4096, maxHeaders: 12, acceptHttp10: true };
+const memory = newMemory();
+const head = new HeaderBlock(memory);
+
+/** Few lines, so that heads have many in common; of some there is another one of the same length. */
+const LINE = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.constantFrom(
+      'Accept: */*\r\n',
+      'Accept: a/*\r\n',
+      'Connection: keep-alive\r\n',
+      'Connection: close, x-one\r\n',
+      'Upgrade: websocket\r\n',
+      'Expect: 100-continue\r\n',
+      'X-Number: 1 \r\n',
+      'X-Number:  2\r\n',
+      'X-Empty:\r\n',
+      'Cookie: secret=1\r\n',
+      `X-Long: ${'x'.repeat(900)}\r\n`,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'Host: one\r\n',
+      'Host: two\r\n',
+      'Content-Length: 3\r\n',
+      'Content-Length: 03\r\n',
+      'Content-Length: x\r\n',
+      'Transfer-Encoding: chunked\r\n',
+      'X-Bad: \0\r\n',
+    ),
+  },
+);
+const HEAD = fc
+  .tuple(
+    fc.constantFrom(
+      'GET / HTTP/1.1',
+      'POST /a HTTP/1.1',
+      'GET / HTTP/1.0',
+      'HTTP/1.1 200 OK',
+      'HTTP/1.1 204 No Content',
+    ),
+    fc.array(LINE, { maxLength: 14 }),
+    fc.array(fc.nat(200), { maxLength: 3 }),
+    fc.boolean(),
+  )
+  .map(([start, lines, cuts, hasHost]) => ({
+    kind: start.startsWith('HTTP') ? HeadKind.Response : HeadKind.Request,
+    text: `${start}\r\n${hasHost ? 'Host: one\r\n' : ''}${lines.join('')}\r\n`,
+    cuts: [...cuts].sort((a, b) => a - b),
+  }));
+
+/** What a reader makes of a head that comes in pieces: its result, and everything that the head tells. */
+function read(known: KnownFields, { kind, text, cuts }: { kind: HeadKind; text: string; cuts: readonly number[] }) {
+  const reader = new HeadReader(memory, known);
+  head.clear();
+  let result = INCOMPLETE;
+  let from = 0;
+  for (const to of [...cuts, text.length]) {
+    if (result !== INCOMPLETE || to <= from || to > text.length) continue;
+    memory.write(64, text.slice(from, to));
+    result = reader.read(kind, head, 64, 64 + to - from, LIMITS);
+    from = to;
+  }
+  const fields = Array.from({ length: head.size }, (_, index) => [
+    head.id(index),
+    memory.text(head.nameStart(index), head.nameEnd(index)),
+    head.value(index),
+    memory.text(head.nameStart(index), head.lineEnd(index)),
+    head.mayHave(Math.max(head.id(index), 0)),
+  ]);
+  const { method, status, bodyKind, contentLength, close, upgrade, expectContinue, nominates } = head;
+  reader.reset();
+  memory.endTurn();
+  return { result, fields, method, status, bodyKind, contentLength, close, upgrade, expectContinue, nominates };
+}
+
+t.test('whatever came before, a head is read as if it were the first', (t) => {
+  const known = new KnownFields(memory);
+  let lines = 0;
+  fc.assert(
+    fc.property(HEAD, HEAD, (one, other) => {
+      // Each other line of one, so that there is much that they share.
+      const ofOne = one.text.split('\r\n');
+      const mixed = other.text.split('\r\n').map((line, index) => (index % 2 === 1 && ofOne[index]) || line);
+      for (const given of [one, one, { ...other, text: mixed.join('\r\n') }, one]) {
+        const asIfFirst = read(new KnownFields(memory), given);
+        assert.deepStrictEqual(read(known, given), asIfFirst);
+        if (asIfFirst.result > 0) lines += asIfFirst.fields.length;
+      }
+    }),
+    { numRuns: 1000 },
+  );
+  t.ok(lines > 1000, `${lines} lines of heads that are right`);
+  t.end();
+});
+
+t.test('lines that were there before are known, but for those that tell who somebody is', (t) => {
+  const known = new KnownFields(memory);
+  const lines = ['Host: x\r\n', 'Cookie: a=b\r\n', 'Accept: */*\r\n', 'X-A: 1\r\n'];
+  const text = `GET / HTTP/1.1\r\n${lines.join('')}\r\n`;
+  read(known, { kind: HeadKind.Request, text, cuts: [] });
+  memory.write(64, `${lines.join('')}\r\n`);
+  const end = 64 + lines.join('').length + 2;
+  known.choose(HeadKind.Request, end - 64);
+  const at = (line: number) => 64 + lines.slice(0, line).join('').length;
+  t.equal(known.match(0, 64, end), 1);
+  t.equal(known.match(1, at(1), end), 0);
+  t.equal(known.match(2, at(2), end), 2);
+  t.equal(known.match(2, at(2), end - 4), 1);
+  known.choose(HeadKind.Response, end - 64);
+  t.equal(known.match(0, 64, end), 0);
+  t.end();
+});
