@@ -23,7 +23,7 @@ const FLOORS = [
 /** Which rooms of one floor may look into each other: importer, then the rooms it may import from. */
 const NEIGHBOURS = {
   io: ['common'],
-  http: ['listener', 'upstream'],
+  http: ['listener'],
   // An upstream connection speaks through the codecs, which live with HTTP.
   upstream: ['http'],
   server: ['worker'],

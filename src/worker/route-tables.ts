@@ -20,14 +20,14 @@ import { RouteScopes } from './route-scopes.js';
 const logger = getLogger('router');
 
 export class RouteTables implements WorkerRoutes {
-  readonly #thread: TableThread;
+  readonly #thread: TableThread<ClusterReference>;
   readonly #awaited: AwaitedHosts;
   readonly #byId = new Map<number, LiveRoutes>();
   readonly #byKey = new Map<string, LiveRoutes>();
   readonly #scopes = new Map<string, RouteScopes>();
 
   /** `port` is the one of ON_DEMAND_PORT. */
-  constructor(thread: TableThread, port: WorkerPort) {
+  constructor(thread: TableThread<ClusterReference>, port: WorkerPort) {
     this.#thread = thread;
     this.#awaited = new AwaitedHosts(port);
   }
@@ -85,7 +85,7 @@ export class RouteTables implements WorkerRoutes {
 
 /** One route configuration, and its tables. */
 class LiveRoutes {
-  readonly #thread: TableThread;
+  readonly #thread: TableThread<ClusterReference>;
   readonly #onDemandHosts: OnDemandHosts;
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
@@ -93,7 +93,7 @@ class LiveRoutes {
   /** What comes next, as far as it is built already. */
   #prepared: Prepared | undefined;
 
-  constructor(thread: TableThread, onDemandHosts: OnDemandHosts) {
+  constructor(thread: TableThread<ClusterReference>, onDemandHosts: OnDemandHosts) {
     this.#thread = thread;
     this.#onDemandHosts = onDemandHosts;
   }
@@ -154,5 +154,5 @@ interface Prepared {
 
 interface LiveSource extends RouteSource {
   current: RouteTable<unknown>;
-  readonly tables: RouteTableSeries;
+  readonly tables: RouteTableSeries<ClusterReference>;
 }

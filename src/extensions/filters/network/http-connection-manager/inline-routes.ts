@@ -5,11 +5,12 @@ import type { RouteConfiguration } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
 import type { RouteTable } from '../../../../http/routing/route-table.js';
 import { RouteTableSeries } from '../../../../http/routing/route-table-series.js';
+import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { RouteFilters, WorkerContext } from '../../../factories.js';
 
 export class InlineRoutes implements RouteSource {
   current: RouteTable<unknown>;
-  readonly #tables: RouteTableSeries;
+  readonly #tables: RouteTableSeries<ClusterReference>;
 
   /** Without routes: prepare() brings them, which travel apart from the configuration. */
   constructor(filters: RouteFilters, context: WorkerContext) {
