@@ -1,5 +1,5 @@
 // Reads every import in src and refuses those that point up: a room imports only from floors below it, and no file
-// takes part in a cycle. Type imports count, for a reader has to follow them too.
+// takes part in a cycle. Type imports count, for a reader has to follow them too. Extensions see the rooms below through a façade.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -32,6 +32,11 @@ const NEIGHBOURS = {
 
 /** The one file that loads the native transport. */
 const SHIM_FACADE = 'src/io/shim.ts';
+
+/** All that the folder of an extension imports of what is below: what it needs beyond that, the first of them is to name. */
+const FOR_EXTENSIONS = ['src/extensions/sdk.ts', 'src/extensions/grpc-sdk.ts', 'src/config/generated/api.ts'];
+/** Extensions that are the data plane itself: they are built of its parts. */
+const INSIDERS = ['filters/http/router', 'filters/network/http-connection-manager', 'filters/network/tcp-proxy'];
 
 const floorOf = new Map(FLOORS.flatMap((rooms, index) => rooms.map((room) => [room, index + 1])));
 const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
@@ -93,6 +98,9 @@ function complaintAbout(file, target) {
   if (!known.has(target)) return `imports ${target}, which does not exist`;
   const room = roomOf(file);
   const targetRoom = roomOf(target);
+  if (isPlainExtension(file) && !FOR_EXTENSIONS.includes(target) && !isInExtensionFolder(target)) {
+    return `an extension imports from src/extensions/sdk.ts, not from ${target}: what is missing there is to be added`;
+  }
   if (room === targetRoom) return undefined;
   const floor = floorOf.get(room);
   const targetFloor = floorOf.get(targetRoom);
@@ -100,6 +108,15 @@ function complaintAbout(file, target) {
   if (targetFloor === undefined) return `src/${targetRoom} is on no floor: add it to scripts/check-floors.mjs`;
   if (targetFloor < floor || NEIGHBOURS[room]?.includes(targetRoom)) return undefined;
   return `${room} (floor ${floor}) may not import ${target} (floor ${targetFloor})`;
+}
+
+function isPlainExtension(file) {
+  return isInExtensionFolder(file) && !INSIDERS.some((folder) => file.startsWith(`src/extensions/${folder}/`));
+}
+
+/** Files beside the folders are the room's own. */
+function isInExtensionFolder(file) {
+  return roomOf(file) === 'extensions' && file.split('/').length > 3;
 }
 
 function roomOf(file) {

@@ -1,6 +1,6 @@
 // The condition of a sink's peer: each change is one line in the log, however often things fail in between.
 
-import { getLogger } from '../../log/logger.js';
+import { getLogger } from '../sdk.js';
 
 const logger = getLogger('stats');
 

@@ -75,21 +75,6 @@ export const HttpStats = defineLayout({
   rq_reset_after_downstream_response_started: 'counter',
 });
 
-/** Scope `http.<stat_prefix>.health_check.`: what the health check filter did. */
-export const HealthCheckFilterStats = defineLayout({
-  request_total: 'counter',
-  failed: 'counter',
-  ok: 'counter',
-  cached_response: 'counter',
-  failed_cluster_not_found: 'counter',
-  failed_cluster_empty: 'counter',
-  failed_cluster_unhealthy: 'counter',
-  degraded: 'counter',
-});
-
-/** Scope `http.<stat_prefix>.tap.` */
-export const TapStats = defineLayout({ rq_tapped: 'counter' });
-
 /** Scope `listener.<address or stat_prefix>.http.<stat_prefix>.` */
 export const ListenerHttpStats = defineLayout({
   downstream_rq_completed: 'counter',

@@ -15,7 +15,7 @@ import { InitManager } from '../../../src/server/init/init-manager.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
 import { defineLayout } from '../../../src/stats/layout.js';
-import { HttpStats, TapStats } from '../../../src/stats/layouts/http.js';
+import { HttpStats } from '../../../src/stats/layouts/http.js';
 import { ExtensionConfigStats } from '../../../src/stats/layouts/xds.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { FilterConfigs } from '../../../src/worker/filter-configs.js';
@@ -24,6 +24,7 @@ import { FakeSources, unreadable } from '../../xds/fake-sources.js';
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http.';
 const BUFFER = `${TYPES}buffer.v3.Buffer`;
 const PROBE = `${TYPES}probe.v3.Probe`;
+const ProbeStats = defineLayout({ rq_tapped: 'counter' });
 const ROUTER = { '@type': `${TYPES}router.v3.Router` };
 
 const buffer = (bytes: number): Any => ({ '@type': BUFFER, max_request_bytes: bytes });
@@ -56,8 +57,8 @@ function start() {
     name: 'probe',
     typeUrls: [PROBE],
     scopes: ({ name }, { statPrefix }) => {
-      const second = { prefix: `${statPrefix}probe.second.`, layout: TapStats };
-      return [{ prefix: `${statPrefix}probe.`, layout: TapStats }, ...(name === 'two scopes' ? [second] : [])];
+      const second = { prefix: `${statPrefix}probe.second.`, layout: ProbeStats };
+      return [{ prefix: `${statPrefix}probe.`, layout: ProbeStats }, ...(name === 'two scopes' ? [second] : [])];
     },
     createOnPrimary: ({ name }) => {
       parts.push(name);
@@ -226,7 +227,7 @@ t.test('nothing grows with updates and chains that come and go', (t) => {
     part.close();
   }
   t.equal(stay.seen.length, 501);
-  t.ok(store.size <= before + 2 * Object.keys(TapStats.at).length, `${before} stats, now ${store.size}`);
+  t.ok(store.size <= before + 2 * Object.keys(ProbeStats.at).length, `${before} stats, now ${store.size}`);
   store.removeScope(scope);
   t.end();
 });

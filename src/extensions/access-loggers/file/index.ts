@@ -1,9 +1,7 @@
 // envoy.access_loggers.file: access log lines to a file, appended to by all workers.
 
-import { compileFileFormat, createFileAccessLogger } from '../../../access-log/access-logger.js';
 import type { FileAccessLog } from '../../../config/generated/api.js';
-import type { AccessLoggerExtension } from '../../factories.js';
-import { reportMistakes } from '../../report-mistakes.js';
+import { type AccessLoggerExtension, compileFileFormat, createFileAccessLogger, reportMistakes } from '../../sdk.js';
 
 export const fileAccessLog: AccessLoggerExtension<FileAccessLog> = {
   category: 'envoy.access_loggers',

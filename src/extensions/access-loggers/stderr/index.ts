@@ -1,9 +1,12 @@
 // envoy.access_loggers.stderr: access log lines to standard error.
 
-import { compileSubstitutionFormat, createStderrAccessLogger } from '../../../access-log/access-logger.js';
 import type { StderrAccessLog } from '../../../config/generated/api.js';
-import type { AccessLoggerExtension } from '../../factories.js';
-import { reportMistakes } from '../../report-mistakes.js';
+import {
+  type AccessLoggerExtension,
+  compileSubstitutionFormat,
+  createStderrAccessLogger,
+  reportMistakes,
+} from '../../sdk.js';
 
 export const stderrAccessLog: AccessLoggerExtension<StderrAccessLog> = {
   category: 'envoy.access_loggers',

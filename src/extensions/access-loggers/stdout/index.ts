@@ -1,9 +1,12 @@
 // envoy.access_loggers.stdout: access log lines to standard output.
 
-import { compileSubstitutionFormat, createStdoutAccessLogger } from '../../../access-log/access-logger.js';
 import type { StdoutAccessLog } from '../../../config/generated/api.js';
-import type { AccessLoggerExtension } from '../../factories.js';
-import { reportMistakes } from '../../report-mistakes.js';
+import {
+  type AccessLoggerExtension,
+  compileSubstitutionFormat,
+  createStdoutAccessLogger,
+  reportMistakes,
+} from '../../sdk.js';
 
 export const stdoutAccessLog: AccessLoggerExtension<StdoutAccessLog> = {
   category: 'envoy.access_loggers',

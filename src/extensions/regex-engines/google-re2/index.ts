@@ -1,6 +1,6 @@
 // envoy.regex_engines.google_re2: the engine of all expressions, named or not (common/regex.ts).
 
-import type { RegexEngineExtension } from '../../factories.js';
+import type { RegexEngineExtension } from '../../sdk.js';
 
 export const googleRe2: RegexEngineExtension = {
   category: 'envoy.regex_engines',

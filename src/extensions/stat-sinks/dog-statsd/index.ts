@@ -1,7 +1,7 @@
 // envoy.stat_sinks.dog_statsd: lines with tags to a DogStatsD agent, by UDP or to a Unix datagram socket.
 
 import type { DogStatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../factories.js';
+import type { StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
 
 export const dogStatsdSink: StatsSinkExtension<DogStatsdSink> = {

@@ -1,7 +1,7 @@
 // envoy.stat_sinks.graphite_statsd: lines with Graphite's tags, by UDP or to a Unix datagram socket.
 
 import type { GraphiteStatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../factories.js';
+import type { StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
 
 export const graphiteStatsdSink: StatsSinkExtension<GraphiteStatsdSink> = {

@@ -1,9 +1,7 @@
 // The event stream of circuit breaker dashboards: two events of each cluster at every flush, to all who listen. While
 // nobody does, a flush costs nothing.
 
-import type { FlushedStats } from '../../../stats/flush/flushed-stats.js';
-import type { StatsSink } from '../../../stats/flush/sink.js';
-import type { PrimaryContext } from '../../factories.js';
+import type { FlushedStats, PrimaryContext, StatsSink } from '../../sdk.js';
 import { EventClient } from './event-client.js';
 import { eventText, KEEP_ALIVE } from './event-text.js';
 import { outcomesOf, RollingWindow } from './rolling-window.js';

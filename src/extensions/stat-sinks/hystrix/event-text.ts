@@ -1,6 +1,6 @@
 // The two events of a cluster, field by field as dashboards expect them (FACTS §2.21).
 
-import type { Distribution } from '../../../stats/histograms/distribution.js';
+import type { Distribution } from '../../sdk.js';
 import type { Outcomes } from './rolling-window.js';
 
 export interface ClusterEvent {

@@ -1,7 +1,7 @@
 // envoy.stat_sinks.hystrix: the event stream of clusters that circuit breaker dashboards read, at an admin endpoint.
 
 import type { HystrixSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../factories.js';
+import type { StatsSinkExtension } from '../../sdk.js';
 
 /** Each bucket holds five numbers of each cluster. */
 const MOST_BUCKETS = 10_000;

@@ -1,6 +1,6 @@
 // What a cluster did in the last flushes: its requests by outcome, as differences over a rolling window (FACTS §2.21).
 
-import type { FlushedStats } from '../../../stats/flush/flushed-stats.js';
+import type { FlushedStats } from '../../sdk.js';
 
 /** Requests by outcome; retries count as requests. */
 export interface Outcomes {

@@ -1,11 +1,14 @@
 // Lines to a host of a cluster by TCP: one connection, kept between flushes, made anew by the flush after it broke.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClusterStats } from '../../../stats/layouts/cluster.js';
-import type { Cluster } from '../../../upstream/cluster.js';
-import type { ClusterReference } from '../../../upstream/cluster-manager.js';
-import { UpstreamSocket, type UpstreamSocketEvents } from '../../../upstream/upstream-socket.js';
-import type { PrimaryCalls } from '../../factories.js';
+import {
+  type Cluster,
+  type ClusterReference,
+  ClusterStats,
+  type PrimaryCalls,
+  UpstreamSocket,
+  type UpstreamSocketEvents,
+} from '../../sdk.js';
 import type { Condition } from '../condition.js';
 import type { LineWriter } from './line-sink.js';
 

@@ -1,8 +1,7 @@
 // Where the lines of a statsd sink go: the address of a sink's configuration, checked and made a socket.
 
-import type { Report } from '../../../config/extension.js';
 import type { Address } from '../../../config/generated/api.js';
-import { addressText, encodePath, ipAddress } from '../../../io/address.js';
+import { addressText, encodePath, ipAddress, type Report } from '../../sdk.js';
 import { Condition } from '../condition.js';
 import type { DatagramSocket } from './datagram-writer.js';
 import { UdpSocket } from './udp-socket.js';

@@ -1,6 +1,6 @@
 // The forms of a statsd line: `prefix.name:value|type`, without tags, with those of DogStatsD or with those of Graphite.
 
-import type { FlushedStat } from '../../../stats/flush/flushed-stats.js';
+import type { FlushedStat } from '../../sdk.js';
 
 export interface LineFormat {
   /** What stands before `:value`, and what stands behind the type. */

@@ -3,9 +3,15 @@
 // Counters go out as deltas (`|c`), gauges as values (`|g`), histograms as samples: of the interval, in milliseconds
 // (`|ms`) whatever their unit, as statsd knows no other; fractions of percent histograms as `|h`. Texts have no form here.
 
-import type { FlushedStat, FlushedStats } from '../../../stats/flush/flushed-stats.js';
-import { type FlushStep, STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
-import { Kind, PERCENT_SCALE } from '../../../stats/layout.js';
+import {
+  type FlushedStat,
+  type FlushedStats,
+  type FlushStep,
+  Kind,
+  PERCENT_SCALE,
+  STATS_PER_STEP,
+  type StatsSink,
+} from '../../sdk.js';
 import type { LineFormat } from './line-format.js';
 import { eachSample } from './samples.js';
 

@@ -5,8 +5,7 @@
 // makes its count whole again: the distribution stays right in servers that count a line as often as its rate says, and,
 // to within a line, in those that use the rate for the count alone.
 
-import { lowerEdge, upperEdge, widthOf } from '../../../stats/histograms/bins.js';
-import type { Distribution } from '../../../stats/histograms/distribution.js';
+import { type Distribution, lowerEdge, upperEdge, widthOf } from '../../sdk.js';
 
 /** Lines that a histogram's interval takes at most, beside one for each of its bins. */
 export const SAMPLES = 100;

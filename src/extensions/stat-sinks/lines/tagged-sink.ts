@@ -1,7 +1,7 @@
 // Builds the two sinks whose lines have tags; loaded when one is configured.
 
 import type { DogStatsdSink, GraphiteStatsdSink } from '../../../config/generated/api.js';
-import type { StatsSink } from '../../../stats/flush/sink.js';
+import type { StatsSink } from '../../sdk.js';
 import { datagramSocket } from './datagram-address.js';
 import { DatagramWriter } from './datagram-writer.js';
 import { DEFAULT_PREFIX, dogLines, graphiteLines } from './line-format.js';

@@ -2,7 +2,7 @@
 // primary thread only.
 
 import { createRequire } from 'node:module';
-import { errorName } from '../../../common/errno.js';
+import { errorName } from '../../sdk.js';
 import type { Condition } from '../condition.js';
 import { Backlog } from './backlog.js';
 import type { DatagramSocket } from './datagram-writer.js';

@@ -1,9 +1,7 @@
 // Stats as metric families of the metrics service: one family and one metric each.
 
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import type { FlushedStat } from '../../../stats/flush/flushed-stats.js';
-import { QUANTILES } from '../../../stats/histograms/distribution.js';
-import { Kind, PERCENT_SCALE } from '../../../stats/layout.js';
+import { type FlushedStat, Kind, PERCENT_SCALE, QUANTILES } from '../../sdk.js';
 
 /** Numbers of io.prometheus.client.MetricType. */
 const enum MetricType {

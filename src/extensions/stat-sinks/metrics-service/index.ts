@@ -1,8 +1,7 @@
 // envoy.stat_sinks.metrics_service: a stream of metrics in Prometheus's data model to a gRPC service.
 
-import { checkGrpcService } from '../../../config/checks/grpc-service.js';
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../factories.js';
+import { checkGrpcService, type StatsSinkExtension } from '../../sdk.js';
 
 export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
   category: 'envoy.stats_sinks',

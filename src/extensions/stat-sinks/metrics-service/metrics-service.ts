@@ -2,15 +2,18 @@
 
 import type { ClientWritableStream } from '@grpc/grpc-js';
 import protobuf from 'protobufjs/minimal.js';
-import { durationMs } from '../../../common/duration.js';
-import { messageOf } from '../../../common/errors.js';
-import { atMostMs } from '../../../common/within-ms.js';
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import { encodeJson, loadMessages } from '../../../config/schema/messages.js';
-import { GrpcChannel } from '../../../grpc/grpc-channel.js';
-import type { FlushedStat, FlushedStats } from '../../../stats/flush/flushed-stats.js';
-import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
-import type { PrimaryContext } from '../../factories.js';
+import { encodeJson, GrpcChannel, loadMessages } from '../../grpc-sdk.js';
+import {
+  atMostMs,
+  durationMs,
+  type FlushedStat,
+  type FlushedStats,
+  messageOf,
+  type PrimaryContext,
+  STATS_PER_STEP,
+  type StatsSink,
+} from '../../sdk.js';
 import { Condition } from '../condition.js';
 import { placeOf } from '../service-name.js';
 import { Families, type MetricFamily } from './families.js';

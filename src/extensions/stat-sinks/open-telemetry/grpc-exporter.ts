@@ -1,8 +1,7 @@
 // Exports by gRPC (OTLP/gRPC): MetricsService/Export, one call each.
 
 import type { GrpcService } from '../../../config/generated/api.js';
-import type { ClusterHosts } from '../../../grpc/cluster-hosts.js';
-import { GrpcChannel } from '../../../grpc/grpc-channel.js';
+import { type ClusterHosts, GrpcChannel } from '../../grpc-sdk.js';
 import type { Exporter } from './exporter.js';
 
 const METHOD = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';

@@ -1,7 +1,7 @@
 // Exports by HTTP (OTLP/HTTP): a POST each, with the same message in binary form.
 
 import type { HttpService as HttpServiceConfig } from '../../../config/generated/api.js';
-import { type CallingThread, HttpService } from '../../../upstream/http-calls/http-service.js';
+import { type CallingThread, HttpService } from '../../sdk.js';
 import type { Exporter } from './exporter.js';
 
 const PROTOBUF = 'application/x-protobuf';

@@ -1,9 +1,7 @@
 // envoy.stat_sinks.open_telemetry: metrics to an OpenTelemetry collector by gRPC or by HTTP.
 
-import { checkGrpcService } from '../../../config/checks/grpc-service.js';
 import type { SinkConfig } from '../../../config/generated/api.js';
-import { checkHttpService } from '../../../upstream/http-calls/check-http-service.js';
-import type { PrimaryContext, StatsSinkExtension } from '../../factories.js';
+import { checkGrpcService, checkHttpService, type PrimaryContext, type StatsSinkExtension } from '../../sdk.js';
 import type { Exporter } from './exporter.js';
 
 export const openTelemetrySink: StatsSinkExtension<SinkConfig> = {

@@ -1,8 +1,7 @@
 // Stats as metrics of OpenTelemetry's protocol: counters as monotonic sums, gauges, histograms with explicit bounds.
 
 import type { SinkConfig } from '../../../config/generated/api.js';
-import type { FlushedStat, FlushTimes } from '../../../stats/flush/flushed-stats.js';
-import { Kind, PERCENT_SCALE } from '../../../stats/layout.js';
+import { type FlushedStat, type FlushTimes, Kind, PERCENT_SCALE } from '../../sdk.js';
 
 /** Numbers of AggregationTemporality. */
 const enum Temporality {

@@ -1,12 +1,9 @@
 // Exports each flush to an OpenTelemetry collector, in one call or several, whose answers nobody waits for.
 
 import type protobuf from 'protobufjs/minimal.js';
-import { messageOf } from '../../../common/errors.js';
-import { atMostMs } from '../../../common/within-ms.js';
 import type { Node, SinkConfig } from '../../../config/generated/api.js';
-import { loadMessages } from '../../../config/schema/messages.js';
-import type { FlushedStats } from '../../../stats/flush/flushed-stats.js';
-import { STATS_PER_STEP, type StatsSink } from '../../../stats/flush/sink.js';
+import { loadMessages } from '../../grpc-sdk.js';
+import { atMostMs, type FlushedStats, messageOf, STATS_PER_STEP, type StatsSink } from '../../sdk.js';
 import { Condition } from '../condition.js';
 import { overCluster, placeOf } from '../service-name.js';
 import { ExportRequest } from './export-request.js';

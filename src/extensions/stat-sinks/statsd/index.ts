@@ -1,7 +1,7 @@
 // envoy.stat_sinks.statsd: lines to a statsd server, by UDP, to a Unix datagram socket, or by TCP to a host of a cluster.
 
 import type { StatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../factories.js';
+import type { StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
 
 export const statsdSink: StatsSinkExtension<StatsdSink> = {

@@ -1,8 +1,7 @@
 // Builds the statsd sink; loaded when one is configured.
 
 import type { StatsdSink } from '../../../config/generated/api.js';
-import type { StatsSink } from '../../../stats/flush/sink.js';
-import type { PrimaryContext } from '../../factories.js';
+import type { PrimaryContext, StatsSink } from '../../sdk.js';
 import { Condition } from '../condition.js';
 import { ClusterWriter } from '../lines/cluster-writer.js';
 import { datagramSocket } from '../lines/datagram-address.js';

@@ -1,6 +1,6 @@
 // envoy.upstreams.http: how a cluster speaks HTTP (typed_extension_protocol_options). Clusters read it themselves.
 
-import type { UpstreamOptionsExtension } from '../../factories.js';
+import type { UpstreamOptionsExtension } from '../../sdk.js';
 
 export const httpProtocolOptions: UpstreamOptionsExtension = {
   category: 'envoy.upstream_options',

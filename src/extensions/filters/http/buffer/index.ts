@@ -1,16 +1,17 @@
 // envoy.filters.http.buffer: holds a request back until it is complete, so that a slow client does not occupy a host.
 
-import { headerKey } from '../../../../common/header-names.js';
 import type { Buffer as BufferConfig, BufferPerRoute } from '../../../../config/generated/api.js';
 import {
+  BodyKind,
   DataStatus,
+  type HeaderBlock,
   HeadersStatus,
   type HttpFilter,
+  type HttpFilterExtension,
   type HttpFilterFactory,
+  headerKey,
   type StreamControl,
-} from '../../../../http/filter.js';
-import { BodyKind, type HeaderBlock } from '../../../../http/headers/header-block.js';
-import type { HttpFilterExtension } from '../../../factories.js';
+} from '../../../sdk.js';
 
 const CONTENT_LENGTH = headerKey('content-length');
 

@@ -6,12 +6,18 @@ import type {
   HeaderMutationPerRoute,
   Mutations as MutationsConfig,
 } from '../../../../config/generated/api.js';
-import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
-import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import { compileHeaderMutations, type HeaderMutations } from '../../../../http/headers/header-mutations.js';
-import { NoRoomError } from '../../../../io/memory.js';
-import type { HttpFilterExtension } from '../../../factories.js';
-import { reportMistakes } from '../../../report-mistakes.js';
+import {
+  compileHeaderMutations,
+  type HeaderBlock,
+  type HeaderMutations,
+  HeadersStatus,
+  type HttpFilter,
+  type HttpFilterExtension,
+  type HttpFilterFactory,
+  NoRoomError,
+  reportMistakes,
+  type StreamControl,
+} from '../../../sdk.js';
 
 export const headerMutation: HttpFilterExtension<FilterConfig> = {
   category: 'envoy.filters.http',

@@ -1,6 +1,6 @@
 // What a host has answered to the last health check that was passed on to it, while that is recent enough (cache_time).
 
-import type { Clock } from '../../../../io/clock.js';
+import type { Clock } from '../../../sdk.js';
 
 export class CachedAnswer {
   /** 0: no host has answered yet. */

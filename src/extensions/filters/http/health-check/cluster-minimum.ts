@@ -1,6 +1,6 @@
 // Whether clusters have the share of usable hosts that cluster_min_healthy_percentages asks for.
 
-import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
+import type { ClusterReference } from '../../../sdk.js';
 
 /** One entry of cluster_min_healthy_percentages. */
 export interface ClusterMinimum {

@@ -1,14 +1,20 @@
 // The health check filter of one stream: answers a health check, or lets it pass, and marks the response (FACTS §11).
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
-import { headerKey } from '../../../../common/header-names.js';
-import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../http/filter.js';
-import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import { type HeaderRule, matchesAll } from '../../../../http/routing/header-rule.js';
-import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
-import type { Scope } from '../../../../stats/thread-stats.js';
+import {
+  DataStatus,
+  type HeaderBlock,
+  type HeaderRule,
+  HeadersStatus,
+  type HttpFilter,
+  headerKey,
+  matchesAll,
+  ResponseFlag,
+  type Scope,
+  type StreamControl,
+} from '../../../sdk.js';
 import type { CachedAnswer } from './cached-answer.js';
 import { type ClusterMinimum, ClusterVerdict, judgeClusters } from './cluster-minimum.js';
+import { HealthCheckFilterStats } from './stats.js';
 
 /** The configuration, compiled: one a filter chain and worker. */
 export interface HealthCheckRules {

@@ -1,14 +1,17 @@
 // envoy.filters.http.health_check: answers the health checks of whoever sends traffic here, or follows them to a host.
 
-import { durationMs } from '../../../../common/duration.js';
 import type { HealthCheckHealthCheck as HealthCheckConfig } from '../../../../config/generated/api.js';
-import { byteText } from '../../../../http/headers/byte-text.js';
-import { compileHeaderRules } from '../../../../http/routing/header-rule.js';
-import { HealthCheckFilterStats } from '../../../../stats/layouts/http.js';
-import type { HttpChain, HttpFilterExtension } from '../../../factories.js';
-import { reportMistakes } from '../../../report-mistakes.js';
+import {
+  byteText,
+  compileHeaderRules,
+  durationMs,
+  type HttpChain,
+  type HttpFilterExtension,
+  reportMistakes,
+} from '../../../sdk.js';
 import { CachedAnswer } from './cached-answer.js';
 import { HealthCheckFilter, type HealthCheckRules } from './health-check-filter.js';
+import { HealthCheckFilterStats } from './stats.js';
 
 const TYPE = 'envoy.extensions.filters.http.health_check.v3.HealthCheck';
 

@@ -1,9 +1,15 @@
 // envoy.filters.http.on_demand: requests whose virtual host is not there yet wait until the management server has been asked.
 
 import type { OnDemand } from '../../../../config/generated/api.js';
-import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
-import type { HostWaiter, MissingHost } from '../../../../http/routing/on-demand-hosts.js';
-import type { HttpFilterExtension } from '../../../factories.js';
+import {
+  HeadersStatus,
+  type HostWaiter,
+  type HttpFilter,
+  type HttpFilterExtension,
+  type HttpFilterFactory,
+  type MissingHost,
+  type StreamControl,
+} from '../../../sdk.js';
 
 const TYPE = 'envoy.extensions.filters.http.on_demand.v3.OnDemand';
 

@@ -1,6 +1,6 @@
 // Traces as protobuf messages, each behind its length as a varint.
 
-import { ProtobufWriter } from '../../../../common/protobuf-writer.js';
+import { ProtobufWriter } from '../../../sdk.js';
 import {
   type BufferedTrace,
   splitAddress,

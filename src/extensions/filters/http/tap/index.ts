@@ -1,9 +1,8 @@
 // envoy.filters.http.tap: shows requests and responses to whoever attaches a tap with POST /tap.
 
 import type { TapTap as TapFilterConfig } from '../../../../config/generated/api.js';
-import { type ImplementedTable, refused } from '../../../../config/implemented/table.js';
-import { TapStats } from '../../../../stats/layouts/http.js';
-import type { HttpChain, HttpFilterExtension } from '../../../factories.js';
+import { type HttpChain, type HttpFilterExtension, type ImplementedTable, refused } from '../../../sdk.js';
+import { TapStats } from './stats.js';
 import { TapAdmin } from './tap-admin.js';
 import { type TapContext, TapFilter } from './tap-filter.js';
 import { WorkerTaps } from './worker-taps.js';

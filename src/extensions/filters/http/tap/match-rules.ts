@@ -3,15 +3,13 @@
 // A condition is unknown until its part of the message has come, or can come no more: so that what is tapped does not depend
 // on whether traces are streamed or sent at the end.
 
-import { BatonError } from '../../../../common/errors.js';
 import type {
   MatcherHttpGenericBodyMatch,
   MatcherHttpHeadersMatch,
   MatcherMatchPredicate,
   TapConfig,
 } from '../../../../config/generated/api.js';
-import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import { compileHeaderRules, type HeaderRule, matchesAll } from '../../../../http/routing/header-rule.js';
+import { BatonError, compileHeaderRules, type HeaderBlock, type HeaderRule, matchesAll } from '../../../sdk.js';
 import { BodySearch } from './body-search.js';
 
 export const enum Truth {

@@ -1,16 +1,16 @@
 // POST /tap: attaches a tap to the filters with a config_id, on all workers, for as long as the client stays.
 
-import { durationMs } from '../../../../common/duration.js';
-import { BatonError } from '../../../../common/errors.js';
 import type { TapConfig, TapRequest } from '../../../../config/generated/api.js';
-import { getLogger } from '../../../../log/logger.js';
-import type {
-  EndpointAnswer,
-  PostEndpoint,
-  PrimaryFilterContext,
-  PrimaryPart,
-  PrimaryPort,
-} from '../../../factories.js';
+import {
+  BatonError,
+  durationMs,
+  type EndpointAnswer,
+  getLogger,
+  type PostEndpoint,
+  type PrimaryFilterContext,
+  type PrimaryPart,
+  type PrimaryPort,
+} from '../../../sdk.js';
 import { MatchRules } from './match-rules.js';
 import { type SentTrace, TAP, type TapSession } from './session.js';
 import { TraceBudget } from './trace-budget.js';

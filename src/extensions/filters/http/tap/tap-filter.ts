@@ -1,15 +1,20 @@
 // The tap filter of one stream: records what goes by while it may match, and sends it when it does.
 
-import type { Random } from '../../../../common/random.js';
-import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../http/filter.js';
-import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import type { Clock } from '../../../../io/clock.js';
-import type { Memory } from '../../../../io/memory.js';
-import { TapStats } from '../../../../stats/layouts/http.js';
-import type { Scope } from '../../../../stats/thread-stats.js';
+import {
+  type Clock,
+  DataStatus,
+  type HeaderBlock,
+  HeadersStatus,
+  type HttpFilter,
+  type Memory,
+  type Random,
+  type Scope,
+  type StreamControl,
+} from '../../../sdk.js';
 import type { ActiveTap } from './active-tap.js';
 import { type MatchState, Part, Truth } from './match-rules.js';
 import { RecordedMessage } from './recorded-message.js';
+import { TapStats } from './stats.js';
 import { Piece, type TracedBody, type TracedHeader } from './trace.js';
 import { tracedRequestHeaders, tracedResponseHeaders, tracedTrailers } from './traced-headers.js';
 

@@ -1,6 +1,6 @@
 // The answer to an attached tap's request: traces as they come, or all at once when enough of them are there.
 
-import { LONGEST_TIMER_MS } from '../../../../common/longest-timer.js';
+import { LONGEST_TIMER_MS } from '../../../sdk.js';
 import type { TraceBudget } from './trace-budget.js';
 
 /** Of a buffered_admin sink. */

@@ -1,7 +1,6 @@
 // The fields of a head or of trailers as traces show them: pseudo-headers first, as HTTP/2 has them.
 
-import { knownHeader } from '../../../../common/header-names.js';
-import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import { type HeaderBlock, knownHeader } from '../../../sdk.js';
 import type { TracedHeader } from './trace.js';
 
 const HOST = knownHeader('host');

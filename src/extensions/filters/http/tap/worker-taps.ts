@@ -1,6 +1,6 @@
 // The taps of one worker: by config_id the place in which its filters find the tap that is attached to them.
 
-import type { WorkerContext, WorkerPort } from '../../../factories.js';
+import type { WorkerContext, WorkerPort } from '../../../sdk.js';
 import { ActiveTap } from './active-tap.js';
 import { type SentTrace, TAP, type TapSession } from './session.js';
 import { TraceBudget } from './trace-budget.js';

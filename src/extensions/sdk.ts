@@ -1,0 +1,105 @@
+// What the folders of extensions import, beside the messages of their configuration (config/generated/api.ts) and each other: nothing
+// else, as the lint sees to. What stands behind these names may move.
+//
+// gRPC has a file of its own (grpc-sdk.ts), because its library is loaded only where it is used.
+
+// ── What an extension is, and what it is given ───────────────────────────────────────────────────────────────────────
+
+export type { Report } from '../config/extension.js';
+export { accepted, type ImplementedTable, refused } from '../config/implemented/table.js';
+export type {
+  AccessLoggerExtension,
+  EndpointAnswer,
+  HttpChain,
+  HttpFilterExtension,
+  ListenerIdentity,
+  NetworkFilterExtension,
+  PostEndpoint,
+  PrimaryCalls,
+  PrimaryContext,
+  PrimaryFilterContext,
+  PrimaryPart,
+  PrimaryPort,
+  RegexEngineExtension,
+  StatsSinkExtension,
+  UpstreamOptionsExtension,
+  WorkerContext,
+  WorkerPort,
+} from './factories.js';
+
+// ── Configuration: what it says, and what is wrong with it ───────────────────────────────────────────────────────────
+
+export { durationMs } from '../common/duration.js';
+export { BatonError, messageOf } from '../common/errors.js';
+export { checkGrpcService } from '../config/checks/grpc-service.js';
+export { unpack } from '../config/schema/any.js';
+export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
+export { reportMistakes } from './report-mistakes.js';
+
+// ── HTTP filters ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export { ResponseFlag } from '../access-log/response-flags.js';
+export {
+  DataStatus,
+  HeadersStatus,
+  type HttpFilter,
+  type HttpFilterFactory,
+  type LocalReply,
+  type StreamControl,
+} from '../http/filter.js';
+export type { HostWaiter, MissingHost } from '../http/routing/on-demand-hosts.js';
+
+// ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
+
+export { type HeaderKey, headerKey, knownHeader } from '../common/header-names.js';
+export { byteText } from '../http/headers/byte-text.js';
+export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
+export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
+export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/header-rule.js';
+
+// ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export {
+  type AccessLogger,
+  compileFileFormat,
+  compileSubstitutionFormat,
+  createFileAccessLogger,
+  createStderrAccessLogger,
+  createStdoutAccessLogger,
+} from '../access-log/access-logger.js';
+export type { Format } from '../access-log/format.js';
+export type { StreamInfo } from '../access-log/stream-info.js';
+
+// ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
+export type { TerminalNetworkFilter } from '../listener/network-filter.js';
+
+// ── Stats, and sinks of them ─────────────────────────────────────────────────────────────────────────────────────────
+
+export type { FlushedStat, FlushedStats, FlushTimes } from '../stats/flush/flushed-stats.js';
+export { type FlushStep, STATS_PER_STEP, type StatsSink } from '../stats/flush/sink.js';
+export { lowerEdge, upperEdge, widthOf } from '../stats/histograms/bins.js';
+export { type Distribution, QUANTILES } from '../stats/histograms/distribution.js';
+export { defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
+export { ClusterStats } from '../stats/layouts/cluster.js';
+export type { Scope } from '../stats/thread-stats.js';
+
+// ── Calls to hosts of clusters ───────────────────────────────────────────────────────────────────────────────────────
+
+export type { Cluster } from '../upstream/cluster.js';
+export type { ClusterReference } from '../upstream/cluster-manager.js';
+export { type CallingThread, HttpService } from '../upstream/http-calls/http-service.js';
+export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/upstream-socket.js';
+
+// ── The thread: its log, memory and clock ────────────────────────────────────────────────────────────────────────────
+
+export { errorName } from '../common/errno.js';
+export { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+export { ProtobufWriter } from '../common/protobuf-writer.js';
+export type { Random } from '../common/random.js';
+export { atMostMs } from '../common/within-ms.js';
+export { addressText, encodePath, ipAddress } from '../io/address.js';
+export type { Clock } from '../io/clock.js';
+export { type Memory, NoRoomError } from '../io/memory.js';
+export { getLogger } from '../log/logger.js';
