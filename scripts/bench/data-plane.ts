@@ -38,6 +38,7 @@ import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { ON_DEMAND_PORT } from '../../src/worker/awaited-hosts.js';
+import { callsOf } from '../../src/worker/extension-thread.js';
 import { FilterConfigs } from '../../src/worker/filter-configs.js';
 import { packRoutes } from '../../src/worker/packed-routes.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
@@ -348,6 +349,8 @@ function buildWorker(): PlayedTransport {
   const context: WorkerContext = {
     ...thread,
     clusters,
+    calls: callsOf(thread, clusters),
+    timers,
     filterConfigs: new FilterConfigs(),
     routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
     serverHealth: { isFailing: false, isFailedOnPurpose: false },

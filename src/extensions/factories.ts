@@ -12,12 +12,14 @@ import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { RouteFilter } from '../http/routing/route-table.js';
+import type { Timers } from '../io/timing-wheel.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
 import type { ScopeRequest } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
-import type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
+import type { CallingThread } from '../upstream/calling-thread.js';
+import type { ClusterManager } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
 export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
@@ -100,7 +102,7 @@ export interface ExtensionFinder {
 
 /** What the primary gives to the extensions that it creates. */
 export interface PrimaryContext {
-  readonly calls: PrimaryCalls;
+  readonly calls: CallingThread;
   /** For channels to gRPC services. */
   readonly hosts: ClusterHosts;
   readonly node: Node;
@@ -235,17 +237,13 @@ export interface EndpointAnswer {
   readonly body: string | AsyncIterable<Uint8Array>;
 }
 
-/** The primary's own connections to hosts of clusters. */
-export interface PrimaryCalls {
-  /** A turn begins: called before the thread is used outside its events, where time stands still. */
-  begin(): UpstreamThread;
-  /** The cluster of that name, as the primary uses it itself. */
-  reference(name: string): ClusterReference;
-}
-
 /** What a worker gives to the extensions that it builds its runtime objects from. */
 export interface WorkerContext extends UpstreamThread {
   readonly clusters: ClusterManager;
+  /** For calls of the worker's own to hosts of clusters. */
+  readonly calls: CallingThread;
+  /** For timers of extensions: a delay counts from now, also behind a wait for Node, where the wheel's time stands still. */
+  readonly timers: Timers;
   readonly accessLogFiles: AccessLogFiles;
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;

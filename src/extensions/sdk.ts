@@ -15,7 +15,6 @@ export type {
   ListenerIdentity,
   NetworkFilterExtension,
   PostEndpoint,
-  PrimaryCalls,
   PrimaryContext,
   PrimaryFilterContext,
   PrimaryPart,
@@ -87,12 +86,19 @@ export type { Scope } from '../stats/thread-stats.js';
 
 // ── Calls to hosts of clusters ───────────────────────────────────────────────────────────────────────────────────────
 
+export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
 export type { ClusterReference } from '../upstream/cluster-manager.js';
-export { type CallingThread, HttpService } from '../upstream/http-calls/http-service.js';
+export {
+  HttpCall,
+  type HttpCallAnswer,
+  type HttpCallEvents,
+  type HttpCallRequest,
+} from '../upstream/http-calls/http-call.js';
+export { HttpService } from '../upstream/http-calls/http-service.js';
 export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/upstream-socket.js';
 
-// ── The thread: its log, memory and clock ────────────────────────────────────────────────────────────────────────────
+// ── The thread: its log, memory, clock and timers ────────────────────────────────────────────────────────────────────────────
 
 export { errorName } from '../common/errno.js';
 export { LONGEST_TIMER_MS } from '../common/longest-timer.js';
@@ -102,4 +108,5 @@ export { atMostMs } from '../common/within-ms.js';
 export { addressText, encodePath, ipAddress } from '../io/address.js';
 export type { Clock } from '../io/clock.js';
 export { type Memory, NoRoomError } from '../io/memory.js';
+export { Timer, type Timers } from '../io/timing-wheel.js';
 export { getLogger } from '../log/logger.js';

@@ -8,6 +8,9 @@ import type { MissingHost } from './routing/on-demand-hosts.js';
 /** The stream, as far as its filters may use it; `filter` is the one that asks. Nothing of it throws. */
 export interface FilterHost {
   readonly info: StreamInfo;
+  beginTurn(): void;
+  /** The request ends with what a filter of it has thrown. */
+  threw(error: unknown): void;
   continueDecoding(filter: HttpFilter): void;
   continueEncoding(filter: HttpFilter): void;
   heldRequestBytes(filter: HttpFilter): number;
@@ -51,6 +54,16 @@ export class FilterControl implements StreamControl {
 
   get info(): StreamInfo {
     return this.#host?.info ?? new StreamInfo();
+  }
+
+  run(act: () => void | Promise<void>): void {
+    if (this.#host === undefined) return;
+    this.#host.beginTurn();
+    try {
+      act()?.catch((error: unknown) => this.#threw(error));
+    } catch (error) {
+      this.#threw(error);
+    }
   }
 
   continueDecoding(): void {
@@ -105,5 +118,11 @@ export class FilterControl implements StreamControl {
     if (this.#filter !== undefined) this.#host!.sendLocalReply(reply);
     // Those before it would never learn of the answer, and the request would go on.
     else if (this.#host !== undefined) throw new Error('a filter answers as it is made: answer in decodeHeaders()');
+  }
+
+  /** What is thrown when the filter is gone harms nobody, and is logged as any rejection that nobody handles. */
+  #threw(error: unknown): void {
+    if (this.#host === undefined) void Promise.reject(error);
+    else this.#host.threw(error);
   }
 }

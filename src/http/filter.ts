@@ -33,6 +33,12 @@ export const enum DataStatus {
 export interface StreamControl {
   readonly info: StreamInfo;
   /**
+   * Runs what a timer, an answer or a promise has woken as if it were a callback of the filter: in a turn of the worker, and not at all
+   * once the filter is gone. What it throws, or the promise that it returns is rejected with, ends the client's connection with an error
+   * in the log; without this a request that is held would wait for its timeout.
+   */
+  run(act: () => void | Promise<void>): void;
+  /**
    * Goes on behind this filter with the headers, the buffered body and the trailers that it held back. Within a callback of the filter
    * in the same direction it stands for Continue, and takes place when the callback returns; bytes of StopNoBuffer stay dropped.
    */

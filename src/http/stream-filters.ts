@@ -88,8 +88,18 @@ export class StreamFilters implements FilterHost {
     return this.#stream.info;
   }
 
+  /** A filter calls when it likes, also when a timer or a promise of Node's has woken it. */
+  beginTurn(): void {
+    this.#stream.manager.thread.transport.beginTurn();
+  }
+
+  threw(error: unknown): void {
+    this.beginTurn();
+    this.#stream.threw(error);
+  }
+
   continueDecoding(filter: HttpFilter): void {
-    this.#beginTurn();
+    this.beginTurn();
     this.#flow.beginRelease();
     try {
       this.decode?.continue(filter);
@@ -101,7 +111,7 @@ export class StreamFilters implements FilterHost {
   }
 
   continueEncoding(filter: HttpFilter): void {
-    this.#beginTurn();
+    this.beginTurn();
     try {
       this.encode?.continue(filter);
     } catch (error) {
@@ -118,7 +128,7 @@ export class StreamFilters implements FilterHost {
   }
 
   addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void {
-    this.#beginTurn();
+    this.beginTurn();
     try {
       this.decode?.add(filter, bytes);
     } catch (error) {
@@ -127,7 +137,7 @@ export class StreamFilters implements FilterHost {
   }
 
   addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void {
-    this.#beginTurn();
+    this.beginTurn();
     try {
       this.encode?.add(filter, bytes);
     } catch (error) {
@@ -144,7 +154,7 @@ export class StreamFilters implements FilterHost {
   }
 
   resumeForFilter(): void {
-    this.#beginTurn();
+    this.beginTurn();
     if (--this.#pausing === 0) this.#flow.resume(PAUSED_BY_FILTERS);
   }
 
@@ -154,7 +164,7 @@ export class StreamFilters implements FilterHost {
 
   continueWithNewRoute(filter: HttpFilter, place: number): void {
     if (this.decode?.holdsHead(filter) !== true) return;
-    this.#beginTurn();
+    this.beginTurn();
     try {
       if (!this.#stream.findNewRoute()) return;
       this.#destroyFrom(this.#filters.indexOf(filter) + 1);
@@ -167,17 +177,12 @@ export class StreamFilters implements FilterHost {
   }
 
   sendLocalReply(reply: LocalReply): void {
-    this.#beginTurn();
+    this.beginTurn();
     try {
       this.#stream.sendLocalReply(reply);
     } catch (error) {
       this.#stream.threw(error);
     }
-  }
-
-  /** A filter calls when it likes, also when a timer or a promise of Node's has woken it. */
-  #beginTurn(): void {
-    this.#stream.manager.thread.transport.beginTurn();
   }
 
   /** Those of the chain from `place` on, behind the ones that there are. */

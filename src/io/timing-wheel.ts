@@ -31,7 +31,7 @@ export class Timer<T = unknown> {
   }
 }
 
-/** Where timers are kept: the wheel within a turn, a TimerDriver anywhere else. */
+/** Where timers are kept by whoever need not know whether this is a turn, in which the wheel's own time is right. */
 export interface Timers {
   /** Fires `timer` once, `delayMs` or a little more from now, whether it was scheduled or not. */
   reschedule(timer: Timer, delayMs: number): void;

@@ -15,6 +15,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { ON_DEMAND_PORT } from './awaited-hosts.js';
+import { callsOf, timersOf } from './extension-thread.js';
 import { FilterConfigs } from './filter-configs.js';
 import type { FromWorker, ListenerSnapshot, Snapshot, WorkerStart } from './messages.js';
 import { RouteTables } from './route-tables.js';
@@ -52,6 +53,8 @@ export class WorkerConfiguration {
     const context: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
+      calls: callsOf(thread, this.#clusters),
+      timers: timersOf(thread),
       routes: this.#routes,
       filterConfigs: this.#filterConfigs,
       accessLogFiles,

@@ -1,12 +1,12 @@
 // The primary's own connections to hosts: src/upstream with a transport on the primary, made when it is first needed.
 
 import { Random } from '../../common/random.js';
-import type { PrimaryCalls as Calls } from '../../extensions/factories.js';
 import { Clock } from '../../io/clock.js';
 import { Memory } from '../../io/memory.js';
 import { TimerDriver } from '../../io/timer-driver.js';
 import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
+import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
@@ -17,7 +17,7 @@ import type { PrimaryCluster } from './primary-cluster.js';
 const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
 
-export class PrimaryCalls implements Calls {
+export class PrimaryCalls implements CallingThread {
   readonly #primary: Primary;
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
   readonly #runtime: Runtime;

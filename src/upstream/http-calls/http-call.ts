@@ -9,10 +9,10 @@ import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
+import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { countHostFailure, countHostResponse, countHostTimeout, countNoConnection } from '../host-outcomes.js';
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
-import type { UpstreamThread } from '../upstream-thread.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */
 const PIECE = 16 * 1024;
@@ -21,9 +21,9 @@ const PIECES_PER_TURN = 8;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface HttpCallRequest {
-  /** Writes method, path and fields; content-length is added. */
+  /** Writes method, path and fields, host among them, when there is a connection; content-length is added. */
   writeHead(head: HeaderBlock): void;
-  /** In one or several pieces, none of them empty. */
+  /** In one or several pieces, none of them empty; no piece: there is no body. */
   readonly body: readonly Uint8Array[];
   /** From the start of the call to the end of the answer. */
   readonly timeoutMs: number;
@@ -36,8 +36,10 @@ export interface HttpCallAnswer {
   readonly body: Buffer;
 }
 
-/** Exactly one of them is called, once: perhaps before HttpCall.start() returns, never after cancel(). */
+/** Exactly one of the last two is called, once: perhaps before HttpCall.start() returns, never after cancel(). */
 export interface HttpCallEvents {
+  /** The head of the answer has come, and can be read until this returns. */
+  onHead?(headers: HeaderBlock): void;
   onAnswer(answer: HttpCallAnswer): void;
   /** There is no whole answer; `reason` as a log says it. */
   onFailure(reason: string): void;
@@ -52,7 +54,7 @@ const enum State {
 export class HttpCall implements PoolRequest {
   pendingPrev: PoolRequest | undefined = undefined;
   pendingNext: PoolRequest | undefined = undefined;
-  readonly #begin: () => UpstreamThread;
+  readonly #thread: CallingThread;
   readonly #cluster: Cluster;
   readonly #host: ClusterHost;
   readonly #pool: HttpPool;
@@ -73,17 +75,14 @@ export class HttpCall implements PoolRequest {
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
 
-  /**
-   * Begins a call to a host of the cluster. `begin` starts a turn of the thread (PrimaryCalls.begin()). Undefined when no host
-   * may be called: the events have been told.
-   */
+  /** Begins a call to a host of the cluster. Undefined when no host may be called: the events have been told. */
   static start(
-    begin: () => UpstreamThread,
+    caller: CallingThread,
     cluster: Cluster | undefined,
     request: HttpCallRequest,
     events: HttpCallEvents,
   ): HttpCall | undefined {
-    const thread = begin();
+    const thread = caller.begin();
     if (cluster?.maintenance.isHit(thread.random)) {
       cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
       countUnanswered(cluster, 503);
@@ -96,19 +95,19 @@ export class HttpCall implements PoolRequest {
       events.onFailure('the cluster has no host');
       return undefined;
     }
-    const call = new HttpCall(begin, cluster, host, request, events);
+    const call = new HttpCall(caller, cluster, host, request, events);
     call.#start();
     return call;
   }
 
   private constructor(
-    begin: () => UpstreamThread,
+    thread: CallingThread,
     cluster: Cluster,
     host: ClusterHost,
     request: HttpCallRequest,
     events: HttpCallEvents,
   ) {
-    this.#begin = begin;
+    this.#thread = thread;
     this.#cluster = cluster;
     this.#host = host;
     this.#pool = cluster.pool(host, Priority.Default);
@@ -119,7 +118,7 @@ export class HttpCall implements PoolRequest {
 
   /** Gives the call up; its events are told nothing. */
   cancel(): void {
-    this.#begin();
+    this.#thread.begin();
     this.#abort();
   }
 
@@ -160,6 +159,7 @@ export class HttpCall implements PoolRequest {
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
     countHostResponse(this.#host, status);
     this.#cluster.responses.countResponse(status, true);
+    this.#events.onHead?.(headers);
     if (endStream) this.#answered();
   }
 
@@ -234,7 +234,7 @@ export class HttpCall implements PoolRequest {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      this.#begin();
+      this.#thread.begin();
       this.#sendBody();
     });
   }

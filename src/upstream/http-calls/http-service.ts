@@ -6,16 +6,10 @@ import { headerKey } from '../../common/header-names.js';
 import type { HttpService as HttpServiceConfig } from '../../config/generated/api.js';
 import { type HeaderBlock, Method } from '../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
+import type { CallingThread } from '../calling-thread.js';
 import type { ClusterReference } from '../cluster-manager.js';
-import type { UpstreamThread } from '../upstream-thread.js';
 import { HttpCall, type HttpCallEvents } from './http-call.js';
 import { type HttpTarget, httpTarget } from './http-uri.js';
-
-/** The connections of the thread that calls; the primary's are PrimaryCalls. */
-export interface CallingThread {
-  begin(): UpstreamThread;
-  reference(cluster: string): ClusterReference;
-}
 
 export class HttpService {
   readonly #thread: CallingThread;
@@ -51,7 +45,7 @@ export class HttpService {
     };
     let isOver = false;
     let call: HttpCall | undefined;
-    call = HttpCall.start(() => this.#thread.begin(), this.#reference.current, request, {
+    call = HttpCall.start(this.#thread, this.#reference.current, request, {
       onAnswer: (answer) => {
         over();
         events.onAnswer(answer);

@@ -2,10 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  type CallingThread,
   type Cluster,
   type ClusterReference,
   ClusterStats,
-  type PrimaryCalls,
   UpstreamSocket,
   type UpstreamSocketEvents,
 } from '../../sdk.js';
@@ -22,7 +22,7 @@ const LAST_MS = 900;
 const LOOK_MS = 5;
 
 export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
-  readonly #calls: PrimaryCalls;
+  readonly #calls: CallingThread;
   readonly #reference: ClusterReference;
   readonly #condition: Condition;
   #socket: UpstreamSocket | undefined;
@@ -33,7 +33,7 @@ export class ClusterWriter implements LineWriter, UpstreamSocketEvents {
   #waitingBytes = 0;
   #isLost = false;
 
-  constructor(calls: PrimaryCalls, cluster: string, condition: Condition) {
+  constructor(calls: CallingThread, cluster: string, condition: Condition) {
     this.#calls = calls;
     this.#reference = calls.reference(cluster);
     this.#condition = condition;

@@ -11,6 +11,7 @@ t.afterEach(() => proxy.settle());
 /** All that a filter can do with its stream. */
 const WORDS = [
   'reply:418',
+  'run:throw',
   'continueDecoding',
   'continueEncoding',
   'pause',

@@ -4,6 +4,7 @@
 // A request says in x-script (JSON) what the filters do in their callbacks, and has a name of its own (x-id) under which what
 // they have seen is kept. Requests to the filter named 'control' ask for that, or give a filter something to do later.
 
+import { setImmediate } from 'node:timers/promises';
 import { noNeeds } from '../../../../src/access-log/format.js';
 import { headerKey } from '../../../../src/common/header-names.js';
 import type { LuaLua } from '../../../../src/config/generated/api.js';
@@ -111,6 +112,16 @@ class ScriptedFilter implements HttpFilter {
         return this.#performIn(Number(rest[0]), rest.slice(1).join(':'));
       case 'node':
         return void setTimeout(() => this.perform(rest.slice(1).join(':')), Number(rest[0]));
+      case 'race':
+        setTimeout(() => this.#note('race of Node'), 300);
+        return this.#performIn(600, 'reply:200');
+      case 'run':
+        return stream.run(() => this.perform(rest.join(':')));
+      case 'await':
+        return stream.run(async () => {
+          await setImmediate();
+          this.perform(rest.join(':'));
+        });
       case 'reply':
         return stream.sendLocalReply({
           status: Number(rest[0]),
@@ -160,7 +171,7 @@ class ScriptedFilter implements HttpFilter {
       this.#note(`timer ${word}`);
       this.perform(word);
     });
-    this.#context.wheel.schedule(timer, delayMs);
+    this.#context.timers.reschedule(timer, delayMs);
   }
 
   #onHeaders(callback: Callback, headers: HeaderBlock, end: boolean | undefined): HeadersStatus {

@@ -14,3 +14,10 @@ t.test('the route has its whole timeout behind a filter that waits for longer', 
   t.match(await request.answer(), { status: 200, rest: 'in time' });
   await proxy.settle();
 });
+
+t.test('a timer that is set behind such a wait has its whole time', async (t) => {
+  const request = await proxy.send({ b: { decodeHeaders: 'node:1500:race stop' } });
+  t.match(await request.answer(), { status: 200, rest: 'reply of b' });
+  t.same(await request.events(), ['b decodeHeaders / end', 'b race of Node', 'b timer reply:200', 'b onDestroy']);
+  request.client.destroy();
+});
