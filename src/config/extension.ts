@@ -26,6 +26,11 @@ export interface Extension<C = Any> {
    * finds or throws where the schema is not obeyed is left out.
    */
   validate?(config: C, report: Report): void;
+  /**
+   * The clusters that `config`, any of the messages of `typeUrls`, names: each with its path as in Report, such as
+   * `http_service.server_uri.cluster`. One that is not there is refused, unless a management server may bring it.
+   */
+  clusters?(config: C): Iterable<readonly [path: string, name: string | undefined]>;
 }
 
 /** All extensions of this build, by type URL and by category and name. */

@@ -5,6 +5,7 @@ import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
+import { extAuthz } from './filters/http/ext-authz/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
@@ -26,6 +27,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   stderrAccessLog,
   stdoutAccessLog,
   buffer,
+  extAuthz,
   headerMutation,
   healthCheck,
   onDemand,

@@ -55,6 +55,7 @@ export { byteText } from '../http/headers/byte-text.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/header-rule.js';
+export { compileStringMatcher, type StringRule } from '../http/routing/string-rule.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
 

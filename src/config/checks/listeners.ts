@@ -9,6 +9,7 @@ import { checkBindable, checkStream } from './addresses.js';
 import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters } from './http-filters.js';
 import { checkManagerRoutes } from './manager-routes.js';
+import { checkNamedClusters } from './named-clusters.js';
 import { checkUnique } from './names.js';
 import { checkClusterName } from './routes.js';
 import type { Surroundings } from './surroundings.js';
@@ -71,6 +72,7 @@ export function checkListener(listener: Listener, path: Path, around: Surroundin
   });
   checkFilters(listener.default_filter_chain, [...path, 'default_filter_chain', 'filters'], around);
   checkFilterChainMatches(listener, path, problems);
+  checkNamedClusters(listener, path, around, !around.mayGrow);
 }
 
 /** Fields that hold filter chains. */

@@ -13,6 +13,7 @@ import { speaksHttp2 } from './grpc-clusters.js';
 import { checkRouteFilters, checkVirtualHostFilters } from './http-filters.js';
 import { checkListener } from './listeners.js';
 import { checkScope } from './manager-routes.js';
+import { checkNamedClusters } from './named-clusters.js';
 import { checkRoutes, checkVirtualHost } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -34,6 +35,7 @@ const CHECKS: { readonly [name: string]: (message: never, around: Surroundings) 
   'envoy.config.route.v3.RouteConfiguration': (routes: RouteConfiguration, around) => {
     checkRouteFilters(routes, [], around, undefined);
     checkRoutes(routes, [], around, false);
+    checkNamedClusters(routes, [], around, false);
   },
   'envoy.config.route.v3.ScopedRouteConfiguration': (scope: ScopedRouteConfiguration, around) =>
     checkScope(scope, [], around, undefined),

@@ -4,6 +4,7 @@ import type { StatsSink } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import { checkGrpcCall } from './grpc-clusters.js';
 import { checkHttpCall } from './http-services.js';
+import { checkNamedClusters } from './named-clusters.js';
 import { checkClusterName } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 
@@ -23,6 +24,7 @@ export function checkStatsSinks(sinks: readonly StatsSink[], around: Surrounding
     checkGrpcCall(service?.grpc_service, [...path, 'grpc_service'], around);
     checkHttpCall(collector?.http_service, [...path, 'http_service'], around);
     const statsd = unpack(sink?.typed_config, 'envoy.config.metrics.v3.StatsdSink');
+    checkNamedClusters(sink?.typed_config, path, around, true);
     checkClusterName(statsd?.tcp_cluster_name, [...path, 'tcp_cluster_name'], around);
   });
 }

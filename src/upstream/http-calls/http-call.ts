@@ -160,7 +160,8 @@ export class HttpCall implements PoolRequest {
     countHostResponse(this.#host, status);
     this.#cluster.responses.countResponse(status, true);
     this.#events.onHead?.(headers);
-    if (endStream) this.#answered();
+    // Who has seen the head may have given the call up.
+    if (endStream && this.#state !== State.Over) this.#answered();
   }
 
   onData(offset: number, length: number, endStream: boolean): void {

@@ -1,0 +1,146 @@
+// envoy.filters.http.ext_authz: asks an HTTP service whether a request may go on, and what its host is to be told with it.
+
+import type { Any, ExtAuthz, ExtAuthzHttpService, ExtAuthzPerRoute } from '../../../../config/generated/api.js';
+import {
+  byteText,
+  durationMs,
+  type HttpChain,
+  type HttpFilterExtension,
+  headerKey,
+  type Report,
+  reportMistakes,
+  unpack,
+} from '../../../sdk.js';
+import { ExtAuthzFilter, type ExtAuthzRules } from './ext-authz-filter.js';
+import { compileNameRules } from './name-rules.js';
+import { ExtAuthzStats } from './stats.js';
+
+const PACKAGE = 'envoy.extensions.filters.http.ext_authz.v3';
+const FILTER = `${PACKAGE}.ExtAuthz`;
+const PER_ROUTE = `${PACKAGE}.ExtAuthzPerRoute`;
+
+/** What clients may get when the service does not tell. */
+const ERRORS = {
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  TooManyRequests: 429,
+  InternalServerError: 500,
+  BadGateway: 502,
+  ServiceUnavailable: 503,
+  GatewayTimeout: 504,
+} as const;
+
+export const extAuthz: HttpFilterExtension<ExtAuthz> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.ext_authz',
+  typeUrls: [`type.googleapis.com/${FILTER}`, `type.googleapis.com/${PER_ROUTE}`],
+  implemented: {
+    'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
+      http_service: true,
+      transport_api_version: ['V3'],
+      failure_mode_allow: true,
+      failure_mode_allow_header_add: true,
+      status_on_error: true,
+      filter_enabled: true,
+      stat_prefix: true,
+      allowed_headers: true,
+      disallowed_headers: true,
+    },
+    'envoy.extensions.filters.http.ext_authz.v3.HttpService': 'all',
+    'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': { headers_to_add: true },
+    'envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': {
+      allowed_upstream_headers: true,
+      allowed_upstream_headers_to_append: true,
+      allowed_client_headers: true,
+      allowed_client_headers_on_success: true,
+    },
+    'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': { disabled: true },
+    'envoy.type.v3.HttpStatus': { code: Object.keys(ERRORS) as (keyof typeof ERRORS)[] },
+  },
+  validate(config, report) {
+    const filter = unpack(config as Any, FILTER);
+    if (filter === undefined) return;
+    if (filter.http_service === undefined) report('', 'http_service must be set: there is nobody to ask');
+    else checkService(filter.http_service, report);
+    reportMistakes(report, '', () => compileNameRules(filter.allowed_headers, 'allowed_headers'));
+    reportMistakes(report, '', () => compileNameRules(filter.disallowed_headers, 'disallowed_headers'));
+  },
+  clusters(config) {
+    const cluster = unpack(config, FILTER)?.http_service?.server_uri?.cluster;
+    return [['http_service.server_uri.cluster', cluster]];
+  },
+  scopes: (config, chain) => [{ prefix: statsPrefix(config, chain), layout: ExtAuthzStats }],
+  createOnWorker(config, context, chain) {
+    const rules = rulesOf(config);
+    const { calls, random, runtime } = context;
+    const cluster = calls.reference(config.http_service!.server_uri!.cluster!);
+    const stats = context.scope(statsPrefix(config, chain), ExtAuthzStats);
+    const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
+    return {
+      create(stream, isDisabled) {
+        if (isDisabled === true) return undefined;
+        if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats);
+        stats.increment(ExtAuthzStats.at.disabled);
+        return undefined;
+      },
+    };
+  },
+  /** The most specific place decides. */
+  compileRouteConfig: (configs) => (configs.at(-1) as ExtAuthzPerRoute | undefined)?.disabled === true,
+};
+
+function checkService(service: ExtAuthzHttpService, report: Report): void {
+  const { authorization_request: request, authorization_response: response, path_prefix: prefix } = service;
+  const { timeout, uri = '' } = service.server_uri ?? {};
+  if (service.server_uri === undefined) report('http_service', 'server_uri must be set');
+  else if (!/^http:\/\//i.test(uri))
+    report('http_service.server_uri.uri', 'it must begin with http://: TLS is not implemented');
+  if (timeout !== undefined && durationMs(timeout) === 0) {
+    report('http_service.server_uri.timeout', 'must be above 0: a request without an answer would wait for ever');
+  }
+  if (prefix !== undefined && !/^\/[\x21-\x7e]*$/.test(prefix))
+    report('http_service.path_prefix', "it must begin with '/' and be plain ASCII");
+  request?.headers_to_add?.forEach(({ key = '', value = '' }, index) => {
+    const at = `http_service.authorization_request.headers_to_add[${index}]`;
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is no name of a header`);
+    if (/[\0\r\n]/.test(value)) report(`${at}.value`, 'it must be one line');
+  });
+  for (const list of RESPONSE_LISTS) {
+    const at = `http_service.authorization_response.${list}`;
+    reportMistakes(report, '', () => compileNameRules(response?.[list], at));
+  }
+}
+
+const RESPONSE_LISTS = [
+  'allowed_upstream_headers',
+  'allowed_upstream_headers_to_append',
+  'allowed_client_headers',
+  'allowed_client_headers_on_success',
+] as const;
+
+/** `config` as validate() accepts it. */
+function rulesOf(config: ExtAuthz): ExtAuthzRules {
+  const { authorization_request: request, authorization_response: response, ...service } = config.http_service!;
+  return {
+    timeoutMs: durationMs(service.server_uri!.timeout!),
+    pathPrefix: service.path_prefix ?? '',
+    sent: compileNameRules(config.allowed_headers, 'allowed_headers'),
+    notSent: compileNameRules(config.disallowed_headers, 'disallowed_headers'),
+    added: (request?.headers_to_add ?? []).map(({ key, value }) => ({
+      key: headerKey(key!),
+      value: byteText(value ?? ''),
+    })),
+    toHost: compileNameRules(response?.allowed_upstream_headers, ''),
+    toHostAppended: compileNameRules(response?.allowed_upstream_headers_to_append, ''),
+    toClient: compileNameRules(response?.allowed_client_headers, ''),
+    toClientOnSuccess: compileNameRules(response?.allowed_client_headers_on_success, ''),
+    statusOnError: ERRORS[(config.status_on_error?.code ?? 'Forbidden') as keyof typeof ERRORS],
+    allowsOnError: config.failure_mode_allow ?? false,
+    marksAllowedOnError: config.failure_mode_allow_header_add ?? false,
+  };
+}
+
+function statsPrefix({ stat_prefix: own = '' }: ExtAuthz, { statPrefix }: HttpChain): string {
+  return `${statPrefix}ext_authz.${own === '' ? '' : `${own}.`}`;
+}
