@@ -67,7 +67,7 @@ export {
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../access-log/access-logger.js';
-export type { Format } from '../access-log/format.js';
+export { compileFormat, type Format, noNeeds } from '../access-log/format.js';
 export type { StreamInfo } from '../access-log/stream-info.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -90,6 +90,7 @@ export type { Scope } from '../stats/thread-stats.js';
 export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
 export type { ClusterReference } from '../upstream/cluster-manager.js';
+export { ClusterStream, type ClusterStreamEvents } from '../upstream/cluster-stream.js';
 export {
   HttpCall,
   type HttpCallAnswer,

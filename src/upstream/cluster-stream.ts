@@ -1,0 +1,160 @@
+// Bytes to a host of a cluster by TCP, for whoever only tells: one connection, which is made anew when there is something to send after
+// it broke. Nothing waits for the host: beyond a bound it is taken for dead, and what waited is lost.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClusterStats } from '../stats/layouts/cluster.js';
+import type { CallingThread } from './calling-thread.js';
+import type { ClusterReference } from './cluster-manager.js';
+import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
+
+const PIECES_PER_TURN = 8;
+/** Bytes that may wait for the host. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** Bytes that go out at once; longer pieces are divided. */
+const PIECE = 16 * 1024;
+/** How long the host may take for the rest at the end, and how often that is looked at. */
+const LAST_MS = 900;
+const LOOK_MS = 5;
+
+export interface ClusterStreamEvents {
+  /** A piece was given to the connection. */
+  onSent(): void;
+  /** There is no connection, or none any more: `pieces` that waited, with the one that is being sent, are lost. */
+  onLost(reason: string, pieces: number): void;
+}
+
+export class ClusterStream implements UpstreamSocketEvents {
+  readonly #thread: CallingThread;
+  readonly #reference: ClusterReference;
+  readonly #events: ClusterStreamEvents;
+  #socket: UpstreamSocket | undefined;
+  #isConnected = false;
+  #isBlocked = false;
+  #isScheduled = false;
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+
+  /** Nothing is connected before open() or the first write(). */
+  constructor(thread: CallingThread, cluster: string, events: ClusterStreamEvents) {
+    this.#thread = thread;
+    this.#reference = thread.reference(cluster);
+    this.#events = events;
+  }
+
+  /** Connects, unless there is a connection or one is coming. */
+  open(): void {
+    if (this.#socket === undefined) this.#connect();
+  }
+
+  /** Sends `bytes`, which must not change any more, as soon as the host takes them. */
+  write(bytes: Uint8Array): void {
+    this.open();
+    if (this.#socket === undefined) return;
+    if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) return this.#overflow();
+    for (let at = 0; at < bytes.length; at += PIECE) this.#waiting.push(bytes.subarray(at, at + PIECE));
+    this.#waitingBytes += bytes.length;
+    this.#pump();
+  }
+
+  /** What is on its way to the host gets a moment. */
+  async close(): Promise<void> {
+    const deadline = performance.now() + LAST_MS;
+    while (this.#isSending && performance.now() < deadline) await sleep(LOOK_MS);
+    this.#thread.begin();
+    this.#socket?.close();
+    this.#socket = undefined;
+  }
+
+  get #isSending(): boolean {
+    return this.#socket !== undefined && (this.#waitingBytes > 0 || this.#socket.pendingBytes > 0);
+  }
+
+  // ── UpstreamSocketEvents ─────────────────────────────────────────────────────────────────────────────────────────
+
+  upstreamConnected(): void {
+    this.#isConnected = true;
+    this.#pump();
+  }
+
+  upstreamConnectFailed(reason: string, isTimeout: boolean): void {
+    this.#lose(isTimeout ? 'the connect timeout is over' : reason);
+  }
+
+  /** What the host says, nobody asked for. */
+  upstreamData(): void {}
+
+  upstreamEnded(): void {
+    this.#socket?.close();
+    this.#lose('the host has closed the connection');
+  }
+
+  upstreamReset(): void {
+    this.#lose('the host has reset the connection');
+  }
+
+  upstreamBlocked(): void {
+    this.#isBlocked = true;
+  }
+
+  upstreamDrained(): void {
+    this.#isBlocked = false;
+    this.#pump();
+  }
+
+  upstreamFault(): void {
+    this.#socket?.reset();
+    this.#lose('an internal error');
+  }
+
+  // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #connect(): void {
+    this.#thread.begin();
+    const cluster = this.#reference.current;
+    const host = cluster?.pickHost();
+    if (cluster === undefined || host === undefined) return this.#lose('the cluster has no host');
+    this.#isBlocked = false;
+    this.#isConnected = false;
+    this.#socket = UpstreamSocket.connect(this, cluster, host);
+    if (this.#socket === undefined) this.#lose('a circuit breaker of the cluster is open');
+  }
+
+  #pump(): void {
+    if (this.#isScheduled) return;
+    const { memory } = this.#thread.begin();
+    // That the host is slow shows in a later turn.
+    for (let sent = 0; this.#socket !== undefined && this.#isConnected && !this.#isBlocked; sent++) {
+      if (sent === PIECES_PER_TURN) return this.#pumpLater();
+      const piece = this.#waiting.shift();
+      if (piece === undefined) return;
+      this.#waitingBytes -= piece.length;
+      const offset = memory.scratch(piece.length);
+      memory.bytes.set(piece, offset);
+      this.#socket.send(offset, piece.length);
+      this.#events.onSent();
+    }
+  }
+
+  #pumpLater(): void {
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#pump();
+    });
+  }
+
+  #overflow(): void {
+    this.#reference.current?.stats.increment(ClusterStats.at.upstream_cx_overflow);
+    this.#thread.begin();
+    this.#socket?.reset();
+    this.#lose('the host does not read');
+  }
+
+  #lose(reason: string): void {
+    const lost = this.#waiting.length + 1;
+    this.#socket = undefined;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#events.onLost(reason, lost);
+  }
+}
