@@ -2,6 +2,7 @@
 
 import { BatonError } from '../common/errors.js';
 import { compileRegex } from '../common/regex.js';
+import { sourceStack } from '../common/source-places.js';
 import type { Extension, ExtensionCatalog, Report } from './extension.js';
 import { ExtensionHints } from './extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
@@ -219,7 +220,14 @@ export class Checker {
   /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
   #ask(extension: Extension, config: Any): void {
     if (extension.validate === undefined) return;
-    ask(this.#problems, this.#path, (report) => extension.validate!(config, report));
+    ask(this.#problems, this.#path, (report) => {
+      try {
+        extension.validate!(config, report);
+      } catch (error) {
+        if (this.#problems.isDamaged(this.#path, this.#problems.errorCount)) return;
+        report('', `validate() of '${extension.name}' failed: ${withPlace(error)}`);
+      }
+    });
   }
 }
 
@@ -237,6 +245,12 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   } catch (error) {
     if (!problems.isDamaged(path, known)) throw error;
   }
+}
+
+/** A defect, and where in the source it is. */
+function withPlace(thrown: unknown): string {
+  const [, place] = /\n\s+(at .*)/.exec(thrown instanceof Error ? sourceStack(thrown.stack ?? '') : '') ?? [];
+  return place === undefined ? String(thrown) : `${thrown} ${place}`;
 }
 
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';

@@ -7,6 +7,8 @@ import type { Schema } from './schema/schema.js';
 import { newName } from './text/hints.js';
 
 const NOT_HERE = ': Baton does not implement this extension';
+/** Of a message that was added with an extension. */
+const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
 export class ExtensionHints {
   readonly #schema: Schema;
@@ -41,7 +43,7 @@ export class ExtensionHints {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return NOT_HERE;
+    if (this.#schema.message(name)) return name.startsWith('envoy.') ? NOT_HERE : UNCLAIMED;
     return meantBy(
       url,
       this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),

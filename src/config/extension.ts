@@ -39,13 +39,26 @@ export class ExtensionCatalog {
   readonly #byName = new Map<string, Extension>();
   readonly #disabled: ReadonlySet<string>;
 
-  /** @param disabled `<category>/<name>` of those that no configuration may use */
+  /**
+   * Throws when two extensions have the same name or message.
+   * @param disabled `<category>/<name>` of those that no configuration may use
+   */
   constructor(extensions: readonly Extension[], disabled: Iterable<string> = []) {
     this.#disabled = new Set(disabled);
     for (const extension of extensions) {
-      this.#byName.set(keyOf(extension), extension);
-      for (const url of extension.typeUrls) this.#byMessage.set(messageOfUrl(url), extension);
+      const key = keyOf(extension);
+      if (this.#byName.has(key)) throw new Error(`two extensions are called '${key}'`);
+      this.#byName.set(key, extension);
+      for (const url of extension.typeUrls) this.#takeMessage(messageOfUrl(url), extension);
     }
+  }
+
+  #takeMessage(message: string, extension: Extension): void {
+    const other = this.#byMessage.get(message);
+    if (other !== undefined) {
+      throw new Error(`the extensions '${other.name}' and '${extension.name}' have the same message ${message}`);
+    }
+    this.#byMessage.set(message, extension);
   }
 
   /** The extension that a typed_config of this type URL configures. */

@@ -9,6 +9,7 @@ import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
 import { repeatOnStderr } from '../log/last-words.js';
+import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
@@ -222,6 +223,9 @@ class ServerInstance {
 
   #failed(error: unknown): void {
     if (this.#isEnding) return;
+    // A defect, perhaps of an extension: the stack tells whose.
+    if (error instanceof TypeError || error instanceof ReferenceError)
+      logger.exception(Level.Error, 'the server cannot be started', error);
     tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}`);
     this.#end(1);
   }

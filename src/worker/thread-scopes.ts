@@ -22,7 +22,12 @@ export class ThreadScopes {
   /** Throws when the primary has not made it. */
   find(prefix: string, layout: Layout): Scope {
     const ref = this.#refs.get(prefix);
-    if (ref === undefined) throw new Error(`no stats scope '${prefix}' was made for ${layout.entries.length} stats`);
+    if (ref === undefined) {
+      const names = layout.entries.map(({ name }) => name).join(', ');
+      throw new Error(
+        `no stats scope '${prefix}' was made for ${names}: scopes() of an extension names what it asks for`,
+      );
+    }
     return this.#stats.scope(ref);
   }
 }

@@ -85,7 +85,7 @@ function sourcesOf(folder: string): ReadonlyMap<string, string> {
       .replace(/\/\*.*?\*\//gs, '')
       .replace(/\/\/.*$/gm, '')
       .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
-      .replace(/\bimplemented: \{.*?\n {2}\},/gs, '');
+      .replace(/\bimplemented: \{(?:[^\n]*\},$|.*?\n {2}\},)/gms, '');
     found.set(file, source);
   }
   return found;

@@ -2,6 +2,7 @@
 
 import type { BootstrapCheck } from '../bootstrap-check.js';
 import { ask, Checker } from '../check.js';
+import { checkCatalog } from '../checks/catalog.js';
 import { checkBootstrap } from '../checks/index.js';
 import type { ExtensionCatalog } from '../extension.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
@@ -69,6 +70,7 @@ export function loadConfiguration(
   const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
   checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems);
+  checkCatalog(catalog, schema, problems);
   for (const check of checks) ask(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
   const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;
   return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
