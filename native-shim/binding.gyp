@@ -7,6 +7,7 @@
         "src/arguments.cc",
         "src/closing.cc",
         "src/connections.cc",
+        "src/descriptor-limit.cc",
         "src/freezing.cc",
         "src/instance.cc",
         "src/listeners.cc",

@@ -14,17 +14,21 @@ constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 }  // namespace
 
 Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
-  SocketResult started = startConnect(remote, local);
-  Id id = add(started.fd, SocketKind::Connection, limits);
-  if (id < 0 && started.fd) {
+  auto [fd, error, call] = openConnectSocket(remote);
+  if (error == 0 && !descriptorLimit_.leavesReserve(fd.get(), now_)) error = EMFILE;
+  if (error == 0) error = startConnect(fd.get(), remote, local);
+  if (error != 0) fd.close();
+  Id id = add(fd, SocketKind::Connection, limits);
+  if (id < 0 && fd) {
     // Without a place in the epoll set it fails as one does that cannot be begun.
-    started = {Descriptor(), -id, "epoll_ctl"};
-    id = add(started.fd, SocketKind::Connection, limits);
+    error = -id;
+    fd.close();
+    id = add(fd, SocketKind::Connection, limits);
   }
   if (id < 0) return id;
   SocketRecord& connection = *sockets_.find(id);
   connection.connecting = true;
-  if (started.error != 0) fail(id, connection, started.error, false);
+  if (error != 0) fail(id, connection, error, false);
   return id;
 }
 

@@ -53,6 +53,7 @@ Id Transport::adopt(int fd, const Adoption& adoption) {
   if (range.iov_len > 0 && !pending.append(&range, 1, 0, range.iov_len)) return -ENOMEM;
   const int error = prepareAdopted(fd);
   if (error != 0) return -error;
+  if (!descriptorLimit_.leavesReserve(fd, now_)) return -EMFILE;
   setNoDelay(fd);
   Descriptor taken(fd);
   const Id id = add(taken, SocketKind::Connection, adoption.limits, !adoption.frozen);

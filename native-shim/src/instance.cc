@@ -93,16 +93,18 @@ bool Instance::open(napi_value options) {
   int32_t high = 0;
   int32_t hard = 0;
   int32_t receive = 0;
+  int32_t reserve = 0;
   if (!readInt(env_, property(env_, options, "highWatermark"), "highWatermark", 0, high) ||
       !readInt(env_, property(env_, options, "hardLimit"), "hardLimit", 0, hard) ||
-      !readInt(env_, property(env_, options, "receiveLimit"), "receiveLimit", 0, receive)) {
+      !readInt(env_, property(env_, options, "receiveLimit"), "receiveLimit", 0, receive) ||
+      !readInt(env_, property(env_, options, "reserve"), "reserve", 0, reserve)) {
     return false;
   }
   uv_loop_t* loop = nullptr;
   if (napi_get_uv_event_loop(env_, &loop) != napi_ok) return false;
   const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard),
                                  static_cast<uint32_t>(receive)};
-  transport_ = std::make_unique<Transport>(arrays, limits, *this);
+  transport_ = std::make_unique<Transport>(arrays, limits, static_cast<uint32_t>(reserve), *this);
   const int error = transport_->open(loop);
   if (error != 0) {
     if (transport_->isOpen()) {

@@ -89,6 +89,10 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
   if (listener.resting || !(listener.accepting || listener.removed)) return;
   const int share = listener.exclusive ? kExclusiveAcceptShare : kAcceptShare;
   for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
+    if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) {
+      if (accepted > 0) break;  // perhaps nobody waits: then this is not looked at again
+      return acceptFailed(id, listener, EMFILE);
+    }
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
     auto* address = reinterpret_cast<sockaddr*>(&peer);
@@ -100,6 +104,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
       if (listener.removed) dropListener(id, listener);
       return;
     }
+    descriptorLimit_.accepted(fd.get(), now_);
     const Id connection = add(fd, SocketKind::Connection, acceptedLimits_);
     if (connection < 0) return acceptFailed(id, listener, -connection);
     listener.failReported = false;
@@ -120,6 +125,10 @@ void Transport::acceptFailed(Id id, SocketRecord& listener, int error) {
 void Transport::rest(SocketRecord& listener) {
   if (!listener.resting) ++resting_;
   listener.resting = true;
+  retryLater();
+}
+
+void Transport::retryLater() {
   uv_timer_start(&retryTimer_, [](uv_timer_t* timer) { static_cast<Transport*>(timer->data)->retryAccept(); },
                  kRetryAcceptMs, 0);
 }
@@ -127,7 +136,10 @@ void Transport::rest(SocketRecord& listener) {
 // Something may have become free: a descriptor was closed, or time has passed.
 void Transport::retryAccept() {
   if (resting_ == 0 || !open_) return;
+  if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) return retryLater();
   resting_ = 0;
+  // In turn: for those behind the first there may be nothing left.
+  std::rotate(listeners_.begin(), listeners_.begin() + 1, listeners_.end());
   for (const Id id : listeners_) {
     SocketRecord& listener = *sockets_.find(id);
     if (!listener.resting) continue;

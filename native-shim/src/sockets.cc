@@ -58,18 +58,21 @@ SocketResult duplicate(int fd) {
   return {std::move(copy), 0, ""};
 }
 
-SocketResult startConnect(const SocketAddress& remote, const SocketAddress* local) {
+SocketResult openConnectSocket(const SocketAddress& remote) {
   Descriptor fd(socket(remote.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return failed("socket", errno);
   if (remote.isInternet()) setNoDelay(fd.get());
+  return {std::move(fd), 0, ""};
+}
+
+int startConnect(int fd, const SocketAddress& remote, const SocketAddress* local) {
   if (local != nullptr) {
     // The port is chosen at connect(): one local address then serves as many connections as there are distinct peers
     // times ports, instead of as many as there are ports.
-    if (local->isInternet()) setOption(fd.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-    if (bind(fd.get(), local->get(), local->length) != 0) return failed("bind", errno);
+    if (local->isInternet()) setOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+    if (bind(fd, local->get(), local->length) != 0) return errno;
   }
-  if (connect(fd.get(), remote.get(), remote.length) != 0 && errno != EINPROGRESS) return failed("connect", errno);
-  return {std::move(fd), 0, ""};
+  return connect(fd, remote.get(), remote.length) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
 SocketResult openMeetingSocket(const SocketAddress& address) {

@@ -43,8 +43,10 @@ struct SocketResult {
 
 SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options);
 SocketResult duplicate(int fd);
-// Begins a connect; fd is valid (and error 0) while it is under way or done.
-SocketResult startConnect(const SocketAddress& remote, const SocketAddress* local);
+// A socket for startConnect().
+SocketResult openConnectSocket(const SocketAddress& remote);
+// Begins a connect. 0 while it is under way or done, or errno.
+int startConnect(int fd, const SocketAddress& remote, const SocketAddress* local);
 // A bound datagram socket whose messages tell who sent them.
 SocketResult openMeetingSocket(const SocketAddress& address);
 // Two ends of a conversation in sequenced packets; 0 or errno.

@@ -18,8 +18,13 @@ Transport* owner(const Handle* handle) {
 
 }  // namespace
 
-Transport::Transport(const Arrays& arrays, Limits accepted, BatchHandler& handler)
-    : arrays_(arrays), acceptedLimits_(accepted), handler_(handler), batch_(arrays), closing_(epoll_) {}
+Transport::Transport(const Arrays& arrays, Limits accepted, uint32_t reserve, BatchHandler& handler)
+    : arrays_(arrays),
+      acceptedLimits_(accepted),
+      descriptorLimit_(reserve),
+      handler_(handler),
+      batch_(arrays),
+      closing_(epoll_) {}
 
 int Transport::open(uv_loop_t* loop) {
   if (epoll_.fd() < 0) return EMFILE;

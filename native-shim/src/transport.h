@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "closing.h"
+#include "descriptor-limit.h"
 #include "epoll-set.h"
 #include "event-batch.h"
 #include "socket-record.h"
@@ -70,7 +71,8 @@ class Transport {
     uint32_t closing;
   };
 
-  Transport(const Arrays& arrays, Limits accepted, BatchHandler& handler);
+  // `reserve`: see DescriptorLimit.
+  Transport(const Arrays& arrays, Limits accepted, uint32_t reserve, BatchHandler& handler);
 
   // Starts polling. 0 or errno; after a failure the transport must still be closed.
   int open(uv_loop_t* loop);
@@ -151,6 +153,7 @@ class Transport {
   void acceptSome(Id id, SocketRecord& listener);
   void rest(SocketRecord& listener);
   void acceptFailed(Id id, SocketRecord& listener, int error);
+  void retryLater();
   void retryAccept();
   void dropListener(Id id, SocketRecord& listener);
 
@@ -164,6 +167,7 @@ class Transport {
 
   Arrays arrays_;
   Limits acceptedLimits_;
+  DescriptorLimit descriptorLimit_;
   BatchHandler& handler_;
   EventBatch batch_;
   EpollSet epoll_;

@@ -329,7 +329,7 @@ function buildWorker(): PlayedTransport {
     throw error;
   };
   const timers = new TimerDriver(fail, clock);
-  const transport = new Transport(shim as NativeShim, memory, clock, limits, (error) => {
+  const transport = new Transport(shim as NativeShim, memory, clock, limits, 0, (error) => {
     process.stderr.write(`${(error as Error).stack}\n`);
     process.exit(1);
   });

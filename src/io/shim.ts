@@ -47,7 +47,7 @@ export const enum Event {
   Blocked = 6,
   /** Pending fell to the low watermark (half the high one) or below after Blocked. */
   Drained = 7,
-  /** accept() failed on listener `id`; length: errno. On EMFILE/ENFILE/ENOBUFS/ENOMEM accepting rests and resumes by itself. */
+  /** accept() failed on listener `id`; length: errno. On EMFILE (also said of the reserve)/ENFILE/ENOBUFS/ENOMEM accepting rests and resumes by itself. */
   AcceptFailed = 8,
 }
 
@@ -113,6 +113,11 @@ export interface TransportOptions {
   hardLimit: number;
   /** Most bytes that an accepted connection receives at once, until Op.ReceiveLimit changes it; below 4096 it counts as 4096. */
   receiveLimit: number;
+  /**
+   * Descriptors that are left to whatever else this process opens, of a small RLIMIT_NOFILE at most an eighth: with fewer of them
+   * free connect() and adopt() fail as if there were none (EMFILE), and with fewer than twice as many accepting rests.
+   */
+  reserve: number;
 }
 
 /** What a connection has come to, apart from its descriptor. */

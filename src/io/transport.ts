@@ -107,12 +107,16 @@ export class Transport {
   #inBatch = false;
   #flushScheduled = false;
 
-  /** `reportFault` is told of every exception that a handler threw, before the connection is ended. */
+  /**
+   * `reserve`: descriptors that are left to others (see TransportOptions). `reportFault` is told of every exception that a handler
+   * threw, before the connection is ended.
+   */
   constructor(
     shim: NativeShim,
     memory: Memory,
     clock: Clock,
     limits: BufferLimits,
+    reserve: number,
     reportFault: (error: unknown) => void,
   ) {
     this.#shim = shim;
@@ -130,6 +134,7 @@ export class Transport {
       highWatermark: limits.highWatermark,
       hardLimit: limits.hardLimit,
       receiveLimit: limits.receiveLimit,
+      reserve,
     });
   }
 

@@ -1,9 +1,9 @@
 // A version of a listener on one worker: accepts connections and gives them to the filter chain that matches.
 
 import type { BufferLimits, ConnectionHandler, ListenerHandler, Transport } from '../io/transport.js';
-import type { Logger } from '../log/logger.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
+import type { AcceptFailures } from './accept-failures.js';
 import { AcceptedSocket } from './accepted-socket.js';
 import type { ConnectionLimit } from './connection-limit.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
@@ -17,7 +17,7 @@ export interface ActiveListenerOptions {
   transport: Transport;
   stats: Scope;
   workerStats: Scope;
-  logger: Logger;
+  acceptFailures: AcceptFailures;
   limits: BufferLimits;
   /** On connections of this listener, on all workers together. */
   connectionLimit: ConnectionLimit;
@@ -34,7 +34,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly stats: Scope;
   readonly workerStats: Scope;
   readonly #transport: Transport;
-  readonly #logger: Logger;
+  readonly #acceptFailures: AcceptFailures;
   readonly #limits: BufferLimits;
   readonly #connectionLimit: ConnectionLimit;
   readonly #globalLimit: ConnectionLimit | undefined;
@@ -58,7 +58,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.stats = options.stats;
     this.workerStats = options.workerStats;
     this.#transport = options.transport;
-    this.#logger = options.logger;
+    this.#acceptFailures = options.acceptFailures;
     this.#limits = options.limits;
     this.#connectionLimit = options.connectionLimit;
     this.#globalLimit = options.globalLimit;
@@ -249,9 +249,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   onAcceptFailed(errno: number): void {
     this.stats.increment(ListenerStats.at.downstream_cx_overflow);
-    this.#logger.warning(
-      `listener '${this.name}': accept failed (errno ${errno}); accepting again as soon as it is possible`,
-    );
+    this.#acceptFailures.report(this.name, errno);
   }
 
   /** A batch brings what is waiting at a listener. */

@@ -5,6 +5,7 @@ import { bufferLimitBytes } from '../config/buffer-limit.js';
 import type { Any } from '../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../extensions/factories.js';
 import { bufferLimits } from '../io/transport.js';
+import { AcceptFailures } from '../listener/accept-failures.js';
 import { ActiveListener, type OpenConnections } from '../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../listener/connection-limit.js';
 import type { DrainWindow } from '../listener/drain-window.js';
@@ -28,6 +29,7 @@ export class WorkerListeners {
   readonly #workers: number;
   readonly #globalLimit: ConnectionLimit;
   readonly #nextSerial: () => number;
+  readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, ActiveListener>();
   /** What prepare() has built of the snapshot that comes next. */
   readonly #chains = new Map<ChainSnapshot, FilterChain>();
@@ -41,6 +43,7 @@ export class WorkerListeners {
   /** `listenersBlock` is the block of all listeners together in the shared words. */
   constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
     this.#context = context;
+    this.#acceptFailures = new AcceptFailures(logger, context.clock);
     this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
     this.#workerIndex = workerIndex;
     this.#workers = workers;
@@ -216,7 +219,7 @@ export class WorkerListeners {
         transport: this.#context.transport,
         stats: this.#context.scope(prefix, ListenerStats),
         workerStats: this.#context.scope(`${prefix}worker_${this.#workerIndex}.`, ListenerWorkerStats),
-        logger,
+        acceptFailures: this.#acceptFailures,
         limits: bufferLimits(bufferLimitBytes(config.per_connection_buffer_limit_bytes)),
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
         globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,

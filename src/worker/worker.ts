@@ -33,6 +33,11 @@ import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
 
+/**
+ * Descriptors that connections leave to operators. A reload, a thread that is replaced, one that renders or reads a configuration
+ * takes five to ten, each admin connection, log file, stream to a management server and name lookup one or two.
+ */
+const DESCRIPTOR_RESERVE = 64;
 /** How long buffered log lines may take to be written when the worker ends. */
 const FINAL_FLUSH_MS = 1000;
 
@@ -79,7 +84,7 @@ class Worker {
     const stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
     const limits = bufferLimits(bufferLimitBytes());
-    this.#transport = new Transport(shim, memory, clock, limits, (error) => {
+    this.#transport = new Transport(shim, memory, clock, limits, DESCRIPTOR_RESERVE, (error) => {
       this.#internalError('a connection was ended after an internal error', error);
     });
     this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);

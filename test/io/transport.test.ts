@@ -16,7 +16,7 @@ t.test('what was carried out beside a mistake is not carried out again', async (
   t.teardown(() => process.off('uncaughtException', listener));
   const memory = new Memory();
   const limits = bufferLimits(1 << 20);
-  const transport = new Transport(loadShim(), memory, new Clock(), limits, (error) => caught.push(error));
+  const transport = new Transport(loadShim(), memory, new Clock(), limits, 0, (error) => caught.push(error));
   t.teardown(() => transport.destroy());
   let received = '';
   const server = createServer((socket) => socket.on('data', (bytes) => (received += bytes)));

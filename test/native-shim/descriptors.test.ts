@@ -1,9 +1,10 @@
-// Without descriptors accepting rests, turns no circles, and goes on by itself when some are free.
+// Where descriptors are short accepting rests, turns no circles, leaves some to others, and goes on by itself when there are more.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, type StdioOptions, spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { endsWithTest } from '../e2e/harness/environment.js';
 import { until } from './harness.js';
 import type { StarvedMessage } from './starved-server.js';
@@ -11,41 +12,16 @@ import type { StarvedMessage } from './starved-server.js';
 const EMFILE = 24;
 
 t.test('accept pauses and recovers when descriptors run out', async (t) => {
-  const server = spawn(
-    'sh',
-    [
-      '-c',
-      'ulimit -n 64 && exec "$0" "$@"',
-      process.execPath,
-      fileURLToPath(new URL('./starved-server.js', import.meta.url)),
-    ],
-    { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
-  );
-  endsWithTest(t, server);
-  const told: StarvedMessage[] = [];
-  server.on('message', (message) => told.push(message as StarvedMessage));
-  const of = <What extends StarvedMessage['what']>(what: What) =>
-    told.filter((message): message is Extract<StarvedMessage, { what: What }> => message.what === what);
-  const accepted = () => of('accepted').length;
-  await until(() => of('listening').length === 1, 'the server');
-
+  const starved = await startServer(t, 64);
+  const { server, of, accepted } = starved;
+  const { ports } = of('listening')[0]!;
   const count = 80;
-  const peers: Socket[] = [];
-  for (let i = 0; i < count; i++) {
-    const peer = connect(of('listening')[0]!.port, '127.0.0.1');
-    peer.on('error', () => undefined);
-    peers.push(peer);
-  }
+  const peers = connectAll(t, ports[0], count);
   await until(() => of('failed').length > 0, 'the failure');
   t.equal(of('failed')[0]!.errno, EMFILE);
   const full = accepted();
   t.ok(full > 10 && full < 64, `${full} were accepted`);
-
-  server.send('measure');
-  await until(() => of('cpu').length === 1, 'the measurement');
-  const { usedMs, elapsedMs } = of('cpu')[0]!;
-  t.ok(usedMs < elapsedMs / 4, `${usedMs} ms of CPU in ${elapsedMs} ms`);
-  t.equal(of('failed').length, 1, 'told once');
+  await rests(t, starved);
   t.equal(accepted(), full);
 
   // Freed elsewhere: found by trying again.
@@ -59,3 +35,120 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
   const status = await new Promise((resolve) => server.once('exit', resolve));
   t.equal(status, 0);
 });
+
+const LIMIT = 200;
+const RESERVE = 10;
+const MOST = LIMIT - 2 * RESERVE;
+
+for (const inherited of [0, 7]) {
+  t.test(
+    `twice the reserve is left by accepting, and once by connecting, with ${inherited} inherited above`,
+    async (t) => {
+      const starved = await startServer(t, LIMIT, { reserve: RESERVE, inherited });
+      const { server, of, accepted, open } = starved;
+      const { ports } = of('listening')[0]!;
+      const peers = connectAll(t, ports[0], LIMIT);
+      await until(() => of('failed').length > 0, 'the rest');
+      t.equal(of('failed')[0]!.errno, EMFILE);
+      t.equal(open(), MOST);
+      await rests(t, starved);
+      t.equal(open(), MOST);
+
+      for (let count = 0; count < 2 * RESERVE; count++) server.send('connect');
+      await until(() => of('connected').length + of('reset').length === 2 * RESERVE, 'the connects');
+      t.equal(of('connected').length, LIMIT - RESERVE - MOST);
+      t.ok(of('reset').every(({ errno }) => errno === EMFILE));
+      t.equal(open(), LIMIT - RESERVE);
+
+      for (const peer of peers) peer.destroy();
+      await until(() => accepted() >= LIMIT, 'all of them');
+      server.send('end');
+      await new Promise((resolve) => server.once('exit', resolve));
+    },
+  );
+}
+
+t.test('of a small limit an eighth is the reserve', async (t) => {
+  const limit = 80;
+  const { of, open } = await startServer(t, limit, { reserve: 64 });
+  connectAll(t, of('listening')[0]!.ports[0], limit);
+  await until(() => of('failed').length > 0, 'the rest');
+  t.equal(open(), limit - 2 * (limit / 8));
+});
+
+t.test('listeners that wait for descriptors get them in turn', async (t) => {
+  const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE });
+  const { ports } = of('listening')[0]!;
+  for (const port of ports) connectAll(t, port, LIMIT);
+  await until(() => of('failed').length >= 2, 'both to rest');
+  const full = accepted();
+  const turns = 20;
+  for (let turn = 0; turn < turns; turn++) {
+    const before = accepted();
+    server.send('drop');
+    await until(() => accepted() > before, 'one more');
+  }
+  t.equal(open(), MOST);
+  for (const port of ports) {
+    const served = of('accepted').filter((each) => each.count > full && each.port === port).length;
+    t.ok(served >= turns / 4, `${served} of ${turns} on one of them`);
+  }
+});
+
+const cannotLimit = spawnSync('prlimit', ['--version']).status === 0 ? false : 'no prlimit';
+t.test('a limit that is changed meanwhile is obeyed', { skip: cannotLimit }, async (t) => {
+  const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE });
+  const { ports } = of('listening')[0]!;
+  const setLimit = (limit: number) => execFileSync('prlimit', [`--pid=${server.pid}`, `--nofile=${limit}:${LIMIT}`]);
+  connectAll(t, ports[0], 1);
+  await until(() => accepted() === 1, 'the first');
+  const lower = LIMIT - 50;
+  setLimit(lower);
+  connectAll(t, ports[0], LIMIT);
+  await until(() => of('failed').length > 0, 'the rest');
+  t.ok(open() <= lower, `${open()} are open`);
+  setLimit(LIMIT);
+  await until(() => open() === MOST, 'those that may be accepted now');
+});
+
+type Starved = Awaited<ReturnType<typeof startServer>>;
+
+/** It uses hardly any processor time, and says nothing again. */
+async function rests(t: Test, { server, of }: Starved): Promise<void> {
+  server.send('measure');
+  await until(() => of('cpu').length === 1, 'the measurement');
+  const { usedMs, elapsedMs } = of('cpu')[0]!;
+  t.ok(usedMs < elapsedMs / 4, `${usedMs} ms of CPU in ${elapsedMs} ms`);
+  t.equal(of('failed').length, 1, 'told once');
+}
+
+/** Told by a server of its own process, with that many descriptors; `inherited`: of these, the highest numbers are taken. */
+async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0 } = {}) {
+  const command = [process.execPath, fileURLToPath(new URL('./starved-server.js', import.meta.url)), `${reserve}`];
+  const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc'];
+  if (inherited > 0) {
+    const nothing = openSync('/dev/null', 'r');
+    t.teardown(() => closeSync(nothing));
+    for (let fd = stdio.length; fd < limit; fd++) stdio.push(fd < limit - inherited ? 'ignore' : nothing);
+  }
+  const server = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$0" "$@"`, ...command], { stdio });
+  endsWithTest(t, server);
+  const told: StarvedMessage[] = [];
+  server.on('message', (message) => told.push(message as StarvedMessage));
+  const of = <What extends StarvedMessage['what']>(what: What) =>
+    told.filter((message): message is Extract<StarvedMessage, { what: What }> => message.what === what);
+  const accepted = () => of('accepted').length;
+  await until(() => of('listening').length === 1, 'the server');
+  /** Of the numbers below the limit: what this process has inherited may be above. */
+  const open = () => readdirSync(`/proc/${server.pid}/fd`).filter((fd) => Number(fd) < limit).length;
+  return { server, of, accepted, open };
+}
+
+function connectAll(t: Test, port: number, count: number): Socket[] {
+  const peers = Array.from({ length: count }, () => connect(port, '127.0.0.1'));
+  for (const peer of peers) peer.on('error', () => undefined);
+  t.teardown(() => {
+    for (const peer of peers) peer.destroy();
+  });
+  return peers;
+}

@@ -43,6 +43,7 @@ export interface RigOptions {
   highWatermark?: number;
   hardLimit?: number;
   receiveLimit?: number;
+  reserve?: number;
   /** Called for each event. By default events are only logged in `seen`. */
   onEvent?: (event: Seen, rig: Rig) => void;
   /** Keep no log (for tests with very many events). */
@@ -97,6 +98,7 @@ export class Rig {
       highWatermark: options.highWatermark ?? 64 * 1024,
       hardLimit: options.hardLimit ?? 0,
       receiveLimit: options.receiveLimit ?? 1 << 20,
+      reserve: options.reserve ?? 0,
     });
   }
 

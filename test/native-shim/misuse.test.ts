@@ -69,6 +69,7 @@ t.test('a transport needs arrays of the right kind, large enough', (t) => {
     highWatermark: 1,
     hardLimit: 0,
     receiveLimit: 1,
+    reserve: 0,
   };
   shim.createTransport(good).close();
   for (const [wrong, message] of [
@@ -84,6 +85,7 @@ t.test('a transport needs arrays of the right kind, large enough', (t) => {
     [{ highWatermark: -1 }, /highWatermark/],
     [{ hardLimit: Number.NaN }, /hardLimit/],
     [{ receiveLimit: 1.5 }, /receiveLimit/],
+    [{ reserve: -1 }, /reserve/],
   ] as const) {
     t.throws(
       () => shim.createTransport({ ...good, ...wrong } as unknown as Parameters<typeof shim.createTransport>[0]),

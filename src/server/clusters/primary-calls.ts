@@ -72,7 +72,7 @@ export class PrimaryCalls implements CallingThread {
     const clock = new Clock();
     const memory = new Memory(MEMORY);
     const timers = new TimerDriver((error) => report('a timer failed', error), clock);
-    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), (error) => {
+    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), 0, (error) => {
       report('a connection was ended after an internal error', error);
     });
     transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);

@@ -1,8 +1,9 @@
 // A conversation byte by byte with whoever listens on a port.
 
+import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Teardown } from './environment.js';
-import { DEFAULT_DEADLINE_MS, withDeadline } from './wait-for.js';
+import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 
 /** How the peer left: 'end' is an orderly FIN, 'reset' an RST. */
 export type HowClosed = 'open' | 'end' | 'reset';
@@ -114,6 +115,18 @@ export class RawConnection {
       this.#waiting.delete(wake);
     }
   }
+}
+
+/** Takes the descriptors of a process that its listeners leave to others, by connections to its admin interface. */
+export async function takeReserve(t: Teardown, baton: { pid: number; adminPort: number }, limit: number) {
+  const open = () => readdirSync(`/proc/${baton.pid}/fd`).length;
+  const connections: RawConnection[] = [];
+  while (open() < limit) {
+    const before = open();
+    connections.push(await connectRaw(t, baton.adminPort));
+    await waitFor(() => open() > before, { what: 'the connection to be accepted' });
+  }
+  return connections;
 }
 
 /** Opens a connection to a port of 127.0.0.1 that is destroyed with the test. */

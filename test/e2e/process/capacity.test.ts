@@ -14,6 +14,7 @@ import {
   startEchoUpstream,
   staticCluster,
   type Teardown,
+  takeReserve,
   waitFor,
 } from '../harness/index.js';
 import { openStream, type Stream } from '../tcp/stream.js';
@@ -58,7 +59,7 @@ t.test('when descriptors run out accepting rests, and goes on as soon as there a
   const port = await baton.listenerPort('web');
   const held: Stream[] = [];
   for (let index = 0; index < 150; index++) held.push(await openStream(t, port));
-  await waitFor(() => /\[warning\].*accept failed/.test(baton.stderr), { what: 'the warning' });
+  await waitFor(() => /\[warning\].*no more connections are accepted/.test(baton.stderr), { what: 'the warning' });
   const lines = baton.stderr.split('\n').length;
   const busy = cpuSeconds(baton.pid);
   // A connection that was accepted can have its local answers, though none to the upstream can be made.
@@ -91,7 +92,10 @@ t.test('without a free descriptor, and without /proc, it tells its stats and its
   const port = await full.listenerPort('web');
   const held: Stream[] = [];
   for (let index = 0; index < limit; index++) held.push(await openStream(t, port));
-  await waitFor(() => /\[warning\].*accept failed/.test(full.stderr), { what: 'want of descriptors' });
+  await waitFor(() => /\[warning\].*no more connections are accepted/.test(full.stderr), {
+    what: 'want of descriptors',
+  });
+  await takeReserve(t, full, limit - 1);
   for (const path of MEASURING) t.equal(await ask(path), 'HTTP/1.1 200 OK', path);
   t.equal(held.filter(({ closed }) => closed !== 'open').length, 0, 'no worker has died of it');
   t.notMatch(full.stderr, /died|failed: Error/);

@@ -38,6 +38,7 @@ import {
   type RawConnection,
   startBaton,
   type Teardown,
+  takeReserve,
   tempDir,
   waitFor,
   waitForLog,
@@ -428,9 +429,7 @@ t.test('a parent that may open no more descriptors is followed all the same', as
   const parent = await line.start(0, { config: config(), args: QUICK, wrapper });
   const port = await parent.listenerPort('web');
   for (let count = 0; count < limit; count++) await connectRaw(t, port);
-  await waitFor(() => readdirSync(`/proc/${parent.pid}/fd`).length >= limit - 1, {
-    what: 'all descriptors are in use',
-  });
+  await takeReserve(t, parent, limit - 1);
   await (await restarts(t, line, parent, port)).stop();
 });
 
@@ -443,7 +442,8 @@ t.test('a parent that may open no more descriptors hands its connections over', 
   const port = await parent.listenerPort('web');
   const connections: RawConnection[] = [];
   for (let count = 0; count < limit; count++) connections.push(await connectRaw(t, port));
-  await waitForLog(parent, 'accept failed');
+  await waitForLog(parent, 'no more connections are accepted');
+  await takeReserve(t, parent, limit - 1);
   const next = await line.start(1, { config: config(), args });
   for (const connection of connections) {
     connection.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
