@@ -21,8 +21,9 @@ import { extensionLines } from './extension-lines.js';
 import { ConfigurationReload, configuration } from './reload/configuration-reload.js';
 import type { WatchedFile } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
-import type { HotRestart, RestartedServer } from './restart/hot-restart.js';
+import type { HotRestart } from './restart/hot-restart.js';
 import { Notifier } from './restart/notify.js';
+import { Succession } from './restart/succession.js';
 import { Server, type ServerOptions } from './server.js';
 
 export interface ServeOptions
@@ -61,9 +62,6 @@ export interface ServeOptions
   /** Undefined with --disable-hot-restart. */
   readonly restart: HotRestart | undefined;
 }
-
-/** Number of the admin interface among the sockets that are offered: listeners have small ones. */
-const ADMIN_ID = 2 ** 32 - 1;
 
 const logger = getLogger('main');
 
@@ -135,7 +133,7 @@ class ServerInstance {
     } catch (error) {
       this.#failed(error);
     }
-    if (!this.#isEnding) this.#options.restart?.begin(this.#restarted());
+    if (!this.#isEnding) this.#options.restart?.begin(this.#createSuccession());
     signals.handle((name) => this.#obey(name));
     // A signal that came while the configuration was read has ended everything already.
     if (!this.#isEnding) this.#start().catch((error) => this.#failed(error));
@@ -162,6 +160,13 @@ class ServerInstance {
       },
       this.#server,
     );
+  }
+
+  #createSuccession(): Succession {
+    return new Succession(this.#server, this.#admin, {
+      handedOver: () => this.#watch?.close(),
+      end: (status) => this.#end(status),
+    });
   }
 
   /** Resolves when all of it serves, or has been told to end. */
@@ -246,35 +251,6 @@ class ServerInstance {
     await this.#options.restart?.close();
     logger.info('main dispatch loop exited');
     logger.info('exiting');
-  }
-
-  /** As its parent and its child see it. */
-  #restarted(): RestartedServer {
-    const { succession } = this.#server;
-    return {
-      offer: () => {
-        const sockets = succession.offerSockets();
-        const ofAdmin = this.#admin?.offer(ADMIN_ID);
-        return ofAdmin === undefined ? sockets : [...sockets, ofAdmin];
-      },
-      offerMore: () => succession.offerMoreSockets(),
-      onSockets: (listener) => succession.onSockets(listener),
-      socketsCame: () => this.#server.configuration.listenerDiscovery?.bindAgain(),
-      childLost: () => succession.childLost(),
-      handOver: (taken) => {
-        this.#watch?.close();
-        this.#admin?.handOver(taken.has(ADMIN_ID));
-        succession.handOver(taken);
-      },
-      concurrency: succession.concurrency,
-      handOverConnections: (childWorkers) => succession.handOverConnections(childWorkers),
-      takeConnections: (channels) => succession.takeConnections(channels),
-      empty: () => succession.empty(() => this.#admin?.isAnswering ?? false),
-      exportStats: () => succession.exportStats(),
-      importStats: (piece) => succession.importStats(piece),
-      parentEnded: () => succession.parentEnded(),
-      end: (status) => this.#end(status),
-    };
   }
 }
 

@@ -24,12 +24,12 @@ import { Primary, type PrimaryOptions } from './primary.js';
 import type { ReloadPlan } from './reload/comparison.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
-import { Succession } from './restart/succession.js';
 import { RunningConfiguration } from './running/running-configuration.js';
 import { StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { FlushSchedule } from './stats/flush-schedule.js';
 import { LostSamples } from './stats/lost-samples.js';
+import type { ProcessHoldings } from './stats/server-stats.js';
 import type { StartData } from './workers/worker-set.js';
 
 export interface ServerOptions extends PrimaryOptions {
@@ -60,12 +60,11 @@ export class Server {
   readonly node: Node;
   readonly configuration: RunningConfiguration;
   readonly flushes: FlushSchedule;
-  /** Gives to a child process, and takes over from a parent. */
-  readonly succession: Succession;
+  /** What a parent process has counted. */
+  readonly parentStats: StatsImport;
   readonly #options: ServerOptions;
   readonly #health = new ServerHealth();
   readonly #lostSamples = new LostSamples();
-  readonly #import: StatsImport;
   readonly #startUp: StartUp;
   #state = ServerState.PreInitializing;
   #settling: NodeJS.Timeout | undefined;
@@ -81,8 +80,7 @@ export class Server {
       node: this.node,
     });
     this.flushes = this.#createFlushes();
-    this.#import = this.#createImport();
-    this.succession = this.#createSuccession();
+    this.parentStats = new StatsImport(this.primary, this.flushes);
     this.#startUp = new StartUp(
       {
         ...this.configuration.steps,
@@ -105,6 +103,16 @@ export class Server {
     return this.#state === ServerState.Live;
   }
 
+  get isEnding(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  /** What this process takes, without its parent. */
+  get holdings(): ProcessHoldings {
+    const memoryAllocated = this.primary.processStats.memoryAllocated(this.parentStats.holdings);
+    return { memoryAllocated, connections: this.#connectionCount };
+  }
+
   /** Sets or clears one of the reasons for which health checks fail. All threads see it at once. */
   setHealth(failure: HealthFailure, isFailing: boolean): void {
     this.#health.set(failure, isFailing);
@@ -116,18 +124,18 @@ export class Server {
    * listener's address cannot be had.
    */
   async start(): Promise<void> {
-    if (this.#isEnding) return;
+    if (this.isEnding) return;
     try {
       this.configuration.runtime.watch();
       await this.#createSinks();
-      if (this.#isEnding) return;
+      if (this.isEnding) return;
       this.#tellStart();
       await this.#startUp.run();
     } catch (error) {
       await this.shutDown();
       throw error;
     }
-    if (this.#isEnding) return;
+    if (this.isEnding) return;
     // Code that runs once is compiled sooner without it: starting takes a sixth less time.
     inlineMore();
     this.#settling = setTimeout(() => void this.#settle(), SETTLING_MS);
@@ -165,7 +173,7 @@ export class Server {
 
   /** Why the configuration cannot be reloaded now; undefined: it can. */
   get obstacleToReload(): string | undefined {
-    if (!this.isLive || this.#isEnding) return 'the server is not live';
+    if (!this.isLive || this.isEnding) return 'the server is not live';
     const { isBeginning, isDone } = this.primary.takeOver;
     // The child has read its configuration, and takes over from listeners that are as they were.
     return isBeginning || isDone ? 'another process takes over from this one' : undefined;
@@ -183,12 +191,12 @@ export class Server {
     if (this.isLive) await this.#options.restart?.statsCame;
     await inTurns(this.configuration.clusters.updateGauges());
     const { processStats, resolver } = this.primary;
-    processStats.update(this.state, this.#connectionCount, this.#import.holdings, resolver.counters);
+    processStats.update(this.state, this.#connectionCount, this.parentStats.holdings, resolver.counters);
   }
 
   /** Ends all workers and closes everything. Resolves when it is done. */
   async shutDown(): Promise<void> {
-    if (this.#isEnding) return;
+    if (this.isEnding) return;
     const { resolver, threads, timers, watchdog, workers } = this.primary;
     const { listeners } = this.configuration;
     this.#ended.abort();
@@ -208,13 +216,9 @@ export class Server {
     timers.close();
   }
 
-  get #isEnding(): boolean {
-    return this.#ended.signal.aborted;
-  }
-
   /** Without those of a parent process. */
   get #connectionCount(): number {
-    return this.configuration.listeners.connectionCount((name) => this.#import.shareOf(name));
+    return this.configuration.listeners.connectionCount((name) => this.parentStats.shareOf(name));
   }
 
   #createFlushes(): FlushSchedule {
@@ -226,47 +230,11 @@ export class Server {
       },
       // Until then the merged histograms would lack the names that workers have yet to bring.
       mergesHistograms: () => this.isLive,
-      flushed: () => this.#import.flushed(),
+      flushed: () => this.parentStats.flushed(),
       tidy: () => {
         this.#lostSamples.look(this.primary.store.dropped());
-        if (!this.#isEnding) this.primary.publication.tidy();
+        if (!this.isEnding) this.primary.publication.tidy();
       },
-    });
-  }
-
-  #createImport(): StatsImport {
-    const { store, takeOver } = this.primary;
-    return new StatsImport({
-      store,
-      takeOver,
-      credit: (name, amount) => this.flushes.sinks.credit(name, amount),
-      given: (section, index) => this.flushes.sinks.given(section, index),
-    });
-  }
-
-  #createSuccession(): Succession {
-    const server = this;
-    const { concurrency, processStats, shim, store, takeOver, workers } = this.primary;
-    const { listeners } = this.configuration;
-    const { drains } = listeners;
-    return new Succession({
-      ...{ shim, store, concurrency, listeners, takeOver },
-      import: this.#import,
-      get isEnding() {
-        return server.#isEnding;
-      },
-      get connectionCount() {
-        return server.#connectionCount;
-      },
-      get memoryAllocated() {
-        return processStats.memoryAllocated(server.#import.holdings);
-      },
-      send: (worker, message) => workers.send(worker, message),
-      flushStats: () => this.flushes.run(),
-      given: (section, index) => this.flushes.sinks.given(section, index),
-      stop: (listeners, acceptRest) => drains.stop(listeners, acceptRest),
-      startDrain: (options) => drains.start(options),
-      openConnections: () => drains.openConnections(),
     });
   }
 
@@ -288,7 +256,7 @@ export class Server {
       serveEvents: this.#options.serveEvents,
     };
     await this.flushes.createSinks(context);
-    if (!this.#isEnding) return;
+    if (!this.isEnding) return;
     // It was ended while their code was loaded.
     await this.flushes.sinks.close();
     calls.close();

@@ -36,7 +36,9 @@ export interface RestartedServer
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
   /** Its workers. */
   readonly concurrency: number;
+  /** The sockets of listeners and admin; the descriptors stay the server's. */
   offer(): readonly Offer[];
+  /** Those that listeners have got since. */
   offerMore(): readonly Offer[];
   /** Calls back when there is more to offer to a child that begins. */
   onSockets(listener: () => void): void;

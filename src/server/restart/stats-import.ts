@@ -7,9 +7,11 @@
 
 import type { StatsPiece } from '../../restart/messages.js';
 import { defineLayout, Kind, type Layout, type StatEntry } from '../../stats/layout.js';
-import { Pass, type Section } from '../../stats/read/section.js';
+import { Pass } from '../../stats/read/section.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
+import type { Primary } from '../primary.js';
+import type { FlushSchedule } from '../stats/flush-schedule.js';
 import { NO_HOLDINGS, type ProcessHoldings } from '../stats/server-stats.js';
 import type { TakeOver } from './take-over.js';
 
@@ -24,30 +26,22 @@ interface ImportedGauge {
   isMentioned: boolean;
 }
 
-export interface StatsImportHost {
-  readonly store: StatsStore;
-  /** By a child process, which is told then what is counted from now on name by name. */
-  readonly takeOver: TakeOver;
-  /** Stats sinks have been given so much of this counter by the process before. */
-  credit(name: string, amount: number): void;
-  /** How much of a counter the stats sinks have been given; undefined when there are none. */
-  given(section: Section, index: number): number | undefined;
-}
-
 export class StatsImport {
   /** What the parent takes now. */
   holdings: ProcessHoldings = NO_HOLDINGS;
-  readonly #host: StatsImportHost;
   readonly #store: StatsStore;
+  readonly #takeOver: TakeOver;
+  readonly #flushes: FlushSchedule;
   readonly #gauges = new Map<string, ImportedGauge>();
   readonly #ofParent = new Map<string, ScopeRef>();
   /** Names for which no scope had a place, by prefix. */
   readonly #loose = new Map<string, Set<string>>();
   #hasEnded = false;
 
-  constructor(host: StatsImportHost) {
-    this.#host = host;
-    this.#store = host.store;
+  constructor({ store, takeOver }: Primary, flushes: FlushSchedule) {
+    this.#store = store;
+    this.#takeOver = takeOver;
+    this.#flushes = flushes;
   }
 
   /** What a gauge of that full name has of the parent's. */
@@ -63,7 +57,7 @@ export class StatsImport {
       this.#follow(prefix);
       counters.forEach((name, i) => {
         this.#addToCounter(prefix, name, deltas[i]!);
-        if (flushed[i]! > 0) this.#host.credit(prefix + name, flushed[i]!);
+        if (flushed[i]! > 0) this.#flushes.sinks.credit(prefix + name, flushed[i]!);
       });
       gauges.forEach((name, i) => {
         this.#setGauge(prefix, name, values[i]!);
@@ -157,15 +151,15 @@ export class StatsImport {
   /** A scope has come that has some of the names. What sinks were given of them is not given again. */
   #settle(ref: ScopeRef, { entries }: Layout): void {
     const names = this.#loose.get(ref.prefix);
-    if (names === undefined || this.#host.takeOver.isDone) return;
+    if (names === undefined || this.#takeOver.isDone) return;
     const shown = this.#store
       .reader()
       .sections.find(({ parts, prefix }) => prefix === ref.prefix && parts !== undefined);
     for (const entry of entries) {
       if (!names.delete(entry.name)) continue;
       const index = shown?.tables[Pass.Values].indexOf(entry.name) ?? -1;
-      const given = index < 0 ? undefined : this.#host.given(shown!, index);
-      if (given !== undefined && given > 0) this.#host.credit(ref.prefix + entry.name, given);
+      const given = index < 0 ? undefined : this.#flushes.sinks.given(shown!, index);
+      if (given !== undefined && given > 0) this.#flushes.sinks.credit(ref.prefix + entry.name, given);
       this.#store.takeName(ref, entry);
     }
   }

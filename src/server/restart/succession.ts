@@ -2,157 +2,148 @@
 // and established connections.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
-import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { StatsPiece } from '../../restart/messages.js';
 import type { Offer } from '../../restart/parent-end.js';
-import type { Section } from '../../stats/read/section.js';
-import type { StatsStore } from '../../stats/store.js';
-import type { ToWorker } from '../../worker/messages.js';
-import type { DrainOptions } from '../draining/drain-manager.js';
-import type { ListenerSet } from '../listeners/listener-set.js';
-import type { PrimaryListener } from '../listeners/primary-listener.js';
-import { isQuiet, type OpenConnections } from '../workers/open-connections.js';
+import type { AdminInterface } from '../admin/admin-interface.js';
+import type { Server } from '../server.js';
+import { isQuiet } from '../workers/open-connections.js';
+import type { RestartedServer } from './hot-restart.js';
 import { StatsExport } from './stats-export.js';
-import type { StatsImport } from './stats-import.js';
-import type { TakeOver } from './take-over.js';
 import { dealOut, openTravelChannels } from './travel-channels.js';
 
-export interface SuccessionHost {
-  readonly shim: NativeShim;
-  readonly store: StatsStore;
-  readonly concurrency: number;
-  readonly listeners: ListenerSet;
-  /** By a child process. */
-  readonly takeOver: TakeOver;
-  /** What the parent process has counted. */
-  readonly import: StatsImport;
-  readonly isEnding: boolean;
-  /** Of this process alone. */
-  readonly connectionCount: number;
-  /** Of this process alone, in bytes. */
-  readonly memoryAllocated: number;
-  send(worker: number, message: ToWorker): void;
-  flushStats(): Promise<void>;
-  /** How much of a counter the stats sinks have been given; undefined when there are none. */
-  given(section: Section, index: number): number | undefined;
-  /** Closes their sockets, everywhere; with `acceptRest` what waits at them is accepted first. */
-  stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void>;
-  startDrain(options: Omit<DrainOptions, 'timeMs' | 'strategy'>): void;
-  openConnections(): Promise<OpenConnections>;
+export interface SuccessionEvents {
+  /** A child process has taken over: this one only ends its connections. */
+  handedOver(): void;
+  /** The process is to end with this exit status. */
+  end(status: number): void;
 }
+
+/** Number of the admin interface among the sockets that are offered: listeners have small ones. */
+const ADMIN_ID = 2 ** 32 - 1;
 
 /** How often a process that is replaced looks whether its last connection has gone. */
 const EMPTY_POLL_MS = 50;
 
 const logger = getLogger('main');
 
-export class Succession {
-  readonly #host: SuccessionHost;
+export class Succession implements RestartedServer {
+  readonly concurrency: number;
+  readonly #server: Server;
+  readonly #admin: AdminInterface | undefined;
+  readonly #events: SuccessionEvents;
   #export: StatsExport | undefined;
 
-  constructor(host: SuccessionHost) {
-    this.#host = host;
+  constructor(server: Server, admin: AdminInterface | undefined, events: SuccessionEvents) {
+    this.concurrency = server.primary.concurrency;
+    this.#server = server;
+    this.#admin = admin;
+    this.#events = events;
   }
 
-  get concurrency(): number {
-    return this.#host.concurrency;
+  offer(): readonly Offer[] {
+    const { configuration, primary } = this.#server;
+    primary.takeOver.begin();
+    const ofListeners = configuration.listeners.offers.make();
+    const ofAdmin = this.#admin?.offer(ADMIN_ID);
+    return ofAdmin === undefined ? ofListeners : [...ofListeners, ofAdmin];
   }
 
-  /** The sockets of all listeners, for a child process; the descriptors stay this one's. */
-  offerSockets(): Offer[] {
-    this.#host.takeOver.begin();
-    return this.#host.listeners.offers.make();
+  offerMore(): readonly Offer[] {
+    return this.#server.configuration.listeners.offers.more();
   }
 
-  /** Those that listeners have got since. */
-  offerMoreSockets(): Offer[] {
-    return this.#host.listeners.offers.more();
-  }
-
-  /** Calls back when a listener has got sockets while a child process begins. */
   onSockets(listener: () => void): void {
-    this.#host.listeners.onAccept = () => {
-      if (this.#host.takeOver.isBeginning) listener();
+    const { configuration, primary } = this.#server;
+    configuration.listeners.onAccept = () => {
+      if (primary.takeOver.isBeginning) listener();
     };
   }
 
-  /** The child process is gone before it took over. */
+  socketsCame(): void {
+    this.#server.configuration.listenerDiscovery?.bindAgain();
+  }
+
   childLost(): void {
-    this.#host.takeOver.lost();
-    this.#host.listeners.childHasSettled();
+    const { configuration, primary } = this.#server;
+    primary.takeOver.lost();
+    configuration.listeners.childHasSettled();
   }
 
   /**
-   * A child process has taken these sockets over, and accepts: nothing is accepted here any more, but what the kernel has
-   * queued at the others is. Stats are given to sinks no longer: the child's are given them.
+   * Nothing is accepted here any more, but what the kernel has queued at sockets that are not `taken` is. Stats are given to
+   * sinks no longer: the child's are given them.
    */
   handOver(taken: ReadonlySet<number>): void {
-    const { listeners: set, takeOver } = this.#host;
-    takeOver.done();
+    this.#events.handedOver();
+    this.#admin?.handOver(taken.has(ADMIN_ID));
+    const { configuration, primary } = this.#server;
+    const { listeners: set } = configuration;
+    primary.takeOver.done();
     set.childHasSettled();
     this.#export = this.#exportFrom(this.#export);
     const kept = set.offers.withNumbers(taken);
     const listeners = set.stop(false);
     const dropped = listeners.filter((each) => !kept.has(each));
-    const stopped = [this.#host.stop([...kept], false)];
-    if (dropped.length > 0) stopped.push(this.#host.stop(dropped, true));
+    const stopped = [set.drains.stop([...kept], false)];
+    if (dropped.length > 0) stopped.push(set.drains.stop(dropped, true));
     // A client that is asked to leave must not come back to a worker here that is about to stop.
     void Promise.all(stopped).then(() => {
-      if (!this.#host.isEnding) this.#host.startDrain({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });
+      if (!this.#server.isEnding) set.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });
     });
   }
 
-  /** What was counted since the last call, for the child process; see StatsExport. */
   async *exportStats(): AsyncGenerator<StatsPiece> {
+    const server = this.#server;
     // A flush that runs is given to sinks: what it has is not new. Afterwards nothing changes any more.
-    if (!this.#host.isEnding) await this.#host.flushStats();
+    if (!server.isEnding) await server.flushes.run();
     this.#export ??= this.#exportFrom(undefined);
-    const { memoryAllocated, connectionCount: connections } = this.#host;
-    yield* this.#export.pieces({ memoryAllocated, connections });
+    yield* this.#export.pieces(server.holdings);
   }
 
-  /** What the parent process has counted. */
   importStats(piece: StatsPiece): void {
-    this.#host.import.add(piece);
+    this.#server.parentStats.add(piece);
   }
 
-  /** The parent process is gone. */
   parentEnded(): void {
-    this.#host.import.end();
+    this.#server.parentStats.end();
   }
 
-  /** Established connections leave for the child process, which has so many workers. Gives its ends of the channels. */
   handOverConnections(childWorkers: number): number[] {
-    const plan = openTravelChannels(this.#host.shim, this.concurrency, childWorkers);
+    const { shim, workers } = this.#server.primary;
+    const plan = openTravelChannels(shim, this.concurrency, childWorkers);
     plan.byWorker.forEach((channels, index) => {
-      this.#host.send(index, { kind: 'hand-over', channels, descriptors: plan.descriptors });
+      workers.send(index, { kind: 'hand-over', channels, descriptors: plan.descriptors });
     });
     logger.info('handing established connections over to the child process');
     return plan.childEnds;
   }
 
-  /** They come from the parent process on these channels. */
   takeConnections(channels: readonly number[]): void {
     dealOut(channels, this.concurrency).forEach((own, index) => {
-      this.#host.send(index, { kind: 'take-over', channels: own });
+      this.#server.primary.workers.send(index, { kind: 'take-over', channels: own });
     });
   }
 
-  /** Resolves when there are no connections any more, and admin has answered; never if the process ends before. */
-  async empty(isAnswering: () => boolean): Promise<void> {
-    while (!this.#host.isEnding) {
-      const open = await this.#host.openConnections();
-      if (isQuiet(open) && open.accepting === 0 && !isAnswering()) return;
+  async empty(): Promise<void> {
+    const { drains } = this.#server.configuration.listeners;
+    while (!this.#server.isEnding) {
+      const open = await drains.openConnections();
+      if (isQuiet(open) && open.accepting === 0 && this.#admin?.isAnswering !== true) return;
       await setTimeoutPromise(EMPTY_POLL_MS);
     }
     return new Promise(() => {});
   }
 
+  end(status: number): void {
+    this.#events.end(status);
+  }
+
   /** `before`: told a child that is gone, whose sinks were given what it knew. */
   #exportFrom(before: StatsExport | undefined): StatsExport {
-    return new StatsExport(this.#host.store, (section, index) => {
-      const given = this.#host.given(section, index);
+    const { flushes, primary } = this.#server;
+    return new StatsExport(primary.store, (section, index) => {
+      const given = flushes.sinks.given(section, index);
       return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
     });
   }
