@@ -1,7 +1,6 @@
 // The virtual hosts that a source adds to one route configuration (VHDS): those that it sends of itself, and those that
 // requests on the workers ask for. They are named `<route configuration>/<host>`.
 
-import { PatientTimeout } from '../../common/patient-timeout.js';
 import type { ConfigSource, VirtualHost } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { AwaitedHostStats, ReloadStats } from '../../stats/layouts/xds.js';
@@ -9,21 +8,10 @@ import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { domainClashes } from './domain-clashes.js';
+import { PendingHosts } from './pending-hosts.js';
 import type { RoutesHost } from './routes-host.js';
 
 const logger = getLogger('router');
-
-/** Hosts that may be asked for at one time: clients choose their names. Another one takes the place of the oldest. */
-const MOST_PENDING = 1024;
-/** How long requests wait for a source that says nothing. */
-const ANSWER_MS = 5000;
-
-/** A host that requests wait for. */
-interface Pending {
-  readonly timer: PatientTimeout;
-  /** Those that have the requests. */
-  readonly workers: Set<number>;
-}
 
 export interface VirtualHostsUser {
   /** Everything that is wrong with this one by itself; ''. */
@@ -44,7 +32,6 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #host: RoutesHost;
   readonly #user: VirtualHostsUser;
   readonly #prefix: string;
-  readonly #statPrefix: string;
   readonly #scope: ScopeRef;
   readonly #awaited: ScopeRef;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
@@ -55,10 +42,8 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   /** They differ from those that the source was asked for. */
   #isChanged = false;
   #isClosed = false;
-  /** Names that requests wait for; the oldest come first. */
-  readonly #pending = new Map<string, Pending>();
-  /** It has been said that there are too many. */
-  #isFull = false;
+  /** What requests wait for, by names of resources. */
+  readonly #pending: PendingHosts;
 
   /** Subscribes. `statPrefix`: `http.ingress.` */
   constructor(host: RoutesHost, source: ConfigSource, routes: string, statPrefix: string, user: VirtualHostsUser) {
@@ -66,17 +51,20 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#host = host;
     this.#user = user;
     this.#prefix = `${routes}/`;
-    this.#statPrefix = `${statPrefix}vhds.${routes}.`;
+    const prefix = `${statPrefix}vhds.${routes}.`;
     const scopes = host.store.addScopes([
-      { prefix: this.#statPrefix, layout: ReloadStats },
-      { prefix: this.#statPrefix, layout: AwaitedHostStats },
+      { prefix, layout: ReloadStats },
+      { prefix, layout: AwaitedHostStats },
     ]);
     [this.#scope, this.#awaited] = scopes as [ScopeRef, ScopeRef];
+    this.#pending = new PendingHosts(this.#prefix, host.store.scope(this.#awaited), (name) =>
+      this.#answer(name, false),
+    );
     this.#subscription = host.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',
       names: new Set(this.#names),
-      statPrefix: this.#statPrefix,
+      statPrefix: prefix,
       watcher: this,
     });
   }
@@ -93,16 +81,10 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   /** Asks for a host, in lower case, for a worker; the answer is settled(). */
   ask(host: string, worker: number): void {
     const name = this.#prefix + host;
-    const pending = this.#pending.get(name);
-    if (pending !== undefined) {
-      pending.workers.add(worker);
-      return;
-    }
+    if (this.#pending.join(name, worker)) return;
     // What is subscribed to is as it is: the source tells when it changes.
     if (this.#names.has(name)) return this.#user.settled(host);
-    if (this.#pending.size >= MOST_PENDING) this.#answerOldest();
-    const timer = new PatientTimeout(() => this.#answer(name, false), ANSWER_MS);
-    this.#pending.set(name, { timer, workers: new Set([worker]) });
+    this.#pending.add(name, worker);
     this.#names.add(name);
     this.#subscribeSoon();
   }
@@ -110,10 +92,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   /** The worker does not wait for it any more: when no other does, it is not asked for any longer. */
   forget(host: string, worker: number): void {
     const name = this.#prefix + host;
-    const pending = this.#pending.get(name);
-    if (!pending?.workers.delete(worker) || pending.workers.size > 0) return;
-    this.#settlePending(name, pending);
-    if (this.#names.delete(name)) this.#subscribeSoon();
+    if (this.#pending.leave(name, worker) && this.#names.delete(name)) this.#subscribeSoon();
   }
 
   countDismissed(requests: number): void {
@@ -142,7 +121,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
 
   close(): void {
     this.#isClosed = true;
-    for (const name of [...this.#pending.keys()]) this.#answer(name, false);
+    this.#pending.giveAllUp();
     this.#subscription.close();
     this.#host.store.removeScope(this.#scope);
     this.#host.store.removeScope(this.#awaited);
@@ -187,34 +166,17 @@ export class VirtualHosts implements Watcher<VirtualHost> {
 
   /** Answers what has been asked for. */
   #settle({ removed, refused }: Update<VirtualHost>, resources: readonly Resource<VirtualHost>[]): void {
-    if (this.#pending.size === 0) return;
+    if (this.#pending.isEmpty) return;
     for (const { name, aliases } of resources) for (const known of [name, ...aliases]) this.#answer(known, true);
     for (const { name } of refused) this.#answer(name, false);
     for (const name of removed) this.#answer(name, false);
   }
 
   #answer(name: string, exists: boolean): void {
-    const pending = this.#pending.get(name);
-    if (pending === undefined) return;
-    this.#settlePending(name, pending);
+    if (!this.#pending.remove(name)) return;
     // Names that clients make up are not asked for for ever.
     if (!exists && this.#names.delete(name)) this.#subscribeSoon();
     this.#user.settled(name.slice(this.#prefix.length));
-  }
-
-  #answerOldest(): void {
-    this.#host.store.scope(this.#awaited).increment(AwaitedHostStats.at.hosts_overflow);
-    if (!this.#isFull) {
-      this.#isFull = true;
-      logger.warning(`${MOST_PENDING} virtual hosts are asked for at '${this.#prefix}': older ones count as missing`);
-    }
-    for (const name of this.#pending.keys()) return this.#answer(name, false);
-  }
-
-  #settlePending(name: string, { timer }: Pending): void {
-    timer.clear();
-    this.#pending.delete(name);
-    if (this.#pending.size === 0) this.#isFull = false;
   }
 
   /** Once for all names that come and go in a turn: there may be many others. */
