@@ -12,17 +12,24 @@ export class PatientTimeout {
   #timer: NodeJS.Timeout;
   #immediate: NodeJS.Immediate | undefined;
 
-  /** Calls back once, in so many milliseconds or a little more. */
+  /** Calls back once, in so many milliseconds or a little more; they may be more than a timer of Node's takes. */
   constructor(callback: () => void, delayMs: number) {
-    const ms = Math.min(LONGEST_TIMER_MS, delayMs);
     this.#callback = callback;
-    this.#dueMs = performance.now() + ms;
-    this.#timer = setTimeout(() => this.#onDue(), ms);
+    this.#dueMs = performance.now() + delayMs;
+    this.#timer = this.#wait();
   }
 
   clear(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#immediate);
+  }
+
+  #wait(): NodeJS.Timeout {
+    const leftMs = this.#dueMs - performance.now();
+    if (leftMs <= LONGEST_TIMER_MS) return setTimeout(() => this.#onDue(), leftMs);
+    return setTimeout(() => {
+      this.#timer = this.#wait();
+    }, LONGEST_TIMER_MS);
   }
 
   #onDue(): void {

@@ -8,7 +8,6 @@ import { PatientTimeout } from '../common/patient-timeout.js';
 import { getLogger } from '../log/logger.js';
 import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';
-import { LongTimer } from './long-timer.js';
 import type { StatsPiece, ToChild, ToParent } from './messages.js';
 import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
@@ -44,7 +43,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   readonly #host: ChildHost;
   readonly #link: Link<ToParent>;
   readonly #deadlines: ChildDeadlines;
-  readonly #timer = new LongTimer();
+  #timer: PatientTimeout | undefined;
   readonly #sockets: SocketReceiver;
   #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
   /** Called when the last piece of an answer has come, or none will. */
@@ -71,7 +70,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     if (this.#state !== 'welcomed') return;
     this.#state = 'live';
     this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
-    this.#timer.set(parentShutdownTimeS * 1000, () => {
+    this.#setTimer(parentShutdownTimeS * 1000, () => {
       logger.info('shutting down parent after drain');
       this.terminate();
     });
@@ -105,7 +104,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#state = 'ending';
     logger.info('terminating parent process');
     this.#link.send({ kind: 'terminate' });
-    this.#timer.set(this.#deadlines.terminateMs, () => {
+    this.#setTimer(this.#deadlines.terminateMs, () => {
       logger.error(`the parent process has not ended in ${this.#deadlines.terminateMs / 1000} s; it is left alone`);
       this.#over();
       this.#link.close();
@@ -116,7 +115,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   close(): void {
     this.terminate();
     this.#state = 'over';
-    this.#timer.clear();
+    this.#timer?.clear();
     this.#sockets.release();
     this.#answered?.();
     this.#link.close();
@@ -151,10 +150,16 @@ export class ChildEnd implements LinkEvents<ToChild> {
     else logger.info('the parent process has ended');
   }
 
+  /** The one before does not count any more. */
+  #setTimer(ms: number, callback: () => void): void {
+    this.#timer?.clear();
+    this.#timer = new PatientTimeout(callback, ms);
+  }
+
   #over(): void {
     const hadStats = this.hasParent;
     this.#state = 'over';
-    this.#timer.clear();
+    this.#timer?.clear();
     this.#sockets.release();
     this.#answered?.();
     if (hadStats) this.#host.parentEnded();

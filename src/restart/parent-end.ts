@@ -6,11 +6,11 @@
 // A further child that ends before it is live leaves it alone again. Once it has been told to end, the child's own end is no news.
 
 import { messageOf } from '../common/errors.js';
+import { PatientTimeout } from '../common/patient-timeout.js';
 import { atMostMs } from '../common/within-ms.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
-import { LongTimer } from './long-timer.js';
 import type { Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
 import { HOT_RESTART_VERSION } from './version.js';
 
@@ -76,7 +76,7 @@ const logger = getLogger('main');
 export class ParentEnd {
   readonly #host: ParentHost;
   readonly #deadlines: ParentDeadlines;
-  readonly #timer = new LongTimer();
+  #timer: PatientTimeout | undefined;
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
@@ -108,7 +108,7 @@ export class ParentEnd {
     logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
     this.#child = link;
     this.#state = 'welcomed';
-    this.#timer.set(this.#deadlines.liveMs, () => this.#childLate());
+    this.#setTimer(this.#deadlines.liveMs, () => this.#childLate());
     this.#sendSockets(link, this.#host.offer());
   }
 
@@ -121,7 +121,7 @@ export class ParentEnd {
 
   /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
   async finish(): Promise<void> {
-    this.#timer.clear();
+    this.#timer?.clear();
     const link = this.#child;
     if (link === undefined) return;
     if (this.#state === 'replaced' || this.#state === 'ending') {
@@ -161,7 +161,7 @@ export class ParentEnd {
         this.#state = 'replaced';
         this.#wasReplaced = true;
         const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
-        this.#timer.set(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
+        this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
         this.#host.replaced(new Set(message.taken));
         if (message.connectionWorkers > 0) this.#handOver(link, message.connectionWorkers);
         return;
@@ -174,7 +174,7 @@ export class ParentEnd {
         if (this.#state !== 'replaced') return;
         this.#state = 'ending';
         logger.warning('shutting down due to child request');
-        this.#timer.clear();
+        this.#timer?.clear();
         return this.#host.end();
     }
   }
@@ -216,9 +216,15 @@ export class ParentEnd {
     return exporting;
   }
 
+  /** The one before does not count any more. */
+  #setTimer(ms: number, callback: () => void): void {
+    this.#timer?.clear();
+    this.#timer = new PatientTimeout(callback, ms);
+  }
+
   #childEnded(why: string): void {
     this.#child = undefined;
-    this.#timer.clear();
+    this.#timer?.clear();
     if (this.#state === 'ending') return;
     const wasLive = this.#state === 'replaced';
     const what = wasLive
@@ -233,7 +239,7 @@ export class ParentEnd {
     this.#state = 'alone';
     const seconds = this.#host.parentShutdownTimeS;
     logger.error(`${what} (${why}); this one ends in ${seconds} s`);
-    this.#timer.set(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
+    this.#setTimer(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
   }
 
   #childLate(): void {
