@@ -1,7 +1,7 @@
 // Where process log lines go: standard error or the file of --log-path, each line written before log() returns.
 
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import sonicBoom from 'sonic-boom';
+import sonicBoom, { type SonicBoom } from 'sonic-boom';
 import { BatonError, messageOf } from '../common/errors.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
@@ -11,100 +11,97 @@ const FAILED_RETRY_MS = 1000;
 /** How long the end of the process waits for a reader that is behind. */
 const DRAIN_MS = 1000;
 
-export interface LogSink {
-  /** Writes whole lines. Never throws. */
-  write(lines: string): void;
-  /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
-  reopen(): void;
-  /** Tries to write what is left over for a little while: for the end of the thread. */
-  drain(): void;
-  /** Lines that were dropped because nothing could be written for too long. */
-  readonly dropped: number;
-}
-
 /**
- * Opens the sink. Every thread opens its own: lines are whole writes, and files are opened for appending, so that lines of
- * several threads never mix. Throws `Failed to open log-file '<path>': …` when the file cannot be opened.
+ * Every thread has one of its own: lines are whole writes, and files are opened for appending, so that lines of several threads
+ * never mix.
  */
-export function openLogSink(path: string | undefined): LogSink {
-  const stderr = path === undefined || path === '/dev/stderr';
-  let target = stderr ? 2 : openTarget(path);
-  let dropped = 0;
+export class LogSink {
+  /** Undefined: standard error. */
+  readonly #path: string | undefined;
+  #target: string | number;
+  #boom: SonicBoom;
   /** A write failed, and what it left over is tried again later. */
-  let retrying = false;
+  #isRetrying = false;
   /** It failed because the reader is behind. */
-  let isBusy = false;
-  const begin = (dest: string | number) => {
+  #isBusy = false;
+
+  /** Throws `Failed to open log-file '<path>': …` when the file cannot be opened. */
+  constructor(path: string | undefined) {
+    this.#path = path === '/dev/stderr' ? undefined : path;
+    this.#target = this.#path === undefined ? STDERR : openTarget(this.#path);
+    this.#boom = this.#begin();
+  }
+
+  /** Writes whole lines. Never throws. */
+  write(lines: string): void {
+    this.#boom.write(lines);
+  }
+
+  /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
+  reopen(): void {
+    if (this.#path === undefined) return;
+    const next = openTarget(this.#path);
+    if (next === STDOUT) return;
+    if (typeof next === 'string' && typeof this.#target === 'string') {
+      try {
+        this.#boom.reopen();
+      } catch (error) {
+        // Another thread has had the last descriptor since the trial. What waits for this to work would close the old one twice.
+        this.#boom.removeAllListeners('ready');
+        throw openError(this.#path, error);
+      }
+    } else if (typeof next === 'number' && typeof this.#target === 'number' && isSamePipe(next, this.#target)) {
+      closeSync(next);
+    } else {
+      this.#boom.destroy();
+      this.#target = next;
+      this.#boom = this.#begin();
+    }
+  }
+
+  /** Tries to write what is left over for a little while: for the end of the thread. */
+  drain(): void {
+    const deadline = performance.now() + DRAIN_MS;
+    while (this.#isBusy && performance.now() < deadline) {
+      // When it fails, #failed() sets this again.
+      this.#isBusy = false;
+      this.#boom.flush();
+      if (this.#isBusy) Atomics.wait(sleeper, 0, 0, 5);
+    }
+  }
+
+  #begin(): SonicBoom {
     const boom = new sonicBoom.SonicBoom({
-      dest,
+      dest: this.#target,
       sync: true,
       append: true,
       // With 0, flush() would do nothing, and what a failed write left over could not be retried.
       minLength: 1,
       maxLength: MAX_KEPT_BYTES,
-      // A descriptor that is not ready is tried again by the timer below: the default blocks the thread until it is.
+      // A descriptor that is not ready is tried again by a timer: the default blocks the thread until it is.
       retryEAGAIN: () => false,
     });
-    boom.on('drop', () => dropped++);
-    boom.on('error', failed);
+    boom.on('error', (error: NodeJS.ErrnoException) => this.#failed(error));
     return boom;
-  };
-  const failed = (error: NodeJS.ErrnoException) => {
-    isBusy = error.code === 'EAGAIN';
-    if (retrying) return;
-    retrying = true;
-    setTimeout(
-      () => {
-        retrying = false;
-        isBusy = false;
-        boom.flush();
-      },
-      isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS,
-    ).unref();
-  };
-  let boom = begin(target);
-  return {
-    write(lines) {
-      boom.write(lines);
-    },
-    reopen() {
-      if (stderr) return;
-      const next = openTarget(path);
-      if (next === STDOUT) return;
-      if (typeof next === 'string' && typeof target === 'string') {
-        try {
-          boom.reopen();
-        } catch (error) {
-          // Another thread has had the last descriptor since the trial. What waits for this to work would close the old one twice.
-          boom.removeAllListeners('ready');
-          throw openError(path, error);
-        }
-      } else if (typeof next === 'number' && typeof target === 'number' && isSamePipe(next, target)) {
-        closeSync(next);
-      } else {
-        boom.destroy();
-        target = next;
-        boom = begin(next);
-      }
-    },
-    drain() {
-      const deadline = performance.now() + DRAIN_MS;
-      while (isBusy && performance.now() < deadline) {
-        // When it fails, the listener above sets this again.
-        isBusy = false;
-        boom.flush();
-        if (isBusy) Atomics.wait(sleeper, 0, 0, 5);
-      }
-    },
-    get dropped() {
-      return dropped;
-    },
-  };
+  }
+
+  #failed({ code }: NodeJS.ErrnoException): void {
+    this.#isBusy = code === 'EAGAIN';
+    if (this.#isRetrying) return;
+    this.#isRetrying = true;
+    const retry = () => {
+      this.#isRetrying = false;
+      this.#isBusy = false;
+      this.#boom.flush();
+    };
+    setTimeout(retry, this.#isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS).unref();
+  }
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 const STDOUT = 1;
+const STDERR = 2;
 
 /**
  * The path or, for a pipe, a descriptor that does not block: opening a pipe waits for a reader otherwise, and writing for one

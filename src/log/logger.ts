@@ -15,7 +15,7 @@ import {
   type LogFormatOptions,
   type LogRecord,
 } from './log-format.js';
-import { type LogSink, openLogSink } from './log-sink.js';
+import { LogSink } from './log-sink.js';
 import { callerOf, UNKNOWN_SOURCE } from './source-location.js';
 
 export interface LoggingOptions extends LogFormatOptions {
@@ -123,8 +123,7 @@ export function getLogger(component: Component): Logger {
  * `Failed to open log-file …` and leaves everything as it was when the file cannot be opened.
  */
 export function initLogging(options: LoggingOptions): void {
-  const sink = openLogSink(options.path);
-  thread.sink = sink;
+  thread.sink = new LogSink(options.path);
   thread.format = compileLogFormat(options.format ?? DEFAULT_LOG_FORMAT, options);
   thread.fineGrain = options.fineGrain === true;
   thread.singleEntryStacks = options.singleEntryStacks === true;
@@ -227,7 +226,7 @@ const thread = {
   onNewLogger: undefined as ((file: LoggerFile) => void) | undefined,
   format: compileLogFormat(DEFAULT_LOG_FORMAT) as LogFormat,
   /** Standard error until initLogging() says otherwise. */
-  sink: openLogSink(undefined) as LogSink,
+  sink: new LogSink(undefined),
   fineGrain: false,
   singleEntryStacks: false,
   /** Set while the file could not be opened anew. */
