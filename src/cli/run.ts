@@ -2,14 +2,11 @@
 
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { resolve } from 'node:path';
 import { messageOf } from '../common/errors.js';
 import { fileIdentity } from '../common/file-watch.js';
 import { programFile } from '../common/package-root.js';
 import { print } from '../common/print.js';
 import type { SignalName, Signals } from '../common/signals.js';
-import { fullVersionString, versionString } from '../common/version.js';
-import { workingDirectory } from '../common/working-directory.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
 import { overrideNode } from '../config/node.js';
@@ -18,25 +15,20 @@ import { formatProblem, formatProblems } from '../config/text/problem.js';
 import { loadShim } from '../io/shim.js';
 import { applicationLogPattern } from '../log/application-log.js';
 import { repeatOnStderr } from '../log/last-words.js';
-import { Level, parseLevel } from '../log/levels.js';
-import { getLogger, initLogging, type LoggingOptions, parseComponentLevels, setLogFormat } from '../log/logger.js';
+import { getLogger, initLogging, setLogFormat } from '../log/logger.js';
 import { writeBaseIdFile } from '../restart/base-id-file.js';
 import { hotRestartVersion } from '../restart/version.js';
 import type { HotRestart } from '../server/restart/hot-restart.js';
-import { workerCount } from './concurrency.js';
 import { helpText, USAGE_HINT } from './help.js';
 import type { Options } from './options.js';
 import { parseArguments } from './parse.js';
-import { commandLineOptions } from './server-info.js';
+import { hotRestartOptions, type Logging, loadOptions, loggingOptions, serverSettings } from './settings.js';
 import { versionText } from './version.js';
 
 const CONFIG_THREAD = programFile('server/configuration/config-thread.js');
 
 /** The process that started this one may end before it can be said that this one is to end with it. */
 const STARTED_BY = process.ppid;
-
-/** Logs are opened anew where they were, also when the process has left a directory that is gone. */
-const STARTED_IN = workingDirectory();
 
 const logger = getLogger('main');
 
@@ -76,7 +68,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   return serveOrValidate(options, logging, signals);
 }
 
-async function serveOrValidate(options: Options, logging: LoggingOptions, signals: Signals): Promise<number> {
+async function serveOrValidate(options: Options, logging: Logging, signals: Signals): Promise<number> {
   if (options.mode !== 'serve' || options.disableHotRestart) return loadAndServe(options, logging, signals, undefined);
   let restart: HotRestart;
   try {
@@ -97,7 +89,7 @@ async function serveOrValidate(options: Options, logging: LoggingOptions, signal
 /** `restart`: undefined where no process takes over from another. */
 async function loadAndServe(
   options: Options,
-  logging: LoggingOptions,
+  logging: Logging,
   signals: Signals,
   restart: HotRestart | undefined,
 ): Promise<number> {
@@ -122,44 +114,17 @@ async function loadAndServe(
     return 0;
   }
   if (server === undefined) return 0;
-  const format = applicationLogPattern(loaded.bootstrap.application_log_config) ?? logging.format!;
+  const format = applicationLogPattern(loaded.bootstrap.application_log_config) ?? logging.format;
   setLogFormat(format, logging);
-  const concurrency = workerCount(options.given.includes('concurrency') ? options.concurrency : undefined);
   return server.serve(
     {
+      ...serverSettings(options),
       bootstrap: loaded.bootstrap,
+      sensitive: loaded.sensitive,
+      counts: loaded.counts,
       loadAnew: () => load(options),
       watched: options.watchConfig ? { path: options.configPath, identity } : undefined,
-      concurrency,
-      version: versionString(),
       logging: { ...logging, format },
-      fileFlush: {
-        flushMinBytes: options.fileFlushMinSizeKb * 1024,
-        flushIntervalMs: options.fileFlushIntervalMsec,
-        directory: STARTED_IN,
-      },
-      tracesContention: options.enableMutexTracing,
-      draining: {
-        timeMs: options.drainTimeS * 1000,
-        strategy: options.drainStrategy === 'immediate' ? 'immediate' : 'gradual',
-      },
-      drainsOnSigterm: options.drainOnSigterm,
-      handsOverConnections: options.handOverConnections && restart !== undefined,
-      localAddressFamily: options.localAddressIpVersion,
-      counts: loaded.counts,
-      dynamic: {
-        rejectsUnknown: options.rejectUnknownDynamicFields,
-        ignoresUnknown: options.ignoreUnknownDynamicFields,
-        skipsDeprecatedLogs: options.skipDeprecatedLogs,
-        disabledExtensions: disabledExtensions(options),
-      },
-      statsTags: options.statsTag,
-      sensitive: loaded.sensitive,
-      adminAllowedHosts: options.adminAllowedHosts.split(',').filter((host) => host !== ''),
-      adminAddressPath: options.adminAddressPath,
-      commandLineOptions: commandLineOptions(options, concurrency),
-      baseId: options.baseId,
-      epoch: options.restartEpoch,
       restart,
     },
     signals,
@@ -172,16 +137,7 @@ async function openHotRestart(options: Options): Promise<HotRestart> {
   loadShim().endWithParent(constants.signals.SIGTERM);
   if (process.ppid !== STARTED_BY) process.kill(process.pid, 'SIGTERM');
   const { HotRestart } = await import('../server/restart/hot-restart.js');
-  return HotRestart.open({
-    socketPath: options.socketPath,
-    socketMode: Number.parseInt(options.socketMode, 8),
-    baseId: options.useDynamicBaseId ? undefined : options.baseId,
-    epoch: options.restartEpoch,
-    isParentOptional: options.skipHotRestartOnNoParent,
-    takesParentStats: !options.skipHotRestartParentStats,
-    parentShutdownTimeS: options.parentShutdownTimeS,
-    handsOverConnections: options.handOverConnections,
-  });
+  return HotRestart.open(hotRestartOptions(options));
 }
 
 function tellWhy(options: Options, message: string): void {
@@ -213,38 +169,9 @@ function enableCoreDump(): void {
 
 /** The configuration with the node that the command line makes of it. */
 async function load(options: Options): Promise<LoadResult> {
-  const loaded = await loadInThread(CONFIG_THREAD, {
-    path: options.configPath || undefined,
-    pipeMs: PIPE_MS,
-    yaml: options.configYaml || undefined,
-    unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
-    skipDeprecatedLogs: options.skipDeprecatedLogs,
-    logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
-    disabledExtensions: disabledExtensions(options),
-  });
+  const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options));
   if (!loaded.ok) return loaded;
   const { serviceCluster, serviceNode, serviceZone } = options;
   const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });
   return { ...loaded, bootstrap: { ...loaded.bootstrap, node } };
-}
-
-/** Some launchers pass the bootstrap through a named pipe, into which they write when they have started this process. */
-const PIPE_MS = 10_000;
-
-/** `<category>/<name>` each. */
-function disabledExtensions({ disableExtensions }: Options): string[] {
-  return disableExtensions.split(',').filter((item) => item !== '');
-}
-
-function loggingOptions(options: Options): LoggingOptions {
-  return {
-    level: parseLevel(options.logLevel) ?? Level.Info,
-    componentLevels: parseComponentLevels(options.componentLogLevel),
-    path: options.logPath === '' ? undefined : resolve(STARTED_IN, options.logPath),
-    format: options.logFormat,
-    escaped: options.logFormatEscaped,
-    fineGrain: options.enableFineGrainLogging,
-    singleEntryStacks: options.logStacktraceSingleEntry,
-    version: fullVersionString(),
-  };
 }

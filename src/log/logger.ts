@@ -3,11 +3,11 @@
 // A disabled message costs one comparison. With fine-grain logging the level belongs to the file that called
 // getLogger(), otherwise to the component.
 
-import { BatonError, messageOf } from '../common/errors.js';
+import { messageOf } from '../common/errors.js';
 import { sourceStack } from '../common/source-places.js';
-import { COMPONENTS, type Component, isComponent } from './components.js';
+import { COMPONENTS, type Component } from './components.js';
 import { type ComponentLevel, type LevelRules, levelFor } from './level-rules.js';
-import { Level, parseLevel } from './levels.js';
+import { Level } from './levels.js';
 import {
   compileLogFormat,
   DEFAULT_LOG_FORMAT,
@@ -197,27 +197,6 @@ function tryToReopen(): unknown {
     }, REOPEN_RETRY_MS).unref();
     return error;
   }
-}
-
-/**
- * The argument of --component-log-level: `upstream:debug,connection:trace`. Throws with the message for the user when
- * an item has no colon or several, or names no component or level.
- */
-export function parseComponentLevels(text: string): ComponentLevel[] {
-  if (text === '') return [];
-  return text.split(',').map((item) => {
-    const [component, levelName, ...rest] = item.split(':');
-    if (levelName === undefined || rest.length > 0)
-      throw optionError(`component log level not correctly specified '${item}'`);
-    const level = parseLevel(levelName);
-    if (level === undefined) throw optionError(`invalid log level specified '${levelName}'`);
-    if (!isComponent(component!)) throw optionError(`invalid component specified '${component}'`);
-    return { component, level };
-  });
-}
-
-function optionError(message: string): BatonError {
-  return new BatonError('OPTION_INVALID', message, { where: '--component-log-level' });
 }
 
 /** All that this thread's loggers share. */

@@ -1,0 +1,109 @@
+// What the options mean to those who act on them: the process log, the loader, the server and its hot restarts.
+
+import { resolve } from 'node:path';
+import { fullVersionString, versionString } from '../common/version.js';
+import { workingDirectory } from '../common/working-directory.js';
+import type { ThreadOptions } from '../config/load/load-in-thread.js';
+import type { Component } from '../log/components.js';
+import type { ComponentLevel } from '../log/level-rules.js';
+import { Level, parseLevel } from '../log/levels.js';
+import type { LoggingOptions } from '../log/logger.js';
+import type { HotRestartOptions } from '../server/restart/hot-restart.js';
+import type { ServeOptions } from '../server/serve.js';
+import { workerCount } from './concurrency.js';
+import type { Options } from './options.js';
+import { commandLineOptions } from './server-info.js';
+
+/** Logs are opened anew where they were, also when the process has left a directory that is gone. */
+const STARTED_IN = workingDirectory();
+
+/** Some launchers pass the bootstrap through a named pipe, into which they write when they have started this process. */
+const PIPE_MS = 10_000;
+
+export type Logging = LoggingOptions & { readonly format: string };
+
+export function loggingOptions(options: Options): Logging {
+  return {
+    level: parseLevel(options.logLevel) ?? Level.Info,
+    componentLevels: componentLevels(options.componentLogLevel),
+    path: options.logPath === '' ? undefined : resolve(STARTED_IN, options.logPath),
+    format: options.logFormat,
+    escaped: options.logFormatEscaped,
+    fineGrain: options.enableFineGrainLogging,
+    singleEntryStacks: options.logStacktraceSingleEntry,
+    version: fullVersionString(),
+  };
+}
+
+export function loadOptions(options: Options): ThreadOptions {
+  return {
+    path: options.configPath || undefined,
+    pipeMs: PIPE_MS,
+    yaml: options.configYaml || undefined,
+    unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
+    skipDeprecatedLogs: options.skipDeprecatedLogs,
+    logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
+    disabledExtensions: listOf(options.disableExtensions),
+  };
+}
+
+export function hotRestartOptions(options: Options): HotRestartOptions {
+  return {
+    socketPath: options.socketPath,
+    socketMode: Number.parseInt(options.socketMode, 8),
+    baseId: options.useDynamicBaseId ? undefined : options.baseId,
+    epoch: options.restartEpoch,
+    isParentOptional: options.skipHotRestartOnNoParent,
+    takesParentStats: !options.skipHotRestartParentStats,
+    parentShutdownTimeS: options.parentShutdownTimeS,
+    handsOverConnections: options.handOverConnections,
+  };
+}
+
+/** What the options say of a server; the rest is known when its configuration is loaded. */
+export function serverSettings(
+  options: Options,
+): Omit<ServeOptions, 'bootstrap' | 'counts' | 'loadAnew' | 'logging' | 'restart' | 'sensitive' | 'watched'> {
+  const concurrency = workerCount(options.given.includes('concurrency') ? options.concurrency : undefined);
+  return {
+    concurrency,
+    version: versionString(),
+    fileFlush: {
+      flushMinBytes: options.fileFlushMinSizeKb * 1024,
+      flushIntervalMs: options.fileFlushIntervalMsec,
+      directory: STARTED_IN,
+    },
+    tracesContention: options.enableMutexTracing,
+    draining: {
+      timeMs: options.drainTimeS * 1000,
+      strategy: options.drainStrategy === 'immediate' ? 'immediate' : 'gradual',
+    },
+    drainsOnSigterm: options.drainOnSigterm,
+    handsOverConnections: options.handOverConnections && !options.disableHotRestart,
+    localAddressFamily: options.localAddressIpVersion,
+    dynamic: {
+      rejectsUnknown: options.rejectUnknownDynamicFields,
+      ignoresUnknown: options.ignoreUnknownDynamicFields,
+      skipsDeprecatedLogs: options.skipDeprecatedLogs,
+      disabledExtensions: listOf(options.disableExtensions),
+    },
+    statsTags: options.statsTag,
+    adminAllowedHosts: listOf(options.adminAllowedHosts),
+    adminAddressPath: options.adminAddressPath,
+    commandLineOptions: commandLineOptions(options, concurrency),
+    baseId: options.baseId,
+    epoch: options.restartEpoch,
+  };
+}
+
+/** Of a text that checkComponentLevels() has nothing against. */
+function componentLevels(text: string): ComponentLevel[] {
+  return listOf(text).map((item) => {
+    const [component, level] = item.split(':');
+    return { component: component as Component, level: parseLevel(level!)! };
+  });
+}
+
+function listOf(text: string): string[] {
+  return text.split(',').filter((item) => item !== '');
+}
