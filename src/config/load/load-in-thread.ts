@@ -3,6 +3,7 @@
 // The thread's entry file belongs to a room that may import the extensions: it calls runLoaderThread with them. This file
 // imports nothing of the loader, so that whoever calls it does not load it either.
 
+import { problemOf } from '../text/problem.js';
 import { askThread } from './ask-thread.js';
 import type { LoadResult } from './load.js';
 import type { LoadOptions } from './load-options.js';
@@ -39,10 +40,5 @@ function tooLarge(options: ThreadOptions): LoadResult {
 
 /** A result that refuses the whole configuration. */
 export function refusal(options: ThreadOptions, message: string): LoadResult {
-  const source = options.path ?? '--config-yaml';
-  return {
-    ok: false,
-    warnings: [],
-    errors: [{ source, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 }],
-  };
+  return { ok: false, warnings: [], errors: [problemOf(options.path ?? '--config-yaml', message)] };
 }

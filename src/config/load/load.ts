@@ -13,7 +13,7 @@ import { mergeMessage } from '../schema/merge.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
 import { readFileSource } from '../text/file-source.js';
-import type { Problem } from '../text/problem.js';
+import { type Problem, problemOf } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
 import type { Source, SourceResult } from '../text/source.js';
@@ -92,7 +92,7 @@ function finish(problems: Problems, bootstrap: Message, counts: LoadCounts): Loa
   const rest = errorCount - errors.length;
   if (rest > 0) {
     const message = `and ${rest} further error${rest === 1 ? '' : 's'}`;
-    errors.push({ source: errors[0]!.source, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 });
+    errors.push(problemOf(errors[0]!.source, message));
   }
   return { ok: false, errors, warnings };
 }
@@ -126,9 +126,5 @@ function readSources(options: LoadOptions): SourceResult[] {
   const results: SourceResult[] = [];
   if (options.path) results.push(readFileSource(options.path, BOOTSTRAP, options.pipeMs));
   if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
-  return results.length > 0 ? results : [refuse('', NO_CONFIGURATION)];
-}
-
-function refuse(name: string, message: string): SourceResult {
-  return { problems: [{ source: name, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 }] };
+  return results.length > 0 ? results : [{ problems: [problemOf('', NO_CONFIGURATION)] }];
 }

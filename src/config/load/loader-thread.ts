@@ -5,7 +5,7 @@ import { messageOf } from '../../common/errors.js';
 import { didYouMean } from '../../common/suggest.js';
 import type { BootstrapCheck } from '../bootstrap-check.js';
 import { type Extension, ExtensionCatalog } from '../extension.js';
-import type { Problem } from '../text/problem.js';
+import { type Problem, problemOf } from '../text/problem.js';
 import { type LoadResult, loadConfiguration } from './load.js';
 import { refusal, type ThreadOptions } from './load-in-thread.js';
 
@@ -34,13 +34,7 @@ function answer(
 /** A misspelt --disable-extensions leaves the extension usable; scripts may name those that this build does not have. */
 function unknownDisabled(catalog: ExtensionCatalog): Problem[] {
   const known = catalog.list().map(({ category, name }) => `${category}/${name}`);
-  return catalog.unknownDisabled().map((name) => ({
-    source: '',
-    line: 0,
-    column: 0,
-    path: '',
-    message: `failed to disable unknown extension '${name}'${didYouMean(name, known)}`,
-    excerpt: '',
-    caret: 0,
-  }));
+  return catalog
+    .unknownDisabled()
+    .map((name) => problemOf('', `failed to disable unknown extension '${name}'${didYouMean(name, known)}`));
 }

@@ -3,6 +3,7 @@
 import { extname } from 'node:path';
 import { messageOf } from '../../common/errors.js';
 import { readRegularFile } from '../../common/regular-file.js';
+import { problemOf } from './problem.js';
 import { readProto } from './proto-source.js';
 import { readJson, readYaml } from './read-text.js';
 import type { SourceResult } from './source.js';
@@ -55,6 +56,6 @@ function decodeText(bytes: Buffer): string | undefined {
   }
 }
 
-function refuse(name: string, message: string): SourceResult {
-  return { problems: [{ source: name, line: 0, column: 0, path: '', message, excerpt: '', caret: 0 }] };
+function refuse(path: string, message: string): SourceResult {
+  return { problems: [problemOf(path, message)] };
 }

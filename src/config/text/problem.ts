@@ -16,6 +16,11 @@ export interface Problem {
   readonly caret: number;
 }
 
+/** A problem of a source without lines, or of it as a whole; '': of no source. */
+export function problemOf(source: string, message: string, path = ''): Problem {
+  return { source, line: 0, column: 0, path, message, excerpt: '', caret: 0 };
+}
+
 /** `file:line:column: path: message`, then the offending line and a caret under it; without a source the message alone. */
 export function formatProblem(problem: Problem): string {
   if (problem.source === '') return escaped(problem.message);

@@ -2,7 +2,7 @@
 
 import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
 import { formatPath, type Path, type PathPart } from './path.js';
-import type { Problem } from './problem.js';
+import { type Problem, problemOf } from './problem.js';
 import type { Source } from './source.js';
 
 /**
@@ -80,8 +80,8 @@ export class Problems {
 
   #problem(path: Path, message: string, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
-    const nowhere = { source: this.#sources.at(-1)?.name ?? '', line: 0, column: 0, excerpt: '', caret: 0 };
-    const place = found && aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : (found ?? nowhere);
+    if (found === undefined) return problemOf(this.#sources.at(-1)?.name ?? '', message, formatPath(path));
+    const place = aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : found;
     return { ...place, path: formatPath(path), message };
   }
 }

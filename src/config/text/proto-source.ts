@@ -8,6 +8,7 @@ import { messageOf } from '../../common/errors.js';
 import { loadAllMessages } from '../schema/messages.js';
 import { jsonOf, ProtoMistake, readBinary } from './binary-proto.js';
 import { formatPath } from './path.js';
+import { problemOf } from './problem.js';
 import { type SourceResult, syntaxProblems } from './source.js';
 import { textProtoMistakes } from './text-proto-mistakes.js';
 
@@ -38,7 +39,7 @@ export function readProto(
     const what = form === 'binary' ? 'a binary protobuf' : 'a text protobuf';
     const problem = `unable to read the file as ${what} of ${message}: ${withoutText(messageOf(error))}`;
     const path = error instanceof ProtoMistake ? formatPath(error.path) : '';
-    return { problems: [{ source: name, line: 0, column: 0, path, message: problem, excerpt: '', caret: 0 }] };
+    return { problems: [problemOf(name, problem, path)] };
   }
 }
 

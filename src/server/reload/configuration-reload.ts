@@ -6,7 +6,7 @@ import { messageOf } from '../../common/errors.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { LoadResult } from '../../config/load/load.js';
 import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
-import { formatProblem, formatProblems } from '../../config/text/problem.js';
+import { formatProblem, formatProblems, problemOf } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Scope } from '../../stats/thread-stats.js';
@@ -116,7 +116,7 @@ export class ConfigurationReload {
     return this.#host.load().catch((error: unknown) => ({
       ok: false,
       warnings: [],
-      errors: [{ source: '', line: 0, column: 0, path: '', message: messageOf(error), excerpt: '', caret: 0 }],
+      errors: [problemOf('', messageOf(error))],
     }));
   }
 
