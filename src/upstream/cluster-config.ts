@@ -17,7 +17,7 @@ import type {
   LocalityLbEndpoints,
   TcpKeepalive,
 } from '../config/generated/api.js';
-import { unpack } from '../config/schema/any.js';
+import { httpOptions } from '../config/http-options.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
 import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
 import type { Keepalive } from '../io/shim.js';
@@ -95,11 +95,9 @@ export interface ClusterDiscovery {
   readonly mergeWindowMs: number;
 }
 
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-
 /** The worker's part of a checked cluster configuration. Throws AddressError for a source address that is none. */
 export function clusterSpec(cluster: Cluster): ClusterSpec {
-  const options = unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+  const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
   const source = cluster.upstream_bind_config?.source_address;
   const name = cluster.name ?? '';

@@ -4,17 +4,15 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../common/duration.js';
 import { ipAddress } from '../../io/address.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../generated/api.js';
-import { unpack } from '../schema/any.js';
+import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../http-options.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from './addresses.js';
 import { checkEds } from './eds.js';
-import { checkGrpcCluster, speaksHttp2 } from './grpc-clusters.js';
+import { checkGrpcCluster } from './grpc-clusters.js';
 import { checkUnique } from './names.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-
 export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
   checkUnique(
     clusters.map((cluster) => cluster?.name),
@@ -144,7 +142,7 @@ function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems):
 
 /** Options that only say how requests of clients are read: the messages that hold them are a connection manager's as well. */
 function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
-  const options = unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+  const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options;
   const http1 = options?.explicit_http_config?.http_protocol_options;
   const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];

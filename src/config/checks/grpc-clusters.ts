@@ -1,13 +1,11 @@
 // Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
 
-import type { Cluster, GrpcService, Http2ProtocolOptions } from '../generated/api.js';
-import { unpack } from '../schema/any.js';
+import type { Cluster, GrpcService } from '../generated/api.js';
+import { HTTP_OPTIONS, httpOptions } from '../http-options.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { checkClusterName } from './routes.js';
 import type { Surroundings } from './surroundings.js';
-
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
 /** What a gRPC channel cannot obey. */
 const WITHOUT_EFFECT = [
@@ -18,23 +16,13 @@ const WITHOUT_EFFECT = [
   'round_robin_lb_config',
 ] as const;
 
-/** Whether the cluster's hosts are spoken to in HTTP/2. */
-export function speaksHttp2(cluster: Cluster): boolean {
-  return http2Options(cluster) !== undefined;
-}
-
-/** Undefined: the cluster's hosts are spoken to in HTTP/1.1. */
-export function http2Options(cluster: Cluster): Http2ProtocolOptions | undefined {
-  return optionsOf(cluster)?.explicit_http_config?.http2_protocol_options ?? cluster.http2_protocol_options;
-}
-
 /** Reports fields of a cluster with HTTP/2 that would have no effect. */
 export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
   const refuse = (at: Path) => {
     const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
     problems.error(at, why, 'key');
   };
-  const explicit = optionsOf(cluster)?.explicit_http_config;
+  const explicit = httpOptions(cluster)?.explicit_http_config;
   if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
     const why = `it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`;
     problems.error([...path, 'http2_protocol_options'], why, 'key');
@@ -42,7 +30,7 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   checkKeepalive(cluster, path, problems);
   if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
-  if (optionsOf(cluster)?.common_http_protocol_options !== undefined) {
+  if (httpOptions(cluster)?.common_http_protocol_options !== undefined) {
     refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
   }
   if (cluster.type === 'EDS') refuse([...path, 'type']);
@@ -58,7 +46,7 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
 
 /** Reports a keepalive that never sends anything. */
 function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void {
-  const explicit = optionsOf(cluster)?.explicit_http_config?.http2_protocol_options;
+  const explicit = httpOptions(cluster)?.explicit_http_config?.http2_protocol_options;
   const at = [...path, 'http2_protocol_options', 'connection_keepalive'];
   const explicitAt = [
     ...path,
@@ -88,8 +76,4 @@ export function checkGrpcCall(service: GrpcService | undefined, path: Path, arou
   if (!around.clusters?.has(name)) return checkClusterName(name, at, around);
   if (around.http2Clusters.has(name)) return;
   around.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
-}
-
-function optionsOf(cluster: Cluster) {
-  return unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
 }

@@ -2,12 +2,12 @@
 
 import type { ExtensionCatalog } from '../extension.js';
 import type { Bootstrap } from '../generated/api.js';
+import { speaksHttp2 } from '../http-options.js';
 import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters.js';
 import { checkAdsConfig, checkConfigSources, reachOf } from './config-sources.js';
-import { speaksHttp2 } from './grpc-clusters.js';
 import { checkListeners } from './listeners.js';
 import { checkRuntime } from './runtime.js';
 import { checkStatsSinks } from './stats-sinks.js';

@@ -8,8 +8,8 @@ import type {
   ScopedRouteConfiguration,
   VirtualHost,
 } from '../generated/api.js';
+import { speaksHttp2 } from '../http-options.js';
 import { checkCluster, checkEndpoints } from './clusters.js';
-import { speaksHttp2 } from './grpc-clusters.js';
 import { checkRouteFilters, checkVirtualHostFilters } from './http-filters.js';
 import { checkListener } from './listeners.js';
 import { checkScope } from './manager-routes.js';

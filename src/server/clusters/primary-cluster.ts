@@ -4,8 +4,8 @@
 import { messageOf } from '../../common/errors.js';
 import { Priority } from '../../common/priority.js';
 import type { Random } from '../../common/random.js';
-import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
+import { speaksHttp2 } from '../../config/http-options.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { Timers } from '../../io/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';

@@ -2,8 +2,8 @@
 // own were checked with it.
 
 import { reachOf } from '../../config/checks/config-sources.js';
-import { speaksHttp2 } from '../../config/checks/grpc-clusters.js';
 import type { ApiConfigSource, Bootstrap } from '../../config/generated/api.js';
+import { speaksHttp2 } from '../../config/http-options.js';
 import { formatPath, type PathPart } from '../../config/text/path.js';
 
 /** A resource in use. */
