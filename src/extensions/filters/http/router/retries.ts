@@ -10,7 +10,6 @@ import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import { LimitKind } from '../../../../upstream/limits.js';
-import { saysOverloaded } from './router-headers.js';
 
 export class Retries extends RetryState {
   readonly #stream: ResponseStream;
@@ -29,8 +28,7 @@ export class Retries extends RetryState {
 
   /** The head of a response of `cluster` has come: whether there is another try in its place. */
   grantForResponse(headers: HeaderBlock, cluster: Cluster): boolean {
-    const isLookedAt = this.hasConditions && !saysOverloaded(headers);
-    const decision = isLookedAt ? this.onHeaders(headers.status, headers) : RetryDecision.No;
+    const decision = this.hasConditions ? this.onHeaders(headers.status, headers) : RetryDecision.No;
     if (decision !== RetryDecision.No) return this.#grant(decision, cluster);
     if (this.#holder !== undefined) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
     this.end();

@@ -33,11 +33,6 @@ export function setOverloaded(headers: HeaderBlock): void {
   headers.set(OVERLOADED, 'true');
 }
 
-/** Whether a response tells that its host is overloaded: such a failure is not tried again. */
-export function saysOverloaded(headers: HeaderBlock): boolean {
-  return headers.findId(OVERLOADED.id) >= 0;
-}
-
 /** Lines of one field with a whole number, each made when it is first needed: the same few come again and again. */
 class NumberLines {
   readonly #key: HeaderKey;
