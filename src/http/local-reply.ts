@@ -7,13 +7,14 @@ import type { LocalReply, ResponseStream } from './filter.js';
 import { becomeGrpcReply } from './grpc-reply.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
+import { RouteKind } from './routing/route.js';
 
 const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');
 const PIECE = 32 * 1024;
 
 /** The stream of the request that is answered. */
-export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'encodeData'> {
+export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'encodeData' | 'info' | 'route'> {
   readonly manager: ManagerContext;
   readonly requestHeaders: HeaderBlock;
 }
@@ -21,6 +22,7 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
 /** Gives the whole reply to its stream, as a host's response would come; `isGrpc`: in the form that gRPC's clients look at. */
 export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: boolean): void {
   const { status, editHeaders } = reply;
+  const { info, route } = stream;
   if (!(status >= 200 && status <= 599)) throw new RangeError(`no request ends with the status ${status}`);
   const body = asBytes(reply.body);
   const { headerBlocks, memory } = stream.manager.thread;
@@ -29,6 +31,8 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: b
   const headers = headerBlocks.take();
   try {
     headers.setStatus(status);
+    // Whoever gives it stands in for a host. Redirects and direct responses are the route's own, and make its changes themselves.
+    if (route?.kind === RouteKind.Forward) route.finalizeResponse(headers, info);
     editHeaders?.(headers);
     if (isGrpc) becomeGrpcReply(headers, body, !isHead);
     else if (body.length > 0) {

@@ -1,7 +1,14 @@
 // Header fields that the configuration adds, changes and removes: on every level, in both directions, and in what order.
 
 import t from 'tap';
-import { type Config, type EchoedRequest, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  type EchoedRequest,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  waitFor,
+} from '../harness/index.js';
 import { headerOption, managerOf, routeConfig, routeTo, startProxy } from './proxy.js';
 
 const OVERWRITE = { append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
@@ -21,6 +28,8 @@ const upstream = await startUpstream(t, ({ method, url, headers, rawHeaders }, a
   else end();
 });
 
+const silent = await startUpstream(t, () => {});
+
 const proxy = await startProxy(t, {
   listeners: {
     levels: { route_config: leveled({}) },
@@ -29,8 +38,9 @@ const proxy = await startProxy(t, {
     formats: managerOf([routeTo({ prefix: '/' }, 'host', {}, formatOptions()), directRoute()]),
     filter: filtered(false),
     specificFilter: filtered(true),
+    stead: standingIn(),
   },
-  clusters: [staticCluster('host', upstream.port)],
+  clusters: [staticCluster('host', upstream.port), staticCluster('silent', silent.port)],
 });
 
 t.test('every level adds and removes; the last in order overwrites', async (t) => {
@@ -77,6 +87,30 @@ t.test('values are made from what is known of the request', async (t) => {
   t.match(response, { 'x-code': '200', 'x-echoed': 'value \xe4', 'x-from-host': 'me', 'x-cluster': 'host' });
   t.equal(response['x-upstream'], `127.0.0.1:${upstream.port}`);
   t.match((await proxy.on('formats', '/direct', { headers: client })).headers, { 'x-echoed': 'value \xe4' });
+});
+
+t.test("what Baton answers in a host's stead has the fields of its route", async (t) => {
+  const refused = 'GET /refused HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n';
+  const large = `POST /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 4\r\n\r\n1234`;
+  const cases: [string, number, string][] = [
+    ['/missing', 503, 'no such cluster'],
+    ['/idle', 504, 'nothing moves'],
+    ['/slow', 504, 'too slow'],
+    ['/checked', 200, 'a filter answers'],
+  ];
+  for (const [path, status, what] of cases) {
+    const { headers, ...answer } = await proxy.on('stead', path, { headers: { 'x-name': what } });
+    t.match({ ...answer, headers }, { status, headers: { 'x-echoed': what, 'x-code': `${status}` } }, path);
+  }
+  for (const [request, status] of [
+    [refused, 403],
+    [large, 413],
+  ] as const) {
+    const { text } = await rawExchange(proxy.ports['stead']!, request);
+    t.match(text, new RegExp(`^HTTP/1.1 ${status} (.*\\r\\n)*x-code: ${status}\\r\\n`), `${status}`);
+  }
+  const { headers } = await proxy.on('stead', '/none');
+  t.equal(headers['x-code'], undefined, 'a request without a route has none');
 });
 
 t.test('a response that comes late is made from the same request', async (t) => {
@@ -178,6 +212,32 @@ function directRoute(): Config {
     match: { path: '/direct' },
     direct_response: { status: 200, body: { inline_string: 'direct' } },
     response_headers_to_add: [headerOption('x-echoed', '%REQ(x-name)%')],
+  };
+}
+
+/** Routes on which no host's answer comes to the client. */
+function standingIn(): Config {
+  const echoed = {
+    response_headers_to_add: [headerOption('x-echoed', '%REQ(x-name)%'), headerOption('x-code', '%RESPONSE_CODE%')],
+  };
+  const healthCheck = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.http.health_check.v3.HealthCheck',
+    pass_through_mode: false,
+    headers: [{ name: ':path', string_match: { exact: '/checked' } }],
+  };
+  const buffer = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer',
+    max_request_bytes: 3,
+  };
+  const routes = [
+    routeTo({ path: '/missing' }, 'nowhere'),
+    routeTo({ path: '/idle' }, 'silent', { timeout: '0s', idle_timeout: '0.1s' }),
+    routeTo({ path: '/slow' }, 'silent', { timeout: '0.1s' }),
+    ...['/checked', '/refused', '/large'].map((path) => routeTo({ path }, 'silent')),
+  ];
+  return {
+    route_config: routeConfig([{ name: 'all', domains: ['*'], routes, ...echoed }], { validate_clusters: false }),
+    http_filters: [{ name: 'check', typed_config: healthCheck }, { name: 'buffer', typed_config: buffer }, ROUTER],
   };
 }
 

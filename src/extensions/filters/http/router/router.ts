@@ -498,12 +498,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
       details,
       flags,
       editHeaders: (headers) => {
-        const { info, isInternal } = this.#stream;
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        if (isCounted && this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
+        if (isCounted && this.#isCounted) this.#cluster.responses.countResponse(status, this.#stream.isInternal);
         if (this.#try.attempts > 0 && this.#route.includesAttemptCountInResponse)
           setAttemptCount(headers, this.#try.attempts);
-        this.#route.finalizeResponse(headers, info);
       },
     });
   }
