@@ -189,7 +189,8 @@ class VirtualHostBuilder<C> {
       ...common,
       kind: RouteKind.Forward,
       clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
-      timeoutMs: durationMs(action.timeout, DEFAULT_TIMEOUT_MS),
+      // As in Envoy, a route that says how long its streams may last has no timeout, not even one that it gives.
+      timeoutMs: action.max_stream_duration === undefined ? durationMs(action.timeout, DEFAULT_TIMEOUT_MS) : 0,
       idleTimeoutMs: durationMs(action.idle_timeout, undefined),
       maxStreamMs: durationMs(action.max_stream_duration?.max_stream_duration, undefined),
       retryPolicy:

@@ -14,7 +14,7 @@ const SHORT = { [FIELD]: '100' };
 
 const upstream = await startRawUpstream(t, ({ path, socket, head }) => {
   const isFirst = upstream.requests.filter((request) => request.path === path).length === 1;
-  if (path === '/later') setTimeout(() => socket.write(response(200, 'served')), 300);
+  if (path.startsWith('/later')) setTimeout(() => socket.write(response(200, 'served')), 300);
   else if (path === '/again' && !isFirst) socket.write(response(200, 'served'));
   else if (path === '/stream') {
     socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -42,6 +42,7 @@ const lasting = (duration: string) => ({ max_stream_duration: { max_stream_durat
 const limited = [
   routeTo({ path: '/hang/route' }, 'raw', { timeout: '0s', ...lasting('0.1s') }),
   routeTo({ path: '/later' }, 'raw', lasting('0s')),
+  routeTo({ path: '/later/anyway' }, 'raw', { timeout: '0.1s', ...lasting('60s') }),
   routeTo({ prefix: '/hang/cluster' }, 'limited', { timeout: '0s', ...lasting('0s') }),
   routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
 ];
@@ -55,6 +56,7 @@ const proxy = await startProxy(t, {
       stream_idle_timeout: '0s',
       common_http_protocol_options: { max_stream_duration: '0.2s', idle_timeout: '0s' },
     }),
+    durations: managerOf(limited, { ...common, internal_address_config: inside }),
     byRoute: managerOf(limited, {
       ...common,
       stream_idle_timeout: '0s',
@@ -133,6 +135,13 @@ t.test('a connection manager ends what lasts longer, and so does a route that sa
   t.equal(call.headers['grpc-status'], '4', 'gRPC has a status for it');
   t.equal((await proxy.on('limited', '/later')).status, 200, 'a route lets it last');
   t.equal(await proxy.baton.stat('http.limited.downstream_rq_max_duration_reached'), 3);
+});
+
+t.test('a route that says how long its streams last has no timeout, but that which a request asks for', async (t) => {
+  t.match(await proxy.on('byRoute', '/later/anyway'), { status: 200, body: 'served' });
+  t.notMatch(upstream.requests.at(-1)!.head, 'x-envoy-expected-rq-timeout-ms');
+  const headers = { 'x-envoy-upstream-rq-timeout-ms': '100' };
+  t.match(await proxy.on('durations', '/later/anyway', { headers }), { status: 504, body: 'upstream request timeout' });
 });
 
 t.test('a cluster ends tries that last longer', async (t) => {
