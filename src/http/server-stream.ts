@@ -79,6 +79,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
+  /** What is wrong with the request may be where it ends: no other is read behind it. */
+  #endsConnection = false;
   /** Seen when it comes: its head need not outlive the turn. */
   #isGrpc = false;
   /** The head of the response, until it is logged. */
@@ -100,6 +102,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
+    this.#endsConnection = false;
     this.#flow.begin(encoder);
     this.route = undefined;
     this.isUpgrade = false;
@@ -400,6 +403,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseCodeDetails = reply.details;
     // The request goes no further, and no response of a host comes behind the answer, which filters may hold.
     this.#isReplyingLocally = true;
+    this.#endsConnection = reply.status === 400;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
     encodeReply(this, reply, this.#isGrpc);
@@ -448,7 +452,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     removeHopByHop(headers, status === 101 && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
-    if (this.connection.shouldCloseAfterResponse()) headers.close = true;
+    if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) headers.close = true;
     if (!this.#isRequestComplete && status !== 101) {
       // Nobody waits for the rest of a request that has its answer.
       headers.close = true;

@@ -12,6 +12,7 @@ import {
   staticCluster,
 } from '../harness/index.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
+import { response, startRawUpstream } from './raw-upstream.js';
 
 const trailing = await startUpstream(t, (request, response) => {
   request.resume().on('end', () => {
@@ -63,6 +64,36 @@ t.test('a connection has as many requests as it may have, and the last answer sa
   t.match(await client.readToEnd(), { text: /\r\nconnection: close\r\n/, closed: 'end' });
   t.equal(await baton.stat('http.worn.downstream_cx_max_requests_reached'), 1);
 });
+
+t.test(
+  'with a 400 of its own Baton ends the connection, for who knows what its bytes mean; not with one of a host',
+  async (t) => {
+    const host = await startRawUpstream(t, ({ socket }) => socket.write(response(400, 'bad')));
+    const bad = { match: { path: '/bad' }, direct_response: { status: 400, body: { inline_string: 'bad' } } };
+    const { port } = await startProxy(t, {
+      listeners: { main: managerOf([bad, routeTo({ prefix: '/' }, 'raw')], { normalize_path: true }) },
+      clusters: [staticCluster('raw', host.port)],
+    });
+    for (const path of ['/%00', '/bad']) {
+      const client = await connectRaw(t, port);
+      client.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      const ended = await client.readToEnd();
+      t.match(ended, { text: /^HTTP\/1\.1 400 (.*\r\n)*connection: close\r\n/, closed: 'end' }, path);
+      const call = await connectRaw(t, port);
+      call.write(`GET ${path} HTTP/1.1\r\nHost: a\r\ncontent-type: application/grpc\r\n\r\n`);
+      t.match(
+        await call.readToEnd(),
+        { text: /\r\nconnection: close\r\n/, closed: 'end' },
+        `${path} for a gRPC client`,
+      );
+    }
+    const client = await connectRaw(t, port);
+    for (let i = 0; i < 2; i++) {
+      client.write('GET /host HTTP/1.1\r\nHost: a\r\n\r\n');
+      t.notMatch(await client.readUntil('\r\n\r\nbad'), /connection: close/);
+    }
+  },
+);
 
 t.test('a connection that is old enough has drain_timeout for one more request', async (t) => {
   const echo = await startEchoUpstream(t);
