@@ -185,7 +185,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.isInternal = headers.findId(INTERNAL) >= 0;
     this.#findRoute(routes, headers);
     if (headers.upgrade && !this.#acceptUpgrade()) return;
-    removeHopByHop(headers, this.isUpgrade);
+    // What it asks for is kept for the route that it may still get.
+    removeHopByHop(headers, this.isUpgrade || (headers.upgrade && this.route === undefined));
     if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
     const decode = this.#filters?.decode;
@@ -302,12 +303,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   findNewRoute(): boolean {
     this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
-    if (!this.isUpgrade || this.#allowsUpgrade()) return true;
-    return this.#refuseUpgrade();
+    if (!this.requestHeaders.upgrade) return true;
+    if (!this.isUpgrade) return this.#acceptUpgrade();
+    return this.#allowsUpgrade() || this.#refuseUpgrade();
   }
 
+  /** Whether the request goes on: one without a route gets its answer for that. */
   #acceptUpgrade(): boolean {
-    if (!this.#allowsUpgrade()) return this.#refuseUpgrade();
+    if (!this.#allowsUpgrade()) return this.route === undefined || this.#refuseUpgrade();
     this.isUpgrade = true;
     this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
     this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);

@@ -64,6 +64,8 @@ const proxy = await startProxy(t, {
     main: managerOf(routes, websocket),
     without: managerOf(routes),
     routeOnly: managerOf([routeTo({ prefix: '/' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket' }] })]),
+    lost: managerOf([routeTo({ prefix: '/elsewhere' }, 'raw')], websocket),
+    lostWithout: managerOf([routeTo({ prefix: '/elsewhere' }, 'raw')]),
     idle: managerOf([routeTo({ prefix: '/' }, 'raw')], { ...websocket, stream_idle_timeout: '0.3s' }),
   },
   clusters: [staticCluster('raw', upstream.port)],
@@ -221,6 +223,19 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
     t.equal(upstream.requests.length, length, 'a host may not choose');
   }
   t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
+});
+
+t.test('an upgrade for which there is no route is answered like any other request', async (t) => {
+  const { length } = upstream.requests;
+  for (const listener of ['lost', 'lostWithout']) {
+    const connection = await connectRaw(t, proxy.ports[listener]!);
+    connection.write(handshake('/echo'));
+    t.match(parseMessage((await connection.readToEnd()).text), { status: 404, rest: '' }, listener);
+    t.equal(await proxy.baton.stat(`http.${listener}.downstream_rq_ws_on_non_ws_route`), 0);
+    t.equal(await proxy.baton.stat(`http.${listener}.no_route`), 1);
+  }
+  t.equal(await proxy.baton.stat('http.lostWithout.downstream_cx_upgrades_total'), 0);
+  t.equal(upstream.requests.length, length);
 });
 
 t.test('a route may allow an upgrade by itself', async (t) => {
