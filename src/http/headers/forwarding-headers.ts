@@ -1,7 +1,7 @@
 // What the connection manager does to the headers of a request at the door: who the client is, what it may say about
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
-import { equalsFolded, type HeaderKey, headerKey } from '../../common/header-names.js';
+import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../common/header-names.js';
 import type { Random } from '../../common/random.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
@@ -11,6 +11,7 @@ import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import type { HeaderBlock } from './header-block.js';
 import { beginLine, endLine, HeaderLine, writeLatin1 } from './header-line.js';
 import { InternalAddresses } from './internal-addresses.js';
+import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
 
 /** The fields of HttpConnectionManager that are read here. */
@@ -98,6 +99,7 @@ export class ForwardingRules {
     internalOnly: readonly HeaderKey[] = NO_KEYS,
   ): string {
     headers.removeId(INTERNAL.id);
+    if (headers.mayHave(REFERER)) sanitizeReferer(headers);
     const peer = connection.remoteIp;
     this.scheme = connection.scheme;
     const hasForwardedFor = headers.mayHave(FORWARDED_FOR.id) && headers.findId(FORWARDED_FOR.id) >= 0;
@@ -197,6 +199,7 @@ export class ForwardingRules {
 const FORWARDED_FOR = headerKey('x-forwarded-for');
 const FORWARDED_PROTO = headerKey('x-forwarded-proto');
 const EXTERNAL_ADDRESS = headerKey('x-envoy-external-address');
+const REFERER = knownHeader('referer');
 const INTERNAL = headerKey('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const USER_AGENT = headerKey('user-agent');

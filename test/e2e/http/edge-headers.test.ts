@@ -56,6 +56,25 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--service-cluster', 'our-cluster', '--service-node', 'our-node'],
 });
 
+t.test('a referer that tells more than a page may is taken out', async (t) => {
+  for (const kept of [
+    'http://a.test/b?c=d@e',
+    'https://a.test',
+    '/b/c?d',
+    'about:blank',
+    'android-app://a.b',
+    'a@b',
+    '',
+  ]) {
+    t.equal((await seen('edge', { referer: kept })).referer, kept, kept);
+  }
+  for (const lost of ['http://a.test/b#c', '/b#c', 'http://me:secret@a.test/', 'https://me@a.test', 'ftp://me@a?b']) {
+    for (const listener of ['inner', 'edge'])
+      t.equal((await seen(listener, { referer: lost })).referer, undefined, lost);
+  }
+  t.equal((await seen('edge', { referer: ['http://a.test/', 'http://b.test/'] })).referer, undefined, 'two');
+});
+
 t.test('x-forwarded-for tells who the client is', async (t) => {
   const [former] = ['203.0.113.7'];
   t.equal((await seen('inner'))['x-forwarded-for'], undefined, 'inside it is left as it is');
