@@ -15,6 +15,7 @@ import type { ForwardingRules } from './headers/forwarding-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
 import type { ResponseHeaders } from './headers/response-headers.js';
+import type { HostNormalizer } from './host-normalization.js';
 import type { PathNormalizer } from './path-normalization.js';
 import type { RouteTable } from './routing/route-table.js';
 import type { UserAgentStats } from './user-agent-stats.js';
@@ -50,6 +51,7 @@ export interface ConnectionManagerOptions {
   /** Host of HTTP/1.0 requests that name none. */
   defaultHost: HeaderLine | undefined;
   paths: PathNormalizer | undefined;
+  hosts: HostNormalizer | undefined;
   /** What happens to requests with '_' in the name of a field. */
   underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
   responseHeaders: ResponseHeaders;

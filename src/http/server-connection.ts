@@ -123,6 +123,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     return 'http';
   }
 
+  // ── LocalEnd: what the normalization of hosts asks ───────────────────────────────────────────────────────────────
+
+  get localText(): string {
+    return this.socket.localText;
+  }
+
   // ── ByteSink: what the codec sends ───────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {

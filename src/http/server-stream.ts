@@ -19,6 +19,7 @@ import { checkHead } from './head-checks.js';
 import type { EdgeConnection } from './headers/forwarding-headers.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
+import type { LocalEnd } from './host-normalization.js';
 import { encodeReply } from './local-reply.js';
 import type { ManagerContext } from './manager-context.js';
 import { NO_ROOM } from './no-room.js';
@@ -39,7 +40,7 @@ const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_TYPE = headerKey('content-type');
 
 /** The connection that a request came on, as its stream sees it. */
-export interface StreamConnection extends EdgeConnection {
+export interface StreamConnection extends EdgeConnection, LocalEnd {
   /** Writes what the connection knows into a stream's record: also that the request began before its head was complete. */
   describe(info: StreamInfo): void;
   /** Counts a request of the client that its headers tell, as they came. */
@@ -175,6 +176,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
     const answer = checkHead(headers, this.manager);
     if (answer !== undefined) return this.sendLocalReply(answer);
+    options.hosts?.apply(headers, this.connection);
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);

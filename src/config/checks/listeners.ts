@@ -106,6 +106,12 @@ function checkFilter(config: Any, path: Path, around: Surroundings): void {
         'requests with absolute URLs are always served: leave it out',
       );
     }
+    if (manager.strip_any_host_port === true && manager.strip_matching_host_port === true) {
+      around.problems.error(
+        [...path, 'strip_matching_host_port'],
+        'strip_any_host_port takes every port already: leave one of the two out',
+      );
+    }
     checkHttpFilters(manager, path, around);
     checkManagerRoutes(manager, path, around);
   }

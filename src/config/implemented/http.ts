@@ -36,6 +36,9 @@ export const HTTP: ImplementedTable = {
     normalize_path: true,
     merge_slashes: true,
     path_with_escaped_slashes_action: true,
+    strip_any_host_port: true,
+    strip_matching_host_port: true,
+    strip_trailing_host_dot: true,
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': {
     upgrade_type: true,

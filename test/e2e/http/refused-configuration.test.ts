@@ -110,6 +110,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       /static_config.*POST \/tap/,
     ],
     [
+      'two ways to take the port from a host',
+      manager({ strip_any_host_port: true, strip_matching_host_port: true }),
+      /strip_matching_host_port: strip_any_host_port/,
+    ],
+    [
       'CONNECT for a connection manager',
       manager(upgrading('CONNECT')),
       /upgrade_configs\[0\].*'CONNECT'.*leave it out/,

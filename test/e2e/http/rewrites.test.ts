@@ -2,9 +2,15 @@
 
 import t from 'tap';
 import { type Config, type EchoedRequest, loopback, startEchoUpstream, staticCluster } from '../harness/index.js';
-import { headerOption, managerOf, routeTo, startProxy } from './proxy.js';
+import { headerOption, managerOf, routeConfig, routeTo, startProxy } from './proxy.js';
 
 const upstream = await startEchoUpstream(t);
+/** What matches a name without a port goes to the host. */
+const byHost = {
+  route_config: routeConfig([
+    { name: 'named', domains: ['a.test', '[::1]'], routes: [redirecting(), routeTo({ prefix: '/' }, 'echo')] },
+  ]),
+};
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf(rewritingRoutes()),
@@ -21,6 +27,9 @@ const proxy = await startProxy(t, {
       path_with_escaped_slashes_action: 'UNESCAPE_AND_REDIRECT',
     }),
     verbatim: managerOf([routeTo({ prefix: '/' }, 'echo')]),
+    anyPort: { ...byHost, strip_any_host_port: true, strip_trailing_host_dot: true },
+    ownPort: { ...byHost, strip_matching_host_port: true },
+    asWritten: byHost,
   },
   clusters: [
     staticCluster('echo', upstream.port),
@@ -74,6 +83,32 @@ t.test('the authority reaches the host as the route says', async (t) => {
 
 t.test('a path with a fragment is refused', async (t) => {
   t.equal((await proxy.on('main', '/plain#part')).status, 400);
+});
+
+t.test('port and last dot are taken from a host when asked, before it is matched', async (t) => {
+  const own = proxy.ports['ownPort']!;
+  const cases: [string, string, string | undefined][] = [
+    ['anyPort', 'a.test', 'a.test'],
+    ['anyPort', 'A.test:1', 'A.test'],
+    ['anyPort', 'a.test.', 'a.test'],
+    ['anyPort', 'a.test.:80', 'a.test'],
+    ['anyPort', '[::1]:80', '[::1]'],
+    ['anyPort', '[::1]', '[::1]'],
+    ['ownPort', `a.test:${own}`, 'a.test'],
+    ['ownPort', `[::1]:${own}`, '[::1]'],
+    ['ownPort', `a.test:${own + 1}`, undefined],
+    ['ownPort', 'a.test.', undefined],
+    ['asWritten', 'a.test', 'a.test'],
+    ['asWritten', 'a.test:80', undefined],
+    ['asWritten', 'a.test.', undefined],
+  ];
+  for (const [listener, host, expected] of cases) {
+    const { status, body } = await proxy.on(listener, '/', { headers: { host } });
+    const seen = status === 200 ? (JSON.parse(body) as EchoedRequest).headers.host : undefined;
+    t.equal(seen, expected, `${listener} ${host}`);
+  }
+  const { headers } = await proxy.on('anyPort', '/away', { headers: { host: 'a.test.:8080' } });
+  t.equal(headers.location, 'http://a.test/there');
 });
 
 t.test('paths are normalized when asked, and only then', async (t) => {
@@ -136,4 +171,8 @@ function rewritingRoutes(): Config[] {
     },
     routeTo({ prefix: '/' }, 'echo', {}, { request_headers_to_add: [headerOption('x-plain', '1')] }),
   ];
+}
+
+function redirecting(): Config {
+  return { match: { prefix: '/away' }, redirect: { path_redirect: '/there' } };
 }

@@ -8,6 +8,7 @@ import type { TerminalFilterFactory } from '../../../../http/filter.js';
 import { ForwardingRules } from '../../../../http/headers/forwarding-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response-headers.js';
+import { HostNormalizer } from '../../../../http/host-normalization.js';
 import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
 import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
@@ -52,6 +53,7 @@ export function connectionManagerOptions(
       ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
       : undefined,
     paths: PathNormalizer.of(config, context.runtime),
+    hosts: HostNormalizer.of(config),
     underscores: common.headers_with_underscores_action ?? 'ALLOW',
     responseHeaders: new ResponseHeaders(
       context.clock,
