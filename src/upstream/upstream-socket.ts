@@ -143,11 +143,14 @@ export class UpstreamSocket implements ConnectionHandler {
     sums.add(stats, at.upstream_cx_rx_bytes_buffered, 0, at.upstream_cx_tx_bytes_buffered, this.pendingBytes);
   }
 
+  /** The client takes less than comes. */
   pause(): void {
     this.#cluster.thread.transport.pause(this.#id);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
   }
   resume(): void {
     this.#cluster.thread.transport.resume(this.#id);
+    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
   }
   shutdown(): void {
     this.#cluster.thread.transport.shutdown(this.#id);

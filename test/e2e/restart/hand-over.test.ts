@@ -88,8 +88,10 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
   const flood = [...streams.slice(0, 3)].map(({ server, down }) => server.write(down));
   flood.push(...streams.slice(3, 6).map(({ client, up }) => client.write(up)));
   const busy = streams.slice(6).flatMap(({ client, server, up, down }) => [send(client, up), send(server, down)]);
-  const pauses = async () => (await current.stat('tcp.tcp.downstream_flow_control_paused_reading_total'))! >= 3;
-  await waitFor(pauses, { what: 'streams whose readers are slow' });
+  for (const stopped of ['tcp.tcp.downstream', 'cluster.db.upstream']) {
+    const pauses = async () => (await current.stat(`${stopped}_flow_control_paused_reading_total`))! >= 3;
+    await waitFor(pauses, { what: 'streams whose readers are slow' });
+  }
   for (const concurrency of ['1', '3']) {
     current = await restart(line, current, config, concurrency);
     t.equal(await current.stat('listener_manager.total_listeners_active'), 1);

@@ -133,13 +133,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   onBlocked(): void {
     this.#upstream?.pause();
-    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_paused_reading_total);
   }
 
   onDrained(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.#upstream?.resume();
-    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_resumed_reading_total);
   }
 
   /** Both peers are still speaking: their last bytes must not destroy, by a reset, what was delivered before. */
@@ -172,10 +170,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamBlocked(): void {
     this.downstream.pause();
+    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_paused_reading_total);
   }
 
   upstreamDrained(): void {
     this.downstream.resume();
+    this.proxy.stats.increment(TcpStats.at.downstream_flow_control_resumed_reading_total);
   }
 
   // ── The host's side ──────────────────────────────────────────────────────────────────────────────────────────────
