@@ -42,7 +42,7 @@ export function lastedTooLong(isRequestComplete: boolean, isGrpc: boolean): Loca
     status: slow(isRequestComplete),
     body: 'downstream duration timeout',
     details: 'max_duration_timeout',
-    flags: ResponseFlag.DurationTimeout,
+    flags: 0,
     editHeaders: isGrpc ? exceedDeadline : undefined,
   };
 }

@@ -118,11 +118,11 @@ t.test('a request from outside does not say so, and 0 is for ever', async (t) =>
 });
 
 t.test('a connection manager ends what lasts longer, and so does a route that says how long', async (t) => {
-  const DT = '504 DT max_duration_timeout';
+  const tooLong = '504 - max_duration_timeout';
   t.match(await proxy.on('limited', '/hang/manager'), { status: 504, body: 'downstream duration timeout' });
-  t.equal(await logged('/hang/manager'), DT);
+  t.equal(await logged('/hang/manager'), tooLong);
   t.match(await proxy.on('byRoute', '/hang/route'), { status: 504, body: 'downstream duration timeout' });
-  t.equal(await logged('/hang/route'), DT, 'where nothing else ends it');
+  t.equal(await logged('/hang/route'), tooLong, 'where nothing else ends it');
   const limitedPort = proxy.ports['limited']!;
   const { text } = await rawExchange(limitedPort, 'GET /stream HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(text, /^HTTP\/1\.1 200 /);
