@@ -2,22 +2,22 @@
 
 export const enum ResponseFlag {
   None = 0,
-  FailedLocalHealthCheck = 1 << 0,
-  NoHealthyUpstream = 1 << 1,
-  UpstreamRequestTimeout = 1 << 2,
-  LocalReset = 1 << 3,
-  UpstreamRemoteReset = 1 << 4,
-  UpstreamConnectionFailure = 1 << 5,
-  UpstreamConnectionTermination = 1 << 6,
-  UpstreamOverflow = 1 << 7,
-  NoRouteFound = 1 << 8,
-  DelayInjected = 1 << 9,
-  FaultInjected = 1 << 10,
-  RateLimited = 1 << 11,
-  UnauthorizedExternalService = 1 << 12,
-  RateLimitServiceError = 1 << 13,
-  DownstreamConnectionTermination = 1 << 14,
-  UpstreamRetryLimitExceeded = 1 << 15,
+  UpstreamOverflow = 1 << 0,
+  UpstreamRetryLimitExceeded = 1 << 1,
+  FailedLocalHealthCheck = 1 << 2,
+  NoHealthyUpstream = 1 << 3,
+  UpstreamRequestTimeout = 1 << 4,
+  LocalReset = 1 << 5,
+  UpstreamRemoteReset = 1 << 6,
+  UpstreamConnectionFailure = 1 << 7,
+  UpstreamConnectionTermination = 1 << 8,
+  NoRouteFound = 1 << 9,
+  DelayInjected = 1 << 10,
+  FaultInjected = 1 << 11,
+  RateLimited = 1 << 12,
+  UnauthorizedExternalService = 1 << 13,
+  RateLimitServiceError = 1 << 14,
+  DownstreamConnectionTermination = 1 << 15,
   StreamIdleTimeout = 1 << 16,
   InvalidEnvoyRequestHeaders = 1 << 17,
   DownstreamProtocolError = 1 << 18,
@@ -32,10 +32,17 @@ export const enum ResponseFlag {
   DropOverload = 1 << 27,
   DownstreamRemoteReset = 1 << 28,
   UnconditionalDropOverload = 1 << 29,
+  /** Of a TCP connection: its last connect has failed before. */
+  ConnectAttemptsExceeded = 1 << 30,
 }
 
-/** Short and long text of each flag, by bit. Several are shown in this order. */
+/**
+ * Short and long text of each flag, by bit. Several are shown in this order, that in which streams get them, as in Envoy: that there
+ * is no other try is known before what its answer is.
+ */
 const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
+  ['UO', 'UpstreamOverflow'],
+  ['URX', 'UpstreamRetryLimitExceeded'],
   ['LH', 'FailedLocalHealthCheck'],
   ['UH', 'NoHealthyUpstream'],
   ['UT', 'UpstreamRequestTimeout'],
@@ -43,7 +50,6 @@ const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
   ['UR', 'UpstreamRemoteReset'],
   ['UF', 'UpstreamConnectionFailure'],
   ['UC', 'UpstreamConnectionTermination'],
-  ['UO', 'UpstreamOverflow'],
   ['NR', 'NoRouteFound'],
   ['DI', 'DelayInjected'],
   ['FI', 'FaultInjected'],
@@ -51,7 +57,6 @@ const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
   ['UAEX', 'UnauthorizedExternalService'],
   ['RLSE', 'RateLimitServiceError'],
   ['DC', 'DownstreamConnectionTermination'],
-  ['URX', 'UpstreamRetryLimitExceeded'],
   ['SI', 'StreamIdleTimeout'],
   ['IH', 'InvalidEnvoyRequestHeaders'],
   ['DPE', 'DownstreamProtocolError'],
@@ -66,14 +71,15 @@ const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
   ['DO', 'DropOverload'],
   ['DR', 'DownstreamRemoteReset'],
   ['UDO', 'UnconditionalDropOverload'],
+  ['URX', 'UpstreamRetryLimitExceeded'],
 ];
 
-/** The flags as `UF,URX`, or `-` when none is set. */
+/** The flags as `URX,UF`, or `-` when none is set. */
 export function shortFlags(flags: number): string {
   return join(flags, 0);
 }
 
-/** The flags as `UpstreamConnectionFailure,UpstreamRetryLimitExceeded`, or `-`. */
+/** The flags as `UpstreamRetryLimitExceeded,UpstreamConnectionFailure`, or `-`. */
 export function longFlags(flags: number): string {
   return join(flags, 1);
 }

@@ -193,7 +193,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connectAgain();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     // Also where there is one attempt: Envoy finds no other left when it would begin it.
-    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.UpstreamRetryLimitExceeded, '');
+    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '');
   }
 
   upstreamData(offset: number, length: number): void {
