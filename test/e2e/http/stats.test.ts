@@ -240,9 +240,15 @@ t.test('each whole answer has a time, and each connection to a host that is over
   client.reset();
   await baton.waitForStats({ 'http.timed.downstream_rq_total': 7, 'http.timed.downstream_cx_destroy': 7 });
   const expected = [
-    'envoy_http_downstream_rq_time_count{envoy_http_conn_manager_prefix="timed"} 5\n',
+    'envoy_http_downstream_rq_time_count{envoy_http_conn_manager_prefix="timed"} 6\n',
+    'envoy_cluster_upstream_rq{envoy_response_code="201",envoy_cluster_name="host"} 1\n',
+    'envoy_cluster_upstream_rq_time_count{envoy_cluster_name="host"} 1\n',
     'envoy_cluster_upstream_cx_length_ms_count{envoy_cluster_name="closed"} 1\n',
   ];
+  // What is answered before it is complete has taken no time of the host.
+  const early = await connectRaw(t, port);
+  early.write('POST /201 HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nsome');
+  await early.readToEnd();
   const areCounted = async () => {
     const { body } = await baton.admin('/stats/monitoring');
     return expected.every((line) => body.includes(line));

@@ -242,24 +242,23 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
     const isInternal = this.#stream.isInternal;
     if (this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
-    // A response that comes before the request is complete has taken no time.
-    const since = this.#isRequestComplete ? now - this.#requestEndMs : 0;
-    if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders) setServiceTime(headers, Math.floor(since));
+    if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders)
+      setServiceTime(headers, Math.floor(now - this.#requestEndMs));
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     this.#route.finalizeResponse(headers, info);
     if (status === 101) this.#deadline.lift();
-    if (endStream) this.#responseCompleted(since, isInternal);
+    if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
     this.#try.progressed();
-    if (endStream) this.#responseCompletedNow();
+    if (endStream) this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeData(offset, length, endStream);
   }
 
   onTrailers(trailers: HeaderBlock): void {
-    this.#responseCompletedNow();
+    this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeTrailers(trailers);
   }
 
@@ -289,24 +288,21 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#try.resumeRequest();
   }
 
-  #responseCompletedNow(): void {
-    const now = this.#thread.clock.monotonicMs;
-    this.#responseCompleted(this.#isRequestComplete ? now - this.#requestEndMs : 0, this.#stream.isInternal);
-  }
-
   get #isCounted(): boolean {
     return this.#options.hasDynamicStats && !this.#stream.info.isHealthCheck;
   }
 
   /** The last byte of the response is here; the stream ends with the call that passes it on, or when filters let go of it. */
-  #responseCompleted(durationMs: number, isInternal: boolean): void {
-    const { info } = this.#stream;
+  #responseCompleted(now: number): void {
+    const { info, isInternal } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.lift();
     this.#try.responseCompleted();
-    info.lastUpstreamRxMs = this.#thread.clock.monotonicMs;
-    if (this.#isCounted) this.#cluster.responses.recordTime(Math.floor(durationMs), isInternal);
-    if (this.#isRequestComplete) this.#try.end();
+    info.lastUpstreamRxMs = now;
+    // A response that does not wait for its request to be complete has no time.
+    if (!this.#isRequestComplete) return;
+    if (this.#isCounted) this.#cluster.responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal);
+    this.#try.end();
   }
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
