@@ -98,6 +98,7 @@ export class StreamInfo {
 
   /** The request is tried again: what is known of the try before is not of the one that counts. */
   forgetTry(): void {
+    this.upstreamProtocol = Protocol.None;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
     this.upstreamTransportFailureReason = '';

@@ -17,7 +17,7 @@ export function countHostFailure({ stats }: Host): void {
 
 /** The try has got no connection. */
 export function countNoConnection(host: Host, reason: PoolFailure): void {
-  if (reason !== PoolFailure.Overflow) countHostFailure(host);
+  if (reason !== PoolFailure.Overflow && reason !== PoolFailure.PendingOverflow) countHostFailure(host);
 }
 
 /** It is not waited for any longer. A response that has begun has been counted. */

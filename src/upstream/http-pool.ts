@@ -13,10 +13,12 @@ import type { UpstreamThread } from './upstream-thread.js';
 const logger = getLogger('pool');
 
 export const enum PoolFailure {
-  /** A circuit breaker is open. */
+  /** The circuit breaker for requests is open. */
   Overflow = 1,
   ConnectFailed = 2,
   ConnectTimeout = 3,
+  /** That for pending requests is open: the host has not been asked for anything. */
+  PendingOverflow = 4,
 }
 
 /** A request that wants a connection. The links are the pool's. */
@@ -118,7 +120,8 @@ export class HttpPool implements ConnectionPool {
 
   #wait(request: PoolRequest): void {
     const { cluster } = this;
-    if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority)) return this.#overflow(request);
+    if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority))
+      return this.#overflow(request, PoolFailure.PendingOverflow);
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
     if (this.#lastPending === undefined) this.#firstPending = request;
@@ -130,10 +133,10 @@ export class HttpPool implements ConnectionPool {
     this.#connectIfNeeded();
   }
 
-  #overflow(request: PoolRequest): void {
+  #overflow(request: PoolRequest, reason: PoolFailure): void {
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
     if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': a circuit breaker is open`);
-    request.onPoolFailure(PoolFailure.Overflow, 0);
+    request.onPoolFailure(reason, 0);
   }
 
   /**
@@ -163,7 +166,7 @@ export class HttpPool implements ConnectionPool {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
       this.#putIdle(connection);
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_active_overflow);
-      return this.#overflow(request);
+      return this.#overflow(request, PoolFailure.Overflow);
     }
     request.onPoolReady(connection.startRequest(request), connection);
   }

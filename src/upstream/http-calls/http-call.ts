@@ -292,7 +292,8 @@ function onTimeout(call: HttpCall): void {
 }
 
 function poolFailureText(reason: PoolFailure, errno: number): string {
-  if (reason === PoolFailure.Overflow) return "the cluster's circuit breaker is open";
+  if (reason === PoolFailure.Overflow || reason === PoolFailure.PendingOverflow)
+    return "the cluster's circuit breaker is open";
   return reason === PoolFailure.ConnectTimeout ? 'the connect timeout is over' : errorName(errno);
 }
 

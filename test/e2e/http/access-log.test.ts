@@ -36,6 +36,7 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   else if (!path.startsWith('/hang')) socket.write(response(200, 'hello', { 'x-host': 'from host' }));
 });
 
+const closed = await freePort();
 const flagged = [
   withFormat('flags', text('%REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')),
   withFormat('ends', text('%DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS%\n')),
@@ -88,12 +89,23 @@ const proxy = await startProxy(t, {
       ],
       { access_log: [withFormat('hosts', text('%REQ(:PATH)% %VIRTUAL_HOST_NAME%\n'))] },
     ),
+    tries: managerOf(
+      [
+        routeTo({ path: '/hang' }, 'raw', { timeout: '0.1s' }),
+        ...['none', 'closed', 'full', 'queue'].map((name) => routeTo({ path: `/${name}` }, name)),
+        ...['/', '/end'].map((path) => routeTo({ path }, 'raw')),
+      ],
+      {
+        access_log: [withFormat('tries', text('%REQ(:PATH)% %RESPONSE_FLAGS% %UPSTREAM_HOST% %UPSTREAM_PROTOCOL%\n'))],
+      },
+    ),
   },
   clusters: [
     staticCluster('raw', upstream.port),
     staticCluster('none', []),
-    staticCluster('closed', await freePort()),
+    staticCluster('closed', closed),
     staticCluster('full', upstream.port, { circuit_breakers: { thresholds: [{ max_requests: 0 }] } }),
+    staticCluster('queue', upstream.port, { circuit_breakers: { thresholds: [{ max_pending_requests: 0 }] } }),
   ],
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
@@ -155,6 +167,24 @@ t.test('a request has its virtual host, whoever answers it', async (t) => {
   const logged = await waitFor(() => (lines('hosts').length === paths.length ? lines('hosts') : undefined));
   t.same(logged, ['/ all', '/direct all', '/redirect all', '/unknown all', '/nowhere -']);
 });
+
+t.test(
+  'a request has the host that it had to do with, and its protocol as soon as there is a connection',
+  async (t) => {
+    const host = `127.0.0.1:${upstream.port}`;
+    const expected = [
+      `/ - ${host} HTTP/1.1`,
+      `/end UC ${host} HTTP/1.1`,
+      `/hang UT ${host} HTTP/1.1`,
+      `/full UO ${host} -`,
+      '/queue UO - -',
+      `/closed UF 127.0.0.1:${closed} -`,
+      '/none UH - -',
+    ];
+    for (const line of expected) await proxy.on('tries', line.split(' ')[0]!);
+    t.same(await waitFor(() => (lines('tries').length === expected.length ? lines('tries') : undefined)), expected);
+  },
+);
 
 t.test('flags and details tell what happened', async (t) => {
   const on = (path: string, headers: Record<string, string> = {}) => proxy.on('flags', path, { headers });

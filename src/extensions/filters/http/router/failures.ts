@@ -21,6 +21,7 @@ export interface Failure {
 export function poolFailure(failure: PoolFailure, errno: number): Failure {
   switch (failure) {
     case PoolFailure.Overflow:
+    case PoolFailure.PendingOverflow:
       return failed('overflow', '', ResponseFlag.UpstreamOverflow, RetryReset.Overflow);
     case PoolFailure.ConnectTimeout:
       return failed('connection timeout', '', ResponseFlag.UpstreamConnectionFailure, RetryReset.ConnectFailure);

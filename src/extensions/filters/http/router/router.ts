@@ -26,7 +26,7 @@ import {
   countHostTimeout,
   countNoConnection,
 } from '../../../../upstream/host-outcomes.js';
-import type { PoolFailure, PoolRequest } from '../../../../upstream/http-pool.js';
+import { PoolFailure, type PoolRequest } from '../../../../upstream/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -194,6 +194,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const { info } = this.#stream;
     this.#try.run(encoder, this.#isRequestComplete, this.#stream.isUpgrade);
     info.upstreamHost = this.#try.host!.address;
+    info.upstreamProtocol = Protocol.Http11;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
     if (this.#isClientBlocked) this.#try.pauseResponse();
@@ -203,7 +204,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   onPoolFailure(reason: PoolFailure, errno: number): void {
     const host = this.#try.host!;
     this.#try.fail();
-    this.#stream.info.upstreamHost = host.address;
+    if (reason !== PoolFailure.PendingOverflow) this.#stream.info.upstreamHost = host.address;
     countNoConnection(host, reason);
     const failure = poolFailure(reason, errno);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
@@ -238,7 +239,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     countHostResponse(host, status);
     this.#hasResponse = true;
     if (this.#isRequestComplete) this.#body.clear();
-    info.upstreamProtocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
     const isInternal = this.#stream.isInternal;
     if (this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
