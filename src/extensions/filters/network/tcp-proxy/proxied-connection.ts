@@ -127,7 +127,6 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   onReset(): void {
-    this.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
     this.#break();
   }
 
@@ -210,7 +209,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   upstreamReset(): void {
-    this.info.responseFlags |= ResponseFlag.UpstreamConnectionTermination;
+    this.info.responseFlags |= ResponseFlag.UpstreamRemoteReset;
     this.#break();
   }
 
@@ -225,7 +224,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       const left = options.idleMs - (now - this.#activeMs);
       if (left <= 0) {
         stats.increment(TcpStats.at.idle_timeout);
-        this.info.responseFlags |= ResponseFlag.StreamIdleTimeout;
+        this.info.connectionTerminationDetails = 'idle_timeout';
         return this.#finish();
       }
       remaining = Math.min(remaining, left);
@@ -289,11 +288,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     if (host === undefined) {
       return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream');
     }
+    this.#upstream = UpstreamSocket.connect(this, cluster, host);
+    if (this.#upstream === undefined) return this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow');
     this.#attempts++;
     this.info.attemptCount = this.#attempts;
     this.info.upstreamHost = host.address;
-    this.#upstream = UpstreamSocket.connect(this, cluster, host);
-    if (this.#upstream === undefined) this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow');
   }
 
   /** Its cluster may be another version by now, with other hosts, or gone. */
