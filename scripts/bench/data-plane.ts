@@ -344,6 +344,7 @@ function buildWorker(): PlayedTransport {
     stats,
     words: new SharedWords(words.handle(1)),
     runtime: new Runtime(),
+    zone: '',
   };
   const clusters = new ClusterManager(thread);
   const context: WorkerContext = {
@@ -357,7 +358,7 @@ function buildWorker(): PlayedTransport {
     accessLogFiles: new AccessLogFiles(),
     extensions,
     headerBlocks: new HeaderBlockPool(memory),
-    identity: { ip: '10.0.0.1', cluster: '', node: '' },
+    identity: { ip: '10.0.0.1', cluster: '', node: '', zone: '' },
     port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),
   };

@@ -87,7 +87,7 @@ function worker(spec: LoadBalancerSpec): void {
 function make(set: HostSet<Host>, index: number): Host {
   const { statsBases, statsChunks } = set.data;
   const at = { ...scope, chunk: statsChunks[index]!, base: statsBases[index]! };
-  return new Host(set.data.blocks[index]!, '', set.sockaddr(index), store.scope(at));
+  return new Host(set.data.blocks[index]!, set.describe(index), set.sockaddr(index), store.scope(at));
 }
 
 function report(what: string, times: readonly number[]): void {

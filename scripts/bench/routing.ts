@@ -167,7 +167,7 @@ tableBench(
   CURL,
 );
 
-const local = { ip: '192.0.2.1', cluster: '', node: '' };
+const local = { ip: '192.0.2.1', cluster: '', node: '', zone: '' };
 for (const [kind, lines] of [
   ['curl', CURL],
   ['browser', BROWSER],

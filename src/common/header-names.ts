@@ -46,6 +46,7 @@ const NAMES = [
   'x-envoy-upstream-rq-per-try-timeout-ms',
   'x-envoy-decorator-operation',
   'x-envoy-overloaded',
+  'x-envoy-upstream-canary',
   'x-envoy-ratelimited',
   'x-envoy-immediate-health-check-fail',
   'x-client-trace-id',

@@ -273,6 +273,7 @@ export class Server {
   /** Everything that a worker begins with, as it is now. */
   #startData(index: number): ReturnType<StartData> {
     const { bootstrap, fileFlush, localIp, logging } = this.#options;
+    const { cluster = '', id: node = '', locality } = bootstrap.node ?? {};
     const { concurrency, listenersBlock, ports, snapshots, store, threads, watchdog, words } = this.primary;
     return {
       index,
@@ -284,7 +285,7 @@ export class Server {
       levelRules: levelRules(),
       health: this.#health.buffer,
       extensionStates: ports.states,
-      identity: { ip: localIp, cluster: bootstrap.node?.cluster ?? '', node: bootstrap.node?.id ?? '' },
+      identity: { ip: localIp, cluster, node, zone: locality?.zone ?? '' },
       fileFlush,
       runtime: this.configuration.runtime.snapshot,
       heartbeat: watchdog.heartbeat,

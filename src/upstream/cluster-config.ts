@@ -73,6 +73,7 @@ export interface EndpointSpec {
   readonly locality: Locality;
   /** HealthFlag bits. */
   readonly healthFlags: number;
+  readonly isCanary: boolean;
 }
 
 export interface DnsSettings {
@@ -164,12 +165,12 @@ export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): En
 
 /** The host of an endpoint that has an address; undefined when its `host` is a name that must be resolved. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags } = endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary } = endpoint;
   const address =
     endpoint.path === ''
       ? ipAddress(endpoint.host, endpoint.port)
       : ({ kind: AddressKind.Unix, ip: '', port: 0, path: endpoint.path } as const);
-  return address && { address, hostname, weight, priority, locality, healthFlags };
+  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary };
 }
 
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
@@ -253,5 +254,6 @@ function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoin
       subZone: group.locality?.sub_zone ?? '',
     },
     healthFlags: endpointHealthFlags(lb.health_status),
+    isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
   };
 }

@@ -49,7 +49,7 @@ export class Cluster implements ConnectingCluster {
     this.name = spec.name;
     this.spec = spec;
     this.stats = thread.stats.scope(snapshot.scope);
-    this.responses = new ResponseStats(thread.stats, snapshot.scope.prefix);
+    this.responses = new ResponseStats(thread.stats, snapshot.scope.prefix, thread.zone);
     const thresholds = new RuntimeThresholds(spec.name, spec.thresholds, thread.runtime);
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
@@ -167,6 +167,6 @@ function makeHost(cluster: Cluster, { hostScope, hosts }: ClusterSnapshot) {
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
     const scope = { ...hostScope, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
     const stats = cluster.thread.stats.scope(scope);
-    return new Host<HttpPools>(hosts.blocks[index]!, set.hostname(index), set.sockaddr(index), stats);
+    return new Host<HttpPools>(hosts.blocks[index]!, set.describe(index), set.sockaddr(index), stats);
   };
 }

@@ -206,6 +206,7 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return (
     a.weight === b.weight &&
     a.healthFlags === b.healthFlags &&
+    a.isCanary === b.isCanary &&
     a.priority === b.priority &&
     a.hostname === b.hostname &&
     isSameAddress(a.address, b.address) &&
@@ -220,16 +221,20 @@ function isSameLocality(a: Locality, b: Locality): boolean {
 function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData {
   const count = hosts.length;
   const names = new NameTable();
+  const zones = new NameTable();
   const data = {
     ...encodeAll(hosts, before),
     hostnameIndexes: new Uint32Array(count),
+    zoneIndexes: new Uint32Array(count),
     names: names.list,
+    zones: zones.list,
     blocks: new Int32Array(count),
     statsChunks: new Int32Array(count),
     statsBases: new Int32Array(count),
     weights: new Uint32Array(count),
     priorities: new Uint8Array(count),
     healthFlags: new Int32Array(count),
+    canaries: new Uint8Array(count),
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -242,6 +247,8 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     data.priorities[index] = endpoint.priority;
     data.healthFlags[index] = endpoint.healthFlags;
     data.hostnameIndexes[index] = names.indexOf(endpoint.hostname);
+    data.zoneIndexes[index] = zones.indexOf(endpoint.locality.zone);
+    if (endpoint.isCanary) data.canaries[index] = 1;
   }
   return data;
 }

@@ -12,6 +12,10 @@ export interface HostSetData {
   readonly hostnameIndexes: Uint32Array;
   /** Host names, each once. */
   readonly names: readonly string[];
+  /** Index into `zones`. */
+  readonly zoneIndexes: Uint32Array;
+  /** Names of zones, each once. */
+  readonly zones: readonly string[];
   /** First of each host's HostWord words. */
   readonly blocks: Int32Array;
   /** Where each host's stats lie: chunk and base of a ScopeRef. */
@@ -21,13 +25,21 @@ export interface HostSetData {
   readonly priorities: Uint8Array;
   /** HealthFlag bits. */
   readonly healthFlags: Int32Array;
+  /** 1 for each that is a canary. */
+  readonly canaries: Uint8Array;
+}
+
+/** What may change while a host stays the same. */
+export interface HostDescription {
+  hostname: string;
+  /** '' when nobody knows. */
+  zone: string;
+  isCanary: boolean;
 }
 
 /** What a worker keeps for a host. */
-export interface HostObject {
+export interface HostObject extends HostDescription {
   readonly block: number;
-  /** Set anew when the same host has another name now. */
-  hostname: string;
   readonly sockaddr: Uint8Array;
   /** The same host has another address now. */
   moveTo(sockaddr: Uint8Array): void;
@@ -61,8 +73,13 @@ export class HostSet<H extends HostObject> {
     return this.#objects[index] ?? this.#meet(index);
   }
 
-  hostname(index: number): string {
-    return this.data.names[this.data.hostnameIndexes[index]!]!;
+  describe(index: number): HostDescription {
+    const { names, hostnameIndexes, zones, zoneIndexes, canaries } = this.data;
+    return {
+      hostname: names[hostnameIndexes[index]!]!,
+      zone: zones[zoneIndexes[index]!]!,
+      isCanary: canaries[index] === 1,
+    };
   }
 
   /** A copy: it outlives the set. */
@@ -91,7 +108,7 @@ export class HostSet<H extends HostObject> {
       host = this.#make(this, index);
       this.#known.set(block, host);
     } else {
-      host.hostname = this.hostname(index);
+      Object.assign(host, this.describe(index));
       if (!this.#isAt(index, host.sockaddr)) host.moveTo(this.sockaddr(index));
     }
     this.#objects[index] = host;
@@ -124,11 +141,14 @@ export const EMPTY_HOST_SET: HostSetData = {
   sockaddrs: new Uint8Array(0),
   sockaddrEnds: new Int32Array(0),
   hostnameIndexes: new Uint32Array(0),
+  zoneIndexes: new Uint32Array(0),
   names: [],
+  zones: [],
   blocks: new Int32Array(0),
   statsChunks: new Int32Array(0),
   statsBases: new Int32Array(0),
   weights: new Uint32Array(0),
   priorities: new Uint8Array(0),
   healthFlags: new Int32Array(0),
+  canaries: new Uint8Array(0),
 };

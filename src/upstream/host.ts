@@ -2,6 +2,7 @@
 
 import { type Address, addressText, decodeSockaddr } from '../io/address.js';
 import type { Scope } from '../stats/thread-stats.js';
+import type { HostDescription } from './host-set.js';
 
 export interface Locality {
   readonly region: string;
@@ -23,6 +24,8 @@ export interface ResolvedEndpoint {
   readonly locality: Locality;
   /** HealthFlag bits that discovery itself gives. */
   readonly healthFlags: number;
+  /** It tries out what other hosts do not have yet: its responses are counted once more, as those of canaries. */
+  readonly isCanary: boolean;
 }
 
 /** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */
@@ -30,6 +33,8 @@ export class Host<Pools = unknown> {
   /** First of its HostWord words; the host's identity. */
   readonly block: number;
   hostname: string;
+  zone: string;
+  isCanary: boolean;
   /** This thread's counts of the host. */
   readonly stats: Scope;
   /** Its cluster's: here they are found without a look-up. */
@@ -37,9 +42,11 @@ export class Host<Pools = unknown> {
   #sockaddr: Uint8Array;
   #address: string | undefined;
 
-  constructor(block: number, hostname: string, sockaddr: Uint8Array, stats: Scope) {
+  constructor(block: number, described: HostDescription, sockaddr: Uint8Array, stats: Scope) {
     this.block = block;
-    this.hostname = hostname;
+    this.hostname = described.hostname;
+    this.zone = described.zone;
+    this.isCanary = described.isCanary;
     this.stats = stats;
     this.#sockaddr = sockaddr;
   }

@@ -1,38 +1,78 @@
 // What a cluster counts of its responses by status code: names that only exist once traffic has brought them.
 //
 // Every response counts under cluster.<name>. and again under cluster.<name>.internal. or .external., by where the
-// request came from.
+// request came from; that of a canary under .canary. too, and where the zones of this server and of the host are known,
+// under .zone.<this server's>.<the host's>.
 
+import { headerKey } from '../common/header-names.js';
+import type { HeaderBlock } from '../http/headers/header-block.js';
+import { scopePrefix } from '../stats/scope-prefix.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../stats/thread-stats.js';
+import type { Host } from './host.js';
+
+const CANARY = headerKey('x-envoy-upstream-canary');
+
+/** Whether the response counts as one of a canary: its host is one, or says that one has answered. */
+export function isOfCanary(headers: HeaderBlock, host: Host): boolean {
+  return host.isCanary || headers.get(CANARY) === 'true';
+}
 
 export class ResponseStats {
   readonly #all: CodeCounters;
   readonly #internal: CodeCounters;
   readonly #external: CodeCounters;
+  #canary: CodeCounters | undefined;
   #retried: CodeCounters | undefined;
+  /** Of this server, or ''. */
+  readonly #zone: string;
+  /** By the zone of the host. */
+  readonly #zones = new Map<string, CodeCounters>();
 
-  /** `prefix`: `cluster.<name>.` */
-  constructor(stats: ThreadStats, prefix: string) {
+  /** `prefix`: `cluster.<name>.`; `zone`: see UpstreamThread. */
+  constructor(stats: ThreadStats, prefix: string, zone: string) {
+    this.#zone = zone;
     this.#all = new CodeCounters(stats, prefix, '');
     this.#internal = new CodeCounters(stats, prefix, 'internal.');
     this.#external = new CodeCounters(stats, prefix, 'external.');
   }
 
-  /** Counts one response. */
-  countResponse(status: number, isInternal: boolean): void {
+  /** Counts one response; `host` has given it or was to give it, undefined: none was. */
+  countResponse(status: number, isInternal: boolean, host: Host | undefined, isCanary: boolean): void {
     this.#all.count(status);
     (isInternal ? this.#internal : this.#external).count(status);
+    if (isCanary) this.#ofCanaries.count(status);
+    this.#ofZoneOf(host)?.count(status);
   }
 
   /** Records how long a response has taken from the end of its request. */
-  recordTime(milliseconds: number, isInternal: boolean): void {
+  recordTime(milliseconds: number, isInternal: boolean, host: Host, isCanary: boolean): void {
     this.#all.record(milliseconds);
     (isInternal ? this.#internal : this.#external).record(milliseconds);
+    if (isCanary) this.#ofCanaries.record(milliseconds);
+    this.#ofZoneOf(host)?.record(milliseconds);
   }
 
   /** Counts the status of a response that was thrown away because the request is tried again. */
   countRetried(status: number): void {
-    (this.#retried ??= new CodeCounters(this.#all.stats, this.#all.prefix, 'retry.')).count(status);
+    (this.#retried ??= this.#group('retry.')).count(status);
+  }
+
+  get #ofCanaries(): CodeCounters {
+    return (this.#canary ??= this.#group('canary.'));
+  }
+
+  #ofZoneOf(host: Host | undefined): CodeCounters | undefined {
+    if (this.#zone === '' || host === undefined || host.zone === '') return undefined;
+    let counters = this.#zones.get(host.zone);
+    if (counters === undefined) {
+      counters = this.#group(`zone.${scopePrefix(this.#zone)}.${scopePrefix(host.zone)}.`);
+      this.#zones.set(host.zone, counters);
+    }
+    return counters;
+  }
+
+  #group(name: string): CodeCounters {
+    return new CodeCounters(this.#all.stats, this.#all.prefix, name);
   }
 }
 

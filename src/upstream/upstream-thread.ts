@@ -20,4 +20,6 @@ export interface UpstreamThread {
   readonly words: SharedWords;
   /** Values that can change while the configuration stays: fields with a runtime key read them through handles. */
   readonly runtime: Runtime;
+  /** The zone that this server is in; '' when nobody has said. */
+  readonly zone: string;
 }

@@ -106,6 +106,7 @@ class Worker {
       stats,
       words: new SharedWords(start.words),
       runtime: this.#runtime,
+      zone: start.identity.zone,
     };
     this.#sampler = new BufferedSampler(this.#transport);
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);

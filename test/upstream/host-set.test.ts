@@ -2,14 +2,15 @@ import t from 'tap';
 import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../src/io/address.js';
 import type { ResolvedEndpoint } from '../../src/upstream/host.js';
 import { HostDirectory } from '../../src/upstream/host-directory.js';
-import { HostSet, type HostSetData } from '../../src/upstream/host-set.js';
+import { type HostObject, HostSet, type HostSetData } from '../../src/upstream/host-set.js';
 import { SharedWordsOwner } from '../../src/upstream/shared-words.js';
 
 const LOCALITY = { region: 'r', zone: 'z', subZone: '' };
 
 function endpoint(ip: string, changes: Partial<ResolvedEndpoint> = {}): ResolvedEndpoint {
   const address = ipAddress(ip, 80)!;
-  return { address, hostname: '', weight: 1, priority: 0, locality: LOCALITY, healthFlags: 0, ...changes };
+  const rest = { hostname: '', weight: 1, priority: 0, locality: LOCALITY, healthFlags: 0, isCanary: false };
+  return { address, ...rest, ...changes };
 }
 
 function directory() {
@@ -27,20 +28,24 @@ function directory() {
 }
 
 /** What a worker would keep for a host. */
-class Pool {
+class Pool implements HostObject {
   moves = 0;
-  constructor(
-    readonly block: number,
-    public hostname: string,
-    public sockaddr: Uint8Array,
-  ) {}
+  readonly block: number;
+  hostname: string;
+  zone: string;
+  isCanary: boolean;
+  sockaddr: Uint8Array;
+  constructor(set: HostSet<Pool>, index: number) {
+    this.block = set.data.blocks[index]!;
+    ({ hostname: this.hostname, zone: this.zone, isCanary: this.isCanary } = set.describe(index));
+    this.sockaddr = set.sockaddr(index);
+  }
   moveTo(sockaddr: Uint8Array): void {
     this.sockaddr = sockaddr;
     this.moves++;
   }
 }
-const poolOf = (set: HostSet<Pool>, index: number) =>
-  new Pool(set.data.blocks[index]!, set.hostname(index), set.sockaddr(index));
+const poolOf = (set: HostSet<Pool>, index: number) => new Pool(set, index);
 
 t.test('a host that stays keeps its words and stats, whatever comes, goes or moves around it', async (t) => {
   const { hosts, retired } = directory();
@@ -101,6 +106,7 @@ t.test('whatever is told of a host is a change when it differs, and none when it
   const changes: Partial<ResolvedEndpoint>[] = [
     { weight: 2 },
     { healthFlags: 1 },
+    { isCanary: true },
     { priority: 1 },
     { hostname: 'name' },
     { locality: { ...LOCALITY, region: 'x' } },
@@ -175,16 +181,18 @@ t.test("a worker's objects live on across host sets, and those of removed hosts 
   t.same(after.takeRemoved(), [], 'told once');
 });
 
-t.test('a host that stays is known by the name that it has now', async (t) => {
+t.test('a host that stays is known by the name that it has now, its zone and whether it is a canary', async (t) => {
   const { hosts } = directory();
   hosts.update([endpoint('10.0.0.1', { hostname: 'old' })]);
   const before = new HostSet<Pool>(hosts.data, poolOf);
   const pool = before.host(0);
   t.equal(pool.hostname, 'old');
-  t.match(hosts.update([endpoint('10.0.0.1', { hostname: 'new' })]), { added: 0, removed: 0 });
+  t.match(pool, { zone: 'z', isCanary: false });
+  const changes = { hostname: 'new', isCanary: true, locality: { ...LOCALITY, zone: 'y' } };
+  t.match(hosts.update([endpoint('10.0.0.1', changes)]), { added: 0, removed: 0 });
   const after = new HostSet<Pool>(hosts.data, poolOf, before);
   t.equal(after.host(0), pool);
-  t.equal(pool.hostname, 'new');
+  t.match(pool, { hostname: 'new', zone: 'y', isCanary: true });
   t.equal(pool.moves, 0);
 });
 

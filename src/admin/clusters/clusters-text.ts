@@ -42,7 +42,7 @@ function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName }: Clust
 }
 
 function hostLines(prefix: string, { host, counts }: CountedHost): string {
-  const { healthFlags, hostname, weight, locality, priority } = host.endpoint;
+  const { healthFlags, hostname, weight, locality, priority, isCanary } = host.endpoint;
   const health = healthFlagsText(healthFlags);
   let text = '';
   for (let i = 0; i < counts.length; i++) text += `${prefix}${COUNT_NAMES[i]}::${counts[i]}\n`;
@@ -54,9 +54,9 @@ function hostLines(prefix: string, { host, counts }: CountedHost): string {
     `${prefix}region::${locality.region}\n` +
     `${prefix}zone::${locality.zone}\n` +
     `${prefix}sub_zone::${locality.subZone}\n` +
-    // Nothing that Baton accepts makes a host a canary, or reckons success rates.
-    `${prefix}canary::false\n` +
+    `${prefix}canary::${isCanary}\n` +
     `${prefix}priority::${priority}\n` +
+    // Nothing that Baton accepts reckons success rates.
     `${prefix}success_rate::-1\n` +
     `${prefix}local_origin_success_rate::-1\n`
   );

@@ -13,7 +13,9 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Pipe': ALL,
   'envoy.config.core.v3.Locality': ALL,
   'envoy.config.core.v3.Metadata': {
-    filter_metadata: accepted('no filter or load balancer of this build reads it'),
+    filter_metadata: accepted(
+      'of an endpoint, `canary` in `envoy.lb` is obeyed; no filter or load balancer of this build reads the rest',
+    ),
   },
   'envoy.config.core.v3.DataSource': {
     filename: true,

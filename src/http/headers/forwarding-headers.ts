@@ -35,6 +35,8 @@ export interface LocalIdentity {
   /** --service-cluster and --service-node; '' if not set. */
   readonly cluster: string;
   readonly node: string;
+  /** --service-zone; '' if not set. */
+  readonly zone: string;
 }
 
 /** What the rules ask about a client connection. */

@@ -21,13 +21,15 @@ export class PrimaryCalls implements CallingThread {
   readonly #primary: Primary;
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
   readonly #runtime: Runtime;
+  readonly #zone: string;
   #running: Running | undefined;
 
-  /** `clusters` are those of the server, which come and go. */
-  constructor(primary: Primary, clusters: ReadonlyMap<string, PrimaryCluster>, runtime: Runtime) {
+  /** `clusters` are those of the server, which come and go; `zone` is that of the server, or ''. */
+  constructor(primary: Primary, clusters: ReadonlyMap<string, PrimaryCluster>, runtime: Runtime, zone: string) {
     this.#primary = primary;
     this.#clusters = clusters;
     this.#runtime = runtime;
+    this.#zone = zone;
   }
 
   begin(): UpstreamThread {
@@ -85,6 +87,7 @@ export class PrimaryCalls implements CallingThread {
       stats: store.own,
       words: new SharedWords(words.handle(PRIMARY)),
       runtime: this.#runtime,
+      zone: this.#zone,
     };
     return { thread, timers, manager: new ClusterManager(thread) };
   }

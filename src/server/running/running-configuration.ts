@@ -83,7 +83,8 @@ export class RunningConfiguration {
       },
     });
     this.clusters = this.#createClusters();
-    this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime);
+    const zone = bootstrap.node?.locality?.zone ?? '';
+    this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });

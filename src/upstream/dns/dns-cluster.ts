@@ -158,7 +158,7 @@ class Target {
   }
 
   hosts(): ResolvedEndpoint[] {
-    const { host, port, weight, priority, locality, healthFlags } = this.endpoint;
+    const { host, port, weight, priority, locality, healthFlags, isCanary } = this.endpoint;
     return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
       key: this.isLogical ? `${host}:${port}` : undefined,
@@ -167,6 +167,7 @@ class Target {
       priority,
       locality,
       healthFlags,
+      isCanary,
     }));
   }
 }

@@ -13,6 +13,7 @@ import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { countHostFailure, countHostResponse, countHostTimeout, countNoConnection } from '../host-outcomes.js';
 import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
+import { isOfCanary } from '../response-stats.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */
 const PIECE = 16 * 1024;
@@ -71,6 +72,8 @@ export class HttpCall implements PoolRequest {
   #chunk = 0;
   #at = 0;
   #status = 0;
+  /** The answer is a canary's. */
+  #isCanary = false;
   #contentType = '';
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
@@ -85,13 +88,13 @@ export class HttpCall implements PoolRequest {
     const thread = caller.begin();
     if (cluster?.maintenance.isHit(thread.random)) {
       cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
-      countUnanswered(cluster, 503);
+      countUnanswered(cluster, undefined, 503);
       events.onFailure('the cluster is in maintenance mode');
       return undefined;
     }
     const host = cluster?.pickHost();
     if (cluster === undefined || host === undefined) {
-      if (cluster !== undefined) countUnanswered(cluster, 503);
+      if (cluster !== undefined) countUnanswered(cluster, undefined, 503);
       events.onFailure('the cluster has no host');
       return undefined;
     }
@@ -127,7 +130,7 @@ export class HttpCall implements PoolRequest {
     if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#state === State.Running) countHostTimeout(this.#host, this.#status !== 0);
-    if (this.#status === 0) countUnanswered(this.#cluster, 504);
+    if (this.#status === 0) countUnanswered(this.#cluster, this.#host, 504);
     this.#abort();
     this.#events.onFailure('it does not answer in time');
   }
@@ -144,7 +147,7 @@ export class HttpCall implements PoolRequest {
 
   onPoolFailure(reason: PoolFailure, errno: number): void {
     countNoConnection(this.#host, reason);
-    countUnanswered(this.#cluster, 503);
+    countUnanswered(this.#cluster, this.#host, 503);
     this.#over();
     this.#events.onFailure(poolFailureText(reason, errno));
   }
@@ -158,7 +161,8 @@ export class HttpCall implements PoolRequest {
     this.#status = status;
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
     countHostResponse(this.#host, status);
-    this.#cluster.responses.countResponse(status, true);
+    this.#isCanary = isOfCanary(headers, this.#host);
+    this.#cluster.responses.countResponse(status, true, this.#host, this.#isCanary);
     this.#events.onHead?.(headers);
     // Who has seen the head may have given the call up.
     if (endStream && this.#state !== State.Over) this.#answered();
@@ -185,7 +189,7 @@ export class HttpCall implements PoolRequest {
     const isProtocolError = reason === ResetReason.ProtocolError;
     if (this.#status === 0) {
       countHostFailure(this.#host);
-      countUnanswered(this.#cluster, isProtocolError ? 502 : 503);
+      countUnanswered(this.#cluster, this.#host, isProtocolError ? 502 : 503);
     }
     this.#over();
     const text = error === undefined ? '' : ` (${error.detail})`;
@@ -255,7 +259,8 @@ export class HttpCall implements PoolRequest {
   }
 
   #answered(): void {
-    this.#cluster.responses.recordTime(Math.floor(this.#cluster.thread.clock.monotonicMs - this.#startMs), true);
+    const durationMs = Math.floor(this.#cluster.thread.clock.monotonicMs - this.#startMs);
+    this.#cluster.responses.recordTime(durationMs, true, this.#host, this.#isCanary);
     // A host may answer before it has the whole body: the rest of it is of no use then.
     if (this.#chunk < this.#request.body.length) this.#abort();
     else this.#over();
@@ -283,8 +288,8 @@ export class HttpCall implements PoolRequest {
 }
 
 /** Counts what a forwarded request would be answered in the host's stead. */
-function countUnanswered({ responses }: Cluster, status: number): void {
-  responses.countResponse(status, true);
+function countUnanswered({ responses }: Cluster, host: ClusterHost | undefined, status: number): void {
+  responses.countResponse(status, true, host, host?.isCanary ?? false);
 }
 
 function onTimeout(call: HttpCall): void {

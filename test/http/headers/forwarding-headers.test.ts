@@ -12,7 +12,7 @@ import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
 import { linesOf, requestHead, valuesOf } from '../routing/heads.js';
 
 const random = new Random(1);
-const LOCAL: LocalIdentity = { ip: '192.0.2.1', cluster: 'front', node: 'front-1' };
+const LOCAL: LocalIdentity = { ip: '192.0.2.1', cluster: 'front', node: 'front-1', zone: '' };
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const EDGE: ForwardingConfig = { use_remote_address: true };
 const PRIVATE = { cidr_ranges: [{ address_prefix: '10.0.0.0', prefix_len: 8 }] };

@@ -36,6 +36,7 @@ function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: Cluste
     priority: 0,
     locality: { region: '', zone: '', subZone: '' },
     healthFlags: 0,
+    isCanary: false,
   }));
   const cluster = new DnsCluster(
     { type, endpoints, dns: { ...DNS, ...dns }, eds: undefined, waitsForHosts: true, mergeWindowMs: 0 },

@@ -33,6 +33,7 @@ function clusterOf(
       priority: 0,
       locality: { region: '', zone: '', subZone: '' },
       healthFlags: 0,
+      isCanary: false,
       ...endpoint,
     })),
   );

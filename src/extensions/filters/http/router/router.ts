@@ -18,7 +18,7 @@ import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
-import type { Cluster } from '../../../../upstream/cluster.js';
+import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
   countHostFailure,
@@ -27,6 +27,7 @@ import {
   countNoConnection,
 } from '../../../../upstream/host-outcomes.js';
 import { PoolFailure, type PoolRequest } from '../../../../upstream/http-pool.js';
+import { isOfCanary } from '../../../../upstream/response-stats.js';
 import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
@@ -74,6 +75,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #isRequestComplete = false;
   #trailers: HeaderBlock | undefined;
   #hasResponse = false;
+  /** The response is a canary's. */
+  #isCanary = false;
   /** Filters may hold it. */
   #isResponseComplete = false;
   #isActive = false;
@@ -215,7 +218,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   onInformational(headers: HeaderBlock): void {
     this.#try.progressed();
-    if (this.#isCounted) this.#cluster.responses.countResponse(headers.status, this.#stream.isInternal);
+    const host = this.#try.host!;
+    if (this.#isCounted) this.#count(headers.status, host, isOfCanary(headers, host));
     // The client would see that there are two tries.
     this.#retries.disable();
     this.#retries.end();
@@ -240,8 +244,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#hasResponse = true;
     if (this.#isRequestComplete) this.#body.clear();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
-    const isInternal = this.#stream.isInternal;
-    if (this.#isCounted) this.#cluster.responses.countResponse(status, isInternal);
+    this.#isCanary = isOfCanary(headers, host);
+    if (this.#isCounted) this.#count(status, host, this.#isCanary);
     if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
@@ -292,6 +296,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     return this.#options.hasDynamicStats && !this.#stream.info.isHealthCheck;
   }
 
+  #count(status: number, host: ClusterHost | undefined, isCanary: boolean): void {
+    this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary);
+  }
+
   /** The last byte of the response is here; the stream ends with the call that passes it on, or when filters let go of it. */
   #responseCompleted(now: number): void {
     const { info, isInternal } = this.#stream;
@@ -301,7 +309,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.lastUpstreamRxMs = now;
     // A response that does not wait for its request to be complete has no time.
     if (!this.#isRequestComplete) return;
-    if (this.#isCounted) this.#cluster.responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal);
+    if (this.#isCounted) {
+      const { responses } = this.#cluster;
+      responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal, this.#try.host!, this.#isCanary);
+    }
     this.#try.end();
   }
 
@@ -379,7 +390,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const route = this.#route;
     const cluster = this.#cluster;
     const host = cluster.pickHost();
-    if (host === undefined) return this.#answer(NO_HEALTHY_HOST);
+    if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
@@ -459,7 +470,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   /** Its cluster may be another version by now, with other hosts, or gone. */
   #startAgain(): void {
     const cluster = this.#route.cluster!.current;
-    if (cluster === undefined) return this.#answer(NO_HEALTHY_HOST);
+    if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
     if (!this.#options.suppressEnvoyHeaders) {
       const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
@@ -486,6 +497,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#answer(MAINTENANCE, true);
   }
 
+  /** No host can be tried, be it for the first time or once more. */
+  #answerWithoutHost(): void {
+    this.#try.host = undefined;
+    this.#answer(NO_HEALTHY_HOST);
+  }
+
   /** Answers in a host's stead, which counts as a response of the cluster if it has tried. */
   #answer({ status, body, details, flags }: LocalReply, isOverload = false, isCounted = true): void {
     this.#stream.sendLocalReply({
@@ -495,7 +512,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
       flags,
       editHeaders: (headers) => {
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        if (isCounted && this.#isCounted) this.#cluster.responses.countResponse(status, this.#stream.isInternal);
+        const { host } = this.#try;
+        if (isCounted && this.#isCounted) this.#count(status, host, host?.isCanary ?? false);
         if (this.#try.attempts > 0 && this.#route.includesAttemptCountInResponse)
           setAttemptCount(headers, this.#try.attempts);
       },
