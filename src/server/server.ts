@@ -55,7 +55,7 @@ const logger = getLogger('main');
 
 export class Server {
   readonly primary: Primary;
-  readonly startedMs = monotonicMs();
+  readonly #startedMs = monotonicMs();
   /** As management servers and dumps get it: what is configured, completed with what Baton is. */
   readonly node: Node;
   readonly configuration: RunningConfiguration;
@@ -140,7 +140,7 @@ export class Server {
     inlineMore();
     this.#settling = setTimeout(() => void this.#settle(), SETTLING_MS);
     this.primary.watchdog.start();
-    this.primary.processStats.recordInitialization(monotonicMs() - this.startedMs);
+    this.primary.processStats.recordInitialization(monotonicMs() - this.#startedMs);
     this.flushes.start();
   }
 

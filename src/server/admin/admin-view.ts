@@ -3,13 +3,12 @@
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
 import { inTurns } from '../../common/next-turn.js';
 import { HealthFailure } from '../../common/server-health.js';
-import { monotonicMs } from '../../io/timer-driver.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
 import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
-import { uptimeOfAllEpochs } from '../stats/process-epoch.js';
+import { uptimes } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './config-dumps.js';
 
 /** What the admin interface shows that the server itself does not know. */
@@ -33,10 +32,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     flushesStatsOnAdmin: server.flushes.isOnAdmin,
     node: server.node,
     state: () => STATE_NAMES[server.state],
-    uptimes: () => {
-      const currentEpoch = Math.floor((monotonicMs() - server.startedMs) / 1000);
-      return { currentEpoch, allEpochs: Math.max(currentEpoch, uptimeOfAllEpochs(epoch)) };
-    },
+    uptimes: () => uptimes(epoch),
     listeners: () => listenerViews(server.configuration),
     clusters: () => clusterViews(server.configuration),
     clustersVersion: () => server.configuration.clusterDiscovery.version,

@@ -12,5 +12,12 @@ export interface EpochFacts extends ProcessEpoch {
 /** The facts of a process without a parent that begins now. */
 export function firstEpoch(number: number): EpochFacts {
   const now = monotonicMs();
-  return { number, generation: 1, firstStartedMs: now, countedSinceMs: now, parentSockets: undefined };
+  return {
+    number,
+    generation: 1,
+    startedMs: now,
+    firstStartedMs: now,
+    countedSinceMs: now,
+    parentSockets: undefined,
+  };
 }

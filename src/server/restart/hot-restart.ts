@@ -218,6 +218,7 @@ export class HotRestart {
     return {
       number: epoch,
       generation: generation + 1,
+      startedMs: this.#facts.startedMs,
       firstStartedMs,
       countedSinceMs: takesParentStats ? firstStartedMs : this.#facts.countedSinceMs,
       parentSockets: new InheritedSockets(this.#shim, sockets),

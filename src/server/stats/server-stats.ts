@@ -9,7 +9,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { DnsCounters } from '../../upstream/dns/resolver.js';
 import type { ServerState } from '../state.js';
-import { type ProcessEpoch, uptimeOfAllEpochs } from './process-epoch.js';
+import { type ProcessEpoch, uptimes } from './process-epoch.js';
 
 /** What a process takes: its parent's is shown with its own. */
 export interface ProcessHoldings {
@@ -59,7 +59,7 @@ export class ProcessStats {
     const { at } = ServerStats;
     const { allocated, reserved } = ownHeapBytes();
     const server = this.#server;
-    server.set(at.uptime, uptimeOfAllEpochs(this.#epoch));
+    server.set(at.uptime, uptimes(this.#epoch).allEpochs);
     server.set(at.state, state);
     // Workers add theirs.
     server.set(at.memory_allocated, allocated + parent.memoryAllocated);

@@ -109,6 +109,21 @@ t.test('/config_dump chooses by resource, mask and name', async (t) => {
   });
 });
 
+t.test('the uptimes of the first epoch are the same at any moment of a second', async (t) => {
+  const seen = new Set<string>();
+  const differences: unknown[] = [];
+  await waitFor(
+    async () => {
+      const info = JSON.parse((await baton.admin('/server_info')).body) as Record<string, string>;
+      const { uptime_current_epoch: current, uptime_all_epochs: all } = info;
+      if (current !== all) differences.push([current, all]);
+      return seen.add(current!).size === 3;
+    },
+    { what: 'a second from its beginning to its end' },
+  );
+  t.same(differences, []);
+});
+
 t.test('/server_info, /listeners, /clusters, /memory, /certs and /init_dump decode as their messages', async (t) => {
   const json = async (path: string) =>
     JSON.parse((await baton.admin(path)).body) as Record<string, Record<string, unknown>>;
