@@ -92,7 +92,7 @@ export class ClusterResources {
     }
     this.stats = store.scope(this.scope);
     this.directory = new HostDirectory({
-      allocate: (address) => this.#allocateHost(scopePrefix(`${prefix}host.${address}.`)),
+      allocate: (address) => this.#allocateHost(scopePrefix(`${prefix}endpoint.${address}.`)),
       retire: (host) => this.#retireHost(host),
     });
   }

@@ -23,6 +23,8 @@ export const VALUES = {
   address: undefined,
   /** All tokens but as many as the row has after it. */
   path: /^[\w\-./]+$/,
+  /** The same, and the value is the address that the name was made of. */
+  endpoint: undefined,
 } as const;
 
 export interface TagRow {
@@ -91,6 +93,7 @@ const FIRST_TOKEN_ROWS: readonly TagRow[] = [
   ...rows('envoy.clientssl_prefix', 'auth.clientssl.$.**'),
   ...rows('envoy.ratelimit_prefix', 'ratelimit.$.**'),
   ...rows('envoy.cluster_name', 'cluster.$.**'),
+  ...rows('envoy.endpoint_address', 'cluster.*.endpoint.$endpoint.*'),
   ...rows('envoy.ext_authz_prefix', 'cluster.*.ext_authz.$.**', 'http.*.ext_authz.$.**'),
   ...rows('envoy.http_conn_manager_prefix', 'http.$.**'),
   ...rows('envoy.virtual_host', 'vhost.$.**'),

@@ -113,7 +113,8 @@ export class TokenPattern {
     if (count < 1 || last >= tokens.texts.length || !tokens.texts[at]!.startsWith(element.before)) return undefined;
     const start = tokens.starts[at]!;
     const end = tokens.end(last);
-    const value = tokens.name.slice(start + element.before.length, end);
+    const text = tokens.name.slice(start + element.before.length, end);
+    const value = element.value === 'endpoint' ? endpointAddress(text) : text;
     if (value === '' || value === this.#except || VALUES[element.value]?.test(value) === false) return undefined;
     const isEnd = end === tokens.name.length;
     if (element.takesDotBefore) return { value, from: start - 1, to: end };
@@ -139,11 +140,17 @@ function elementOf(token: string): Element {
   return { ...base, kind: 'value', value, before };
 }
 
+/** `127.0.0.1:80` for `127.0.0.1_80`, `[::1]:80` for `[__1]_80`; the path of a Unix socket stays as it is. */
+function endpointAddress(text: string): string {
+  if (/^\[[\da-f_.]+\]_\d+$/.test(text)) return text.replaceAll('_', ':');
+  return text.replace(/^(\d+\.\d+\.\d+\.\d+)_(\d+)$/, '$1:$2');
+}
+
 /** How many tokens a value takes when as many elements follow it. */
 function valueTokens(value: Value, texts: readonly string[], at: number, following: number): number {
   if (value === 'tls') return 2;
   if (value === 'address') return addressTokens(texts, at);
-  if (value === 'path') return texts.length - at - following;
+  if (value === 'path' || value === 'endpoint') return texts.length - at - following;
   return 1;
 }
 

@@ -36,6 +36,18 @@ await waitFor(async () => {
   return body.includes(`,${REQUESTS})`);
 });
 
+t.test('hidden stats of hosts are families, with the host as a label', async (t) => {
+  const { body } = await baton.admin('/stats/monitoring?hidden=only');
+  t.same(body.match(/^# TYPE .*/gm), [
+    ...['cx_connect_fail', 'cx_total', 'rq_error', 'rq_success', 'rq_timeout', 'rq_total'].map(
+      (name) => `# TYPE envoy_cluster_endpoint_${name} counter`,
+    ),
+    ...['cx_active', 'rq_active'].map((name) => `# TYPE envoy_cluster_endpoint_${name} gauge`),
+  ]);
+  const labels = `zone="a \\"b\\"\\\\c",envoy_cluster_name="api",envoy_endpoint_address="127.0.0.1:${upstream.port}"`;
+  t.match(body, `envoy_cluster_endpoint_rq_total{${labels}} ${REQUESTS}\n`);
+});
+
 const promtool = findPeer('promtool');
 t.test('promtool finds no syntax error', { skip: promtool.path === undefined && promtool.skip }, async (t) => {
   for (const query of ['', 'histogram_buckets=summary&text_readouts', 'usedonly']) {

@@ -256,7 +256,7 @@ t.test('a host that comes again while its last requests run has its words and st
     return clusters.published.at(-1)!.clusters[0]!.hosts.blocks[0]!;
   };
   const block = await blockOf(['10.0.0.1']);
-  const { ref } = clusters.store.scopesUnder(scopePrefix('cluster.a.host.10.0.0.1:80.'))[0]!;
+  const { ref } = clusters.store.scopesUnder(scopePrefix('cluster.a.endpoint.10.0.0.1:80.'))[0]!;
   const worker = new ThreadStats(clusters.store.attachment(0)).scope(ref);
   worker.increment(HostStats.at.cx_active);
   for (let round = 0; round < 3; round++) {
@@ -311,7 +311,7 @@ t.test('a long assignment is taken in steps, and a newer one takes its place', a
     await clusters.turn();
     clusters.settle();
   }
-  const scopesOf = (ip: string) => clusters.store.scopesUnder(scopePrefix(`cluster.a.host.${ip}:80.`)).length;
+  const scopesOf = (ip: string) => clusters.store.scopesUnder(scopePrefix(`cluster.a.endpoint.${ip}:80.`)).length;
   t.same([scopesOf('10.1.0.0'), scopesOf('10.2.0.9'), scopesOf('10.0.0.1')], [0, 0, 1], 'the rest is given back');
 });
 
@@ -331,7 +331,7 @@ t.test(
     await staged.ready;
     staged.discard();
     const scopes = () =>
-      ['a', 'b'].map((name) => clusters.store.scopesUnder(scopePrefix(`cluster.${name}.host.10.1.0.0:80.`)).length);
+      ['a', 'b'].map((name) => clusters.store.scopesUnder(scopePrefix(`cluster.${name}.endpoint.10.1.0.0:80.`)).length);
     t.same(scopes(), [1, 1]);
     for (let i = 0; i < 40; i++) {
       await clusters.turn();

@@ -13,7 +13,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   const owner = new SharedWordsOwner(64 * 1024);
   const snapshots = new Snapshots(store, owner, 2);
   const block = owner.allocateHost();
-  const scope = store.addScope('cluster.a.host.127.0.0.1:80.', HostStats, { hidden: true });
+  const scope = store.addScope('cluster.a.endpoint.127.0.0.1:80.', HostStats, { hidden: true });
   const words = new SharedWords(owner.handle(1));
   const stats = new ThreadStats(store.attachment(0)).scope(scope);
 
@@ -50,7 +50,7 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   const owner = new SharedWordsOwner(64 * 1024);
   const snapshots = new Snapshots(store, owner, 2);
   const block = owner.allocateHost();
-  const scope = store.addScope('cluster.a.host.127.0.0.1:80.', HostStats);
+  const scope = store.addScope('cluster.a.endpoint.127.0.0.1:80.', HostStats);
   snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
   const { version } = snapshots.make({}, false);
   snapshots.applied(0, version);

@@ -122,6 +122,20 @@ const CASES: readonly Case[] = [
   ['ratelimit.r.ok', 'ratelimit.ok', ['ratelimit_prefix', 'r']],
   ['ratelimit.ok', 'ratelimit.ok'],
   ['cluster.a.b.upstream_cx_total', 'cluster.b.upstream_cx_total', ['cluster_name', 'a']],
+  ...[
+    ['127.0.0.1_80', '127.0.0.1:80'],
+    ['[fe80__1]_80', '[fe80::1]:80'],
+    ['/run/a_b.v1.sock', '/run/a_b.v1.sock'],
+    ['@abstract_80', '@abstract_80'],
+  ].map(
+    ([token, address]): Case => [
+      `cluster.a.endpoint.${token}.rq_total`,
+      'cluster.endpoint.rq_total',
+      ['cluster_name', 'a'],
+      ['endpoint_address', address!],
+    ],
+  ),
+  ['cluster.a.endpoint.total', 'cluster.endpoint.total', ['cluster_name', 'a']],
   ['clusters.a.upstream_cx_total', 'clusters.a.upstream_cx_total'],
   [
     'listener.0.0.0.0_80.http.in.downstream_rq_5xx',
