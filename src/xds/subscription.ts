@@ -1,6 +1,7 @@
 // What a part of the server asks of a source of configuration, and what it is told.
 
 import type { ConfigSource } from '../config/generated/api.js';
+import type { AnswerGate } from './answer-gate.js';
 import type { ResourceType, Update } from './resource.js';
 
 /** A resource that was right by itself and still cannot be used. */
@@ -48,6 +49,8 @@ export interface SubscriptionRequest<M = unknown> {
   /** Of its stats, with the final dot: `cluster_manager.cds.`, `http.ingress.rds.local_routes.` */
   readonly statPrefix: string;
   readonly watcher: Watcher<M>;
+  /** With `ads`: answers wait while it is closed. */
+  readonly gate?: AnswerGate;
 }
 
 /** Everything that configuration comes from: files, and management servers over gRPC. */

@@ -3,6 +3,7 @@
 import { messageOf } from '../../common/errors.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
+import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
@@ -13,6 +14,8 @@ const logger = getLogger('upstream');
 
 export class ClusterDiscoveryService implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
+  /** Open while no cluster warms: then requests may be sent to all of an update. */
+  readonly #gate = new AnswerGate();
   readonly #states = new Map<string, DynamicState>();
   /** Those whose names static clusters have. */
   readonly #shadowed = new Map<string, Resource<Cluster>>();
@@ -21,6 +24,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
 
   constructor(clusters: ClusterSet) {
     this.#clusters = clusters;
+    clusters.onWarming = (isWarming) => this.#gate.set(!isWarming);
   }
 
   /** `init` waits for the first update and its clusters, or for the time in which nothing comes. */
@@ -33,6 +37,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
       names: '*',
       statPrefix: 'cluster_manager.cds.',
       watcher: this,
+      gate: this.#gate,
     });
   }
 

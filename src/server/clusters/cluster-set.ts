@@ -68,6 +68,8 @@ export class ClusterSet {
   #isStarting = true;
   #specVersion = 0;
   readonly #changes: ClusterChanges;
+  /** After the start: there are versions that get ready, or none are left. */
+  onWarming: (isWarming: boolean) => void = () => {};
 
   constructor(host: ClusterSetHost, events: ClusterSetEvents) {
     this.#host = host;
@@ -358,6 +360,7 @@ export class ClusterSet {
     this.#stats.set(at.active_clusters, this.#active.size);
     this.#stats.set(at.warming_clusters, warming);
     this.#host.inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
+    this.onWarming(this.#warming.size > 0);
   }
 
   #noteChange(cluster: PrimaryCluster): void {

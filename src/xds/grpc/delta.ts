@@ -10,6 +10,7 @@ interface Answer {
 }
 
 export class Delta implements Protocol {
+  holdsAnswers = false;
   readonly #typeUrl: string;
   /** With '*' when all are wanted. */
   #wanted: ReadonlySet<string> = new Set();
@@ -46,7 +47,7 @@ export class Delta implements Protocol {
   }
 
   get isDue(): boolean {
-    if (this.#answers.length > 0) return true;
+    if (this.#answers.length > 0 && !this.holdsAnswers) return true;
     if (!this.#hasAsked && this.#wanted.size === 0) return false;
     return !this.#hasAsked || !isSubset(this.#wanted, this.#told) || !isSubset(this.#told, this.#wanted);
   }
@@ -55,7 +56,7 @@ export class Delta implements Protocol {
     const isFirst = !this.#hasAsked;
     const subscribe = [...this.#wanted].filter((name) => !this.#told.has(name));
     const unsubscribe = [...this.#told].filter((name) => !this.#wanted.has(name));
-    const answer = this.#answers.shift();
+    const answer = this.holdsAnswers ? undefined : this.#answers.shift();
     this.#hasAsked = true;
     this.#told = new Set(this.#wanted);
     // A first request without names asks for everything: servers that know no '*' understand it too.

@@ -53,6 +53,7 @@ export class Mux implements StreamEvents {
   subscribe(request: SubscriptionRequest): Subscription {
     const channel = this.#channelOf(request.type);
     const watch = channel.add(request);
+    if (this.#type === 'all') request.gate?.follow((isOpen) => this.#holdAnswers(channel, !isOpen));
     this.#change(channel);
     if (!this.#isStarted) void this.#start();
     return {
@@ -177,6 +178,13 @@ export class Mux implements StreamEvents {
       this.#channels.set(url, channel);
     }
     return channel;
+  }
+
+  #holdAnswers(channel: TypeChannel, areHeld: boolean): void {
+    channel.holdAnswers(areHeld);
+    if (areHeld || this.#isClosed) return;
+    this.#due.add(channel);
+    this.#schedule();
   }
 
   #change(channel: TypeChannel): void {

@@ -11,6 +11,8 @@ export interface Wanted {
 }
 
 export interface Protocol {
+  /** Answers wait, and questions do not. */
+  holdsAnswers: boolean;
   /** There is a new stream, on which nothing was said yet. */
   opened(): void;
   /** This is wanted from now on; it keeps the object. */

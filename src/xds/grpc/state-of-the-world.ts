@@ -12,6 +12,7 @@ interface Answer {
 }
 
 export class StateOfTheWorld implements Protocol {
+  holdsAnswers = false;
   readonly #typeUrl: string;
   #wanted: Wanted = { names: new Set(), isWildcard: false };
   /** The last version that was accepted. */
@@ -55,13 +56,13 @@ export class StateOfTheWorld implements Protocol {
   }
 
   get isDue(): boolean {
-    if (this.#answers.length > 0) return true;
+    if (this.#answers.length > 0 && !this.holdsAnswers) return true;
     return this.#isDue && (this.#hasAsked || this.#wanted.isWildcard || this.#wanted.names.size > 0);
   }
 
   request(node: Uint8Array | undefined): Uint8Array {
     const { names, isWildcard } = this.#wanted;
-    const answer = this.#answers.shift();
+    const answer = this.holdsAnswers ? undefined : this.#answers.shift();
     this.#nonce = answer?.nonce ?? this.#nonce;
     const request = {
       node,

@@ -95,6 +95,11 @@ export class TypeChannel {
     this.#isFirstDue = this.#isDelta;
   }
 
+  /** Answers wait from now on, or go. */
+  holdAnswers(areHeld: boolean): void {
+    this.#protocol.holdsAnswers = areHeld;
+  }
+
   /** Whether there is something to say. */
   get isDue(): boolean {
     return this.#protocol.isDue;

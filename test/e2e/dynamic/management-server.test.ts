@@ -2,7 +2,7 @@
 // wrong, even dying, changes nothing.
 
 import t from 'tap';
-import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
+import { type ControlPlane, startControlPlane, type XdsProtocol, type XdsRequest } from '../harness/control-plane.js';
 import {
   type BatonProcess,
   bootstrap,
@@ -129,6 +129,45 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     await baton.waitForStat('control_plane.connected_state', 1);
     await plane.waitForAck('listener');
     t.equal((await baton.admin('/ready')).status, 200);
+    await baton.stop();
+  });
+
+  t.test(`${protocol}: an update of clusters on the aggregated stream is answered when they are warm`, async (t) => {
+    const setting = await start(t, protocol, true);
+    const { plane, one, source } = setting;
+    setAll(setting);
+    const baton = await startClient(t, setting, plane.ads(protocol));
+    await Promise.all((['cluster', 'endpoints', 'listener', 'route'] as const).map((type) => plane.waitForAck(type)));
+
+    const late = { ...cluster(source), name: 'late' };
+    const version = plane.set('cluster', [cluster(source), late]);
+    plane.hold();
+    await plane.waitFor('what the new cluster needs', ({ names }) => names.includes('late'));
+    const isAnswer = ({ type, nonce }: XdsRequest) => type === 'cluster' && nonce.startsWith(`${version}/`);
+    t.notOk(plane.requests.find(isAnswer), 'its server learns later that routes may lead there');
+    t.equal(await baton.stat('cluster_manager.warming_clusters'), 1);
+
+    // A server that knows nothing of this is asked as ever, and begins with what is in use.
+    plane.endStreams();
+    const again = await plane.waitFor('another stream', ({ stream, type }) => stream === 1 && type === 'cluster');
+    if (protocol === 'sotw') t.equal(again.version, version);
+    else t.same(Object.keys(again.initialVersions).sort(), ['late', 'web']);
+
+    plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'late' }]);
+    plane.release();
+    await baton.waitForStat('cluster_manager.warming_clusters', 0);
+    const last = plane.set('cluster', [cluster(source)]);
+    await plane.waitForAck('cluster', last);
+    t.equal(await baton.stat('cluster_manager.active_clusters'), 2);
+
+    // What is refused meanwhile is told with what is not.
+    const another = plane.set('cluster', [cluster(source), { ...late, name: 'later' }, cluster({}, { name: 'bad' })]);
+    plane.hold();
+    await plane.waitFor('what the next one needs', ({ names }) => names.includes('later'));
+    t.notOk(plane.requests.find(({ error }) => error !== undefined));
+    plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'later' }]);
+    plane.release();
+    t.match((await plane.waitForNack('cluster', another)).error, /^bad: /);
     await baton.stop();
   });
 
