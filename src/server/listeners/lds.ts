@@ -20,11 +20,11 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #source: ConfigSource;
   readonly #sources: ConfigSources;
   readonly #listeners: ListenerSet;
-  /** Of resources that cannot be used, by name, as of the last update. */
+  /** Of resources that cannot be used, by name, as of the last update, and of those that wait for their addresses. */
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
-  /** Those whose addresses others have, as a parent or child process may for a while. */
+  /** Those whose addresses other listeners or processes have, as a parent or child process may for a while. */
   readonly #unbound = new Map<string, ListenerSpec>();
   #binding: NodeJS.Timeout | undefined;
   /** Of the last update that has changed a listener; '' when there was none. */
@@ -60,7 +60,6 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   update(update: Update<Listener>): readonly Rejection[] {
-    this.#failures.clear();
     let hasChanged = false;
     // Addresses of what goes are free for what comes.
     const gone = new Set(this.#removedBy(update));
@@ -70,8 +69,10 @@ export class ListenerDiscovery implements Watcher<Listener> {
       this.#unbound.delete(name);
     }
     for (const { name } of [...update.resources, ...update.refused]) this.#unbound.delete(name);
+    for (const name of this.#failures.keys()) if (!this.#unbound.has(name)) this.#failures.delete(name);
     const trades = this.#listeners.planTrades(update.resources.map(specOf));
     if (trades !== undefined && this.#apply(trades)) hasChanged = true;
+    this.bindAgain();
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
@@ -128,7 +129,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const gone = new Set(removed);
     for (const { isStatic, name } of this.#listeners.entries) if (!isStatic && !there.has(name)) gone.add(name);
-    for (const name of this.#shadowed.keys()) if (!there.has(name)) gone.add(name);
+    for (const name of [...this.#shadowed.keys(), ...this.#unbound.keys()]) if (!there.has(name)) gone.add(name);
     return gone;
   }
 
@@ -160,7 +161,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   #reject(resource: Resource<Listener>, error: unknown): Rejection {
     const { name } = resource;
-    const details = messageOf(error);
+    const details = detailsOf(error);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
     if (isInUse(error)) {
@@ -183,7 +184,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     const { isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
-    const details = messageOf(error);
+    const details = detailsOf(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
     if (!isInUse(error)) return;
@@ -192,6 +193,12 @@ export class ListenerDiscovery implements Watcher<Listener> {
     if (isStart) this.bindAgain();
     else this.#bindLater();
   }
+}
+
+/** Whoever is told that it is refused is to know that it may come to be used. */
+function detailsOf(error: unknown): string {
+  const details = messageOf(error);
+  return isInUse(error) ? `${details}; the listener is used as soon as the address is free` : details;
 }
 
 function isInUse(error: unknown): boolean {

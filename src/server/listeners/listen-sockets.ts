@@ -34,7 +34,7 @@ export interface FormerSockets extends InheritedSocket {
 /** The address cannot be had; says which and why. */
 export class ListenError extends Error {
   readonly code = 'ERR_LISTEN';
-  /** Another process has it, and may leave it. */
+  /** Another process or listener has it, and may leave it. */
   readonly isInUse: boolean;
 
   constructor(message: string, isInUse = false) {

@@ -187,6 +187,7 @@ class Preparation {
     throw new ListenError(
       `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
+      true,
     );
   }
 

@@ -165,7 +165,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     if (!isChanged) return undefined;
     this.#config = config;
     this.#publication.now();
-    if (!staysSource) this.#subscribeHosts(message.vhds?.config_source);
+    if (staysSource) former.ownChanged();
+    else this.#subscribeHosts(message.vhds?.config_source);
     const scope = this.#host.store.scope(this.#scope);
     scope.increment(ReloadStats.at.config_reload);
     scope.set(ReloadStats.at.config_reload_time_ms, Date.now());

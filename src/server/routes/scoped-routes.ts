@@ -52,6 +52,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Undefined without rds_config_source. */
   readonly #leases: ScopeLeases | undefined;
   #scopes = new Map<string, Scope>();
+  /** Refused because others have their keys: used when these are gone. */
+  readonly #clashing = new Map<string, ScopeResource>();
   #state: DynamicState = REQUESTED;
   #stats: ScopeCounts | undefined;
   #subscription: Subscription | undefined;
@@ -139,8 +141,16 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       if (before !== undefined) next.set(refusal.name, before.resource);
     }
     for (const name of update.removed) next.delete(name);
+    const told = new Set([...update.removed, ...[...update.refused, ...update.resources].map(({ name }) => name)]);
+    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
+    this.#clashing.clear();
     for (const resource of update.resources) next.set(resource.name, resource);
     const rejections = this.#apply(next, update.resources);
+    for (const { name, details } of rejections) logger.warning(`the scope '${name}' is rejected: ${details}`);
+    // They get what the others have left.
+    if (clashing.length > 0) {
+      this.#apply(new Map([...this.#inUse(), ...clashing.map((each) => [each.name, each] as const)]), clashing);
+    }
     this.#note(update, rejections);
     this.#answered();
     return rejections;
@@ -166,8 +176,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       const details = this.#detailsOf(resource, owners);
       return details === '' ? [] : [{ name: resource.name, details }];
     });
-    for (const { name, details } of rejections) {
-      logger.warning(`the scope '${name}' is rejected: ${details}`);
+    for (const each of fresh) if (owners.get(keyOf(each)) !== each.name) this.#clashing.set(each.name, each);
+    for (const { name } of rejections) {
       const before = this.#scopes.get(name)?.resource;
       if (before === undefined || (owners.get(keyOf(before)) ?? name) !== name) next.delete(name);
       else next.set(name, before);

@@ -35,6 +35,8 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #scope: ScopeRef;
   readonly #awaited: ScopeRef;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
+  /** Refused because others have their domains: used when these are gone. */
+  #clashing: HostsByName = new Map();
   readonly #subscription: Subscription;
   #isReady = false;
   /** Everything, and by name hosts that exist or have existed, and those that are asked for. */
@@ -109,7 +111,9 @@ export class VirtualHosts implements Watcher<VirtualHost> {
       for (const name of this.#hosts.keys()) if (!there.has(name)) kept.delete(name);
     }
     for (const name of update.removed) kept.delete(name);
-    const rejections = this.#take(kept, resources);
+    const told = new Set([...update.removed, ...[...update.refused, ...resources].map(({ name }) => name)]);
+    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
+    const rejections = this.#take(kept, resources, clashing);
     this.#settle(update, resources);
     this.#ready();
     return rejections;
@@ -117,6 +121,11 @@ export class VirtualHosts implements Watcher<VirtualHost> {
 
   fetchTimedOut(): void {
     this.#ready();
+  }
+
+  /** The route configuration has other virtual hosts of its own. */
+  ownChanged(): void {
+    if (this.#clashing.size > 0) this.#take(new Map(this.#hosts), [], [...this.#clashing.values()]);
   }
 
   close(): void {
@@ -133,19 +142,28 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#user.ready();
   }
 
-  /** Makes `kept` and those of `fresh` that can be used the hosts that there are; returns the others. */
-  #take(kept: HostsByName, fresh: readonly Resource<VirtualHost>[]): Rejection[] {
-    const rejections = fresh.flatMap(({ name, message }) => {
-      const details = this.#user.problemsOf(message);
+  /**
+   * Makes `kept` and those of `fresh`, and of `clashing` before, that can be used the hosts that there are. Returns the others of
+   * `fresh`.
+   */
+  #take(
+    kept: HostsByName,
+    fresh: readonly Resource<VirtualHost>[],
+    clashing: readonly Resource<VirtualHost>[],
+  ): Rejection[] {
+    const problems = new Map(
+      [...fresh, ...clashing].map(({ name, message }) => [name, this.#user.problemsOf(message)]),
+    );
+    const usable = [...fresh, ...clashing].filter(({ name }) => problems.get(name) === '');
+    const clashes = domainClashes(this.#user.own(), kept, usable);
+    for (const [name, domain] of clashes) problems.set(name, `another virtual host has the domain '${domain}'`);
+    const rejections = fresh.flatMap(({ name }) => {
+      const details = problems.get(name)!;
       return details === '' ? [] : [{ name, details }];
     });
-    const bad = new Set(rejections.map(({ name }) => name));
-    const usable = fresh.filter(({ name }) => !bad.has(name));
-    const clashes = domainClashes(this.#user.own(), kept, usable);
-    for (const [name, domain] of clashes) {
-      rejections.push({ name, details: `another virtual host has the domain '${domain}'` });
-    }
-    const used = usable.filter(({ name }) => !clashes.has(name));
+    const isClashing = ({ name }: Resource<VirtualHost>) => clashes.has(name);
+    this.#clashing = new Map(usable.filter(isClashing).map((each) => [each.name, each] as const));
+    const used = usable.filter((each) => !isClashing(each));
     const next: HostsByName = new Map([...kept, ...used.map((each) => [each.name, each] as const)]);
     if (rejections.length > 0) {
       const details = new Set(rejections.map((each) => each.details));

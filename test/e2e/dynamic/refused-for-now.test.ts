@@ -1,0 +1,195 @@
+// Resources that are right by themselves, and that are refused because something else has what they need: an address, a domain,
+// the key of a scope. They are used when that is gone, though a server of differences does not send them again.
+
+import { createServer } from 'node:net';
+import t from 'tap';
+import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  startBaton,
+  type Teardown,
+  waitFor,
+} from '../harness/index.js';
+
+const ADS = { ads: {}, resource_api_version: 'V3' };
+
+const host = (name: string, domain: string): Config => ({
+  name,
+  domains: [domain],
+  routes: [{ match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: name } } }],
+});
+
+const saying = (text: string): Config => ({ route_config: { name: text, virtual_hosts: [host(text, '*')] } });
+
+function start(t: Teardown, plane: ControlPlane, protocol: XdsProtocol = 'delta'): Promise<BatonProcess> {
+  return startBaton(t, {
+    args: ['-l', 'info', '--drain-time-s', '1'],
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads(protocol) }),
+  });
+}
+
+async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
+  const { body } = await baton.admin('/config_dump?resource=dynamic_listeners');
+  return new Map((JSON.parse(body).configs as Config[]).map((each) => [String(each['name']), each]));
+}
+
+t.test('a listener whose address another process has', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  t.teardown(() => other.close());
+  const { port } = other.address() as { readonly port: number };
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  plane.set('listener', [httpListener('front', port, saying('front'))]);
+  const baton = await start(t, plane);
+  t.match(
+    (await plane.waitForNack('listener')).error,
+    `front: cannot listen on 127.0.0.1:${port}: the address is in use by another process; the listener is used as soon as the address is free`,
+  );
+  t.match((await listenersOf(baton)).get('front'), {
+    active_state: undefined,
+    client_status: 'NACKED',
+    error_state: { version_info: '1', details: /is in use by another process/ },
+  });
+
+  plane.set('listener', [httpListener('front', port, saying('front')), httpListener('side', 0, saying('side'))]);
+  await waitFor(() => baton.listenerPort('side').catch(() => undefined), { what: 'the other one' });
+  const states = await listenersOf(baton);
+  t.match(states.get('front'), { client_status: 'NACKED' }, 'an update of another one changes nothing of this');
+  t.match(states.get('side'), { client_status: 'ACKED' });
+
+  other.close();
+  const answered = () =>
+    httpRequest(port).then(
+      ({ body }) => body === 'front',
+      () => false,
+    );
+  await waitFor(answered, { what: 'the listener' });
+  const front = (await listenersOf(baton)).get('front');
+  t.match(front, { active_state: { version_info: '1' }, client_status: 'ACKED' });
+  t.notOk(front?.['error_state']);
+  const stats = ['listener_create_failure', 'listener_added', 'lds.update_rejected', 'lds.update_success'];
+  t.same(await Promise.all(stats.map((name) => baton.stat(`listener_manager.${name}`))), [1, 2, 1, 1]);
+  t.match(baton.stderr, "lds: add/update listener 'front'");
+
+  // The server of the next stream is not told that it is in use, and may say that it is gone.
+  plane.stop();
+  plane.set('listener', []);
+  await plane.start();
+  await waitFor(async () => !(await answered()), { what: 'the end of the listener' });
+  await baton.stop();
+});
+
+for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
+  t.test(`${protocol}: a listener that waits for its address and is removed does not come`, async (t) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    t.teardown(() => other.close());
+    const { port } = other.address() as { readonly port: number };
+    const plane = await startControlPlane(t);
+    plane.set('cluster', []);
+    plane.set('listener', [
+      httpListener('front', port, saying('front')),
+      httpListener('behind', port, saying('behind')),
+    ]);
+    const baton = await start(t, plane, protocol);
+    await plane.waitForNack('listener');
+    plane.set('listener', [httpListener('behind', port, saying('behind'))]);
+    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'nothing is known of it' });
+
+    other.close();
+    const answered = () =>
+      httpRequest(port).then(
+        ({ body }) => body,
+        () => '',
+      );
+    await waitFor(async () => (await answered()) === 'behind', { what: 'the one behind it' });
+    t.same([...(await listenersOf(baton)).keys()], ['behind']);
+    await baton.stop();
+  });
+}
+
+t.test('a listener whose address another listener has', async (t) => {
+  const port = await freePort();
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  const second = httpListener('second', port, saying('second'));
+  plane.set('listener', [httpListener('first', port, saying('first'))]);
+  const baton = await start(t, plane);
+  plane.set('listener', [httpListener('first', port, saying('first')), second]);
+  t.match((await plane.waitForNack('listener')).error, /^second: .*'second' has duplicate address/);
+  t.equal((await httpRequest(port)).body, 'first');
+
+  plane.set('listener', [second]);
+  await waitFor(
+    () =>
+      httpRequest(port).then(
+        ({ body }) => body === 'second',
+        () => false,
+      ),
+    { what: 'the second' },
+  );
+  t.notOk((await listenersOf(baton)).get('second')?.['error_state']);
+  await baton.stop();
+});
+
+t.test('a virtual host whose domain another virtual host has', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  const routes = (...own: Config[]) => [{ name: 'routes', virtual_hosts: own, vhds: { config_source: ADS } }];
+  const one = host('routes/one', 'a.com');
+  const two = host('routes/two', 'a.com');
+  const three = host('routes/three', 'own.com');
+  plane.set('route', routes(host('own', 'own.com')));
+  plane.set('virtual-host', [one]);
+  plane.set('listener', [httpListener('in', 0, { rds: { route_config_name: 'routes', config_source: ADS } })]);
+  const baton = await start(t, plane);
+  const port = await baton.listenerPort('in');
+  const to = async (host: string) => (await httpRequest(port, '/', { headers: { host } })).body;
+  t.equal(await to('a.com'), 'routes/one');
+
+  plane.set('virtual-host', [one, two, three]);
+  t.match((await plane.waitForNack('virtual-host')).error, /'a\.com'.*\n.*'own\.com'/);
+  t.same([await to('a.com'), await to('own.com')], ['routes/one', 'own']);
+  plane.set('virtual-host', [two, three]);
+  await waitFor(async () => (await to('a.com')) === 'routes/two', { what: 'the one that was refused' });
+  t.equal(await to('own.com'), 'own');
+  plane.set('route', routes());
+  await waitFor(async () => (await to('own.com')) === 'routes/three', { what: 'the other one' });
+  plane.set('virtual-host', []);
+  await waitFor(async () => (await to('own.com')) === '', { what: 'their end' });
+  t.equal(await to('a.com'), '');
+  await baton.stop();
+});
+
+t.test('a scope whose key another scope has', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  const scope = (name: string) => ({
+    name,
+    key: { fragments: [{ string_key: 'x' }] },
+    route_configuration: { name, virtual_hosts: [host(name, '*')] },
+  });
+  plane.set('scoped-route', [scope('one')]);
+  const scoped_routes = {
+    name: 'scopes',
+    scope_key_builder: { fragments: [{ header_value_extractor: { name: 'tenant', index: 0 } }] },
+    scoped_rds: { scoped_rds_config_source: ADS },
+  };
+  plane.set('listener', [httpListener('in', 0, { scoped_routes })]);
+  const baton = await start(t, plane);
+  const port = await baton.listenerPort('in');
+  const got = async () => (await httpRequest(port, '/', { headers: { tenant: 'x' } })).body;
+  t.equal(await got(), 'one');
+  plane.set('scoped-route', [scope('one'), scope('two')]);
+  t.match((await plane.waitForNack('scoped-route')).error, "two: its key is that of the scope 'one'");
+  t.equal(await got(), 'one');
+  plane.set('scoped-route', [scope('two')]);
+  await waitFor(async () => (await got()) === 'two', { what: 'the one that was refused' });
+  await baton.stop();
+});
