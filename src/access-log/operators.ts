@@ -76,7 +76,8 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['RESPONSE_TX_DURATION', number((info) => between(info.firstUpstreamRxMs, info.lastDownstreamTxMs))],
   ['COMMON_DURATION', commonDuration()],
   ['UPSTREAM_HOST', text((info) => info.upstreamHost)],
-  ['UPSTREAM_CLUSTER', text((info) => info.upstreamCluster)],
+  ['UPSTREAM_CLUSTER', text((info) => info.upstreamCluster?.observabilityName ?? '')],
+  ['UPSTREAM_CLUSTER_RAW', text((info) => info.upstreamCluster?.name ?? '')],
   ...address('UPSTREAM_LOCAL', (info) => info.upstreamLocalAddress),
   ...address('UPSTREAM_REMOTE', (info) => info.upstreamHost),
   ['UPSTREAM_REQUEST_ATTEMPT_COUNT', number((info) => info.attemptCount)],
@@ -84,6 +85,8 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ...address('DOWNSTREAM_REMOTE', (info) => info.downstreamRemoteAddress),
   ...address('DOWNSTREAM_DIRECT_REMOTE', (info) => info.downstreamDirectRemoteAddress),
   ...address('DOWNSTREAM_LOCAL', (info) => info.downstreamLocalAddress),
+  // Nothing makes another one of it.
+  ...address('DOWNSTREAM_DIRECT_LOCAL', (info) => info.downstreamLocalAddress),
   ['CONNECTION_ID', number((info) => info.connectionId)],
   ['CONNECTION_TERMINATION_DETAILS', text((info) => info.connectionTerminationDetails)],
   ['REQUESTED_SERVER_NAME', text((info) => info.requestedServerName)],

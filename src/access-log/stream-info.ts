@@ -26,6 +26,13 @@ export interface DownstreamEnds {
   readonly localText: string;
 }
 
+/** What logs call a cluster. */
+export interface ClusterNames {
+  readonly name: string;
+  /** alt_stat_name, or the same. */
+  readonly observabilityName: string;
+}
+
 /** Texts are empty, times UNSET and heads undefined until they are known. Times are milliseconds. */
 export class StreamInfo {
   /** When the first byte of the head arrived, or the connection was accepted: wall clock and monotonic clock. */
@@ -56,8 +63,8 @@ export class StreamInfo {
 
   routeName = '';
   virtualHostName = '';
-  /** Name or alt_stat_name of the cluster that was chosen. */
-  upstreamCluster = '';
+  /** The cluster that was chosen. */
+  upstreamCluster: ClusterNames | undefined = undefined;
   /** Of the last try: address of the host that was chosen, as `127.0.0.1:80`, `[::1]:80` or a path. */
   upstreamHost = '';
   upstreamLocalAddress = '';
@@ -127,7 +134,7 @@ export class StreamInfo {
     this.responseTrailers = undefined;
     this.routeName = '';
     this.virtualHostName = '';
-    this.upstreamCluster = '';
+    this.upstreamCluster = undefined;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
     this.upstreamTransportFailureReason = '';

@@ -60,11 +60,6 @@ export class Cluster implements ConnectingCluster {
     this.#balancer = this.#makeBalancer(snapshot);
   }
 
-  /** The name under which logs and traces show the cluster. */
-  get observabilityName(): string {
-    return this.spec.observabilityName;
-  }
-
   get hostCount(): number {
     return this.#hosts.count;
   }

@@ -54,7 +54,7 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
   });
   info.responseHeaders = response(204, { 'x-envoy-upstream-service-time': '100', server: 'baton' });
   info.upstreamHost = '10.0.2.1:80';
-  info.upstreamCluster = 'places';
+  info.upstreamCluster = { name: 'places.v2', observabilityName: 'places' };
   info.routeName = 'to_places';
   info.inferredRemoteAddress = '10.0.35.28:0';
   info.downstream = { remoteText: '[2001:db8::1]:51234', localText: '/run/baton.sock' };

@@ -369,7 +369,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#isActive = true;
     this.#isRequestComplete = endStream;
     this.#hasResponse = this.#isResponseComplete = false;
-    info.upstreamCluster = this.#cluster.observabilityName;
+    info.upstreamCluster = this.#cluster.spec;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
@@ -492,7 +492,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const cluster = this.#cluster;
     const { info } = this.#stream;
     this.#try.reset(0, 0, 0);
-    info.upstreamCluster = cluster.observabilityName;
+    info.upstreamCluster = cluster.spec;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     this.#answer(MAINTENANCE, true);
   }

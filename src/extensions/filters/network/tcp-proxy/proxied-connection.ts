@@ -61,7 +61,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       stats.increment(TcpStats.at.downstream_cx_no_route);
       return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
     }
-    this.info.upstreamCluster = this.#cluster.observabilityName;
+    this.info.upstreamCluster = this.#cluster.spec;
     this.#connect();
   }
 
@@ -72,7 +72,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     info.startMonotonicMs = former.startMs;
     info.bytesReceived = former.bytesReceived;
     info.bytesSent = former.bytesSent;
-    info.upstreamCluster = cluster.observabilityName;
+    info.upstreamCluster = cluster.spec;
     info.upstreamHost = former.host;
     info.upstreamLocalAddress = former.upstreamLocal;
     info.attemptCount = this.#attempts = former.attempts;
