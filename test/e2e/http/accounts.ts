@@ -12,6 +12,7 @@ const OPERATORS = {
   sent: '%BYTES_SENT%',
   cluster: '%UPSTREAM_CLUSTER%',
   attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
+  termination: '%CONNECTION_TERMINATION_DETAILS%',
   /** Only requests whose head could be read get one. */
   requestId: '%REQ(X-REQUEST-ID)%',
 } as const;
