@@ -53,6 +53,13 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
 
   close(): void {
     for (const log of this.options.accessLogs) log.close();
+    for (const { factory } of this.options.filters) {
+      try {
+        factory.close?.();
+      } catch (error) {
+        this.thread.transport.report(error);
+      }
+    }
   }
 
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */

@@ -108,6 +108,11 @@ export interface HttpFilterFactory {
    * @param routeConfig what the stream's route says to this filter, as its extension has compiled it
    */
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined;
+  /**
+   * Makes no filter any more: the chain is gone, or another configuration has taken this one's place. It gives up what it holds itself,
+   * such as timers; filters that are still at work have their own onDestroy(). Absent: nothing.
+   */
+  close?(): void;
 }
 
 /** The end of the chain: takes the request and gives the response to the stream. */

@@ -18,6 +18,7 @@ import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filter.js';
 import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/timing-wheel.js';
+import { getLogger } from '../../../../src/log/logger.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 
@@ -51,6 +52,7 @@ export interface Report {
   readonly retainedBytes: number;
 }
 
+const logger = getLogger('testing');
 const ID = headerKey('x-id');
 const SCRIPT = headerKey('x-script');
 const COMMAND = headerKey('x-command');
@@ -253,6 +255,7 @@ const scripted: HttpFilterExtension<LuaLua> = {
         request.filters.set(name, filter);
         return filter;
       },
+      close: () => logger.warning(`the factory of '${name}' is closed`),
     };
   },
 };

@@ -33,6 +33,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
   readonly #chain: HttpChainContext;
   readonly #default: BuiltFilter | undefined;
   #built: BuiltFilter | undefined;
+  #isClosed = false;
 
   constructor(config: HttpFilterConfig, context: WorkerContext, chain: HttpChainContext) {
     this.#config = config;
@@ -44,13 +45,23 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
   }
 
   update(config: Any | undefined): void {
+    if (this.#isClosed) return;
+    const former = this.#built;
     try {
       this.#built = config === undefined ? this.#default : this.#build(config);
     } catch (error) {
       // The primary has checked it for the other chains that use it: what this one had before goes on.
       this.#built ??= this.#default;
       logger.error(`the configuration of the filter '${this.#config.name}' cannot be used: ${messageOf(error)}`);
+      return;
     }
+    if (former !== this.#default) this.#close(former);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    if (this.#built !== this.#default) this.#close(this.#built);
+    this.#close(this.#default);
   }
 
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined {
@@ -58,6 +69,15 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     const { extension, factory } = this.#built;
     const given = routeConfig as DiscoveredRouteConfig | undefined;
     return factory.create(stream, given?.extension === extension ? given.config : undefined);
+  }
+
+  /** What goes wrong with something that is over keeps nothing else from going on. */
+  #close(built: BuiltFilter | undefined): void {
+    try {
+      built?.factory.close?.();
+    } catch (error) {
+      this.#context.transport.report(error);
+    }
   }
 
   #build(config: Any): BuiltFilter {
