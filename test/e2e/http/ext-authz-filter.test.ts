@@ -27,6 +27,10 @@ const service = await startUpstream(t, (question, answer) => {
   const { pathname, searchParams } = new URL(question.url!, 'http://service');
   if (pathname.endsWith('/wait')) return;
   if (pathname.endsWith('/broken')) return void question.socket.destroy();
+  if (pathname.endsWith('/torn')) {
+    answer.writeHead(200, { 'x-user': 'ann', 'content-length': 9 }).write('torn');
+    return void setImmediate(() => question.socket.destroy());
+  }
   const fields = searchParams.getAll('field').map((field) => field.split('='));
   answer.writeHead(Number(searchParams.get('status') ?? 200), fields as never);
   answer.end(searchParams.get('body') ?? '');
@@ -55,6 +59,10 @@ const proxy = await startProxy(t, {
     ),
     soon: filtered({ status_on_error: { code: 'ServiceUnavailable' } }, {}, '0.2s'),
     lenient: filtered({ failure_mode_allow: true, failure_mode_allow_header_add: true }, {}, '0.2s'),
+    torn: filtered(
+      { failure_mode_allow: true },
+      { authorization_response: { allowed_upstream_headers: { patterns: [{ exact: 'x-user' }] } } },
+    ),
     off: filtered({ filter_enabled: { default_value: { numerator: 0 } } }),
   },
   clusters: [staticCluster('host', host.port), staticCluster('service', service.port)],
@@ -114,6 +122,20 @@ t.test('lists say which headers go where', async (t) => {
   t.notOk('x-user' in refused.headers);
 });
 
+t.test('a consent that breaks off is none', async (t) => {
+  const answer = await proxy.on('torn', '/torn', { headers: { 'x-user': 'bob' } });
+  t.match(
+    JSON.parse(answer.body).headers,
+    { 'x-user': 'bob' },
+    'it goes on as if there were no answer, and as it came',
+  );
+});
+
+t.test('a HEAD request is asked for as such', async (t) => {
+  t.match(await proxy.on('plain', '/head', { method: 'HEAD' }), { status: 200, body: '' });
+  t.match(asked[0], { method: 'HEAD', url: '/head' });
+});
+
 t.test('without an answer a request is refused', async (t) => {
   t.match(await proxy.on('plain', '/broken'), { status: 403, body: '' });
   t.match(await proxy.on('plain', '/a?status=500&body=oops'), { status: 403, body: '' });
@@ -146,7 +168,7 @@ t.test('routes and a share of requests go without', async (t) => {
 
 t.test('each outcome is counted', async () => {
   await proxy.baton.waitForStats({
-    'http.plain.ext_authz.ok': 1,
+    'http.plain.ext_authz.ok': 2,
     'http.plain.ext_authz.denied': 1,
     'http.plain.ext_authz.error': 2,
     'http.lists.ext_authz.lists.ok': 1,

@@ -3,6 +3,7 @@
 import {
   type CallingThread,
   type ClusterReference,
+  getLogger,
   type HeaderBlock,
   type HeaderKey,
   HeadersStatus,
@@ -41,12 +42,21 @@ export interface ExtAuthzRules {
   readonly marksAllowedOnError: boolean;
 }
 
+/** What an answer that allows a request does to it. */
+interface Consent {
+  readonly removed: readonly HeaderKey[];
+  readonly toHost: readonly Field[];
+  readonly toHostAppended: readonly Field[];
+  readonly toClient: readonly Field[];
+}
+
 interface Field {
   readonly key: HeaderKey;
   /** One character a byte. */
   readonly value: string;
 }
 
+const logger = getLogger('ext_authz');
 const { at } = ExtAuthzStats;
 const OK = 200;
 const NO_FIELDS: readonly Field[] = [];
@@ -61,6 +71,8 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   readonly #cluster: ClusterReference;
   readonly #stats: Scope;
   #call: HttpCall | undefined;
+  /** What came with the service's consent, which counts when all of the answer is there. */
+  #consent: Consent | undefined;
   /** Of the request, which is held until the answer is there. */
   #headers!: HeaderBlock;
   /** Of the answer: what goes to the client, now or with the response. */
@@ -127,7 +139,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   onHead(answer: HeaderBlock): void {
     this.#stream.run(() => {
-      if (answer.status === OK) this.#takeOver(answer);
+      if (answer.status === OK) this.#consent = consentOf(answer, this.#rules);
       else if (answer.status < 500) this.#keepOfRefusal(answer);
     });
   }
@@ -135,32 +147,27 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   onAnswer({ body, status }: HttpCallAnswer): void {
     this.#call = undefined;
     this.#stream.run(() => {
-      if (status === OK) this.#allow(at.ok);
+      if (status === OK) this.#allow();
       else if (status >= 500) this.#failed();
       else this.#deny(status, body);
     });
   }
 
-  onFailure(): void {
+  onFailure(reason: string): void {
     this.#call = undefined;
+    if (logger.isDebug) logger.debug(`no authorization from cluster '${this.#cluster.name}': ${reason}`);
     this.#stream.run(() => this.#failed());
   }
 
-  /** What the service says with its consent. */
-  #takeOver(answer: HeaderBlock): void {
-    const { toClientOnSuccess, toHost, toHostAppended } = this.#rules;
-    const removed = answer.get(TO_REMOVE)?.split(',') ?? [];
-    for (const name of removed.map((each) => each.trim().toLowerCase())) {
-      if (name !== '' && name !== 'host' && !name.startsWith(':')) this.#headers.remove(headerKey(name));
-    }
-    if (toHost !== undefined) {
-      const fields = fieldsOf(answer, toHost);
-      for (const { key } of fields) this.#headers.remove(key);
-      addAll(this.#headers, fields);
-    }
-    if (toHostAppended !== undefined)
-      for (const { key, value } of fieldsOf(answer, toHostAppended)) this.#append(key, value);
-    if (toClientOnSuccess !== undefined) this.#forClient = fieldsOf(answer, toClientOnSuccess);
+  #allow(): void {
+    const { removed, toClient, toHost, toHostAppended } = this.#consent!;
+    for (const key of removed) this.#headers.remove(key);
+    for (const { key } of toHost) this.#headers.remove(key);
+    addAll(this.#headers, toHost);
+    for (const { key, value } of toHostAppended) this.#append(key, value);
+    this.#forClient = toClient;
+    this.#stats.increment(at.ok);
+    this.#goOn();
   }
 
   /** Behind a value that is there already. */
@@ -182,8 +189,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     this.#forClient = fields;
   }
 
-  #allow(counter: number): void {
-    this.#stats.increment(counter);
+  #goOn(): void {
     // First the head: what came with it would be held behind it.
     this.#stream.continueDecoding();
     this.#stream.resumeRequest();
@@ -203,7 +209,8 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     this.#stats.increment(at.error);
     if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error' });
     if (marksAllowedOnError) this.#headers.add(ALLOWED_ON_ERROR, 'true');
-    this.#allow(at.failure_mode_allowed);
+    this.#stats.increment(at.failure_mode_allowed);
+    this.#goOn();
   }
 
   #reply(reply: Omit<LocalReply, 'flags'>): void {
@@ -215,7 +222,23 @@ function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
   for (const { key, value } of fields) headers.add(key, value);
 }
 
-function fieldsOf(answer: HeaderBlock, rules: NameRules): Field[] {
+function consentOf(answer: HeaderBlock, rules: ExtAuthzRules): Consent {
+  return {
+    removed: removedBy(answer),
+    toHost: fieldsOf(answer, rules.toHost),
+    toHostAppended: fieldsOf(answer, rules.toHostAppended),
+    toClient: fieldsOf(answer, rules.toClientOnSuccess),
+  };
+}
+
+function removedBy(answer: HeaderBlock): HeaderKey[] {
+  const names = answer.get(TO_REMOVE)?.toLowerCase().split(',') ?? [];
+  const trimmed = names.map((name) => name.trim());
+  return trimmed.filter((name) => name !== '' && name !== 'host' && !name.startsWith(':')).map(headerKey);
+}
+
+function fieldsOf(answer: HeaderBlock, rules: NameRules | undefined): readonly Field[] {
+  if (rules === undefined) return NO_FIELDS;
   const fields: Field[] = [];
   for (let index = 0; index < answer.size; index++) {
     if (answer.isRemoved(index) || isFraming(answer, index) || !rules.take(answer, index)) continue;
