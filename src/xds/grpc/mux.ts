@@ -14,8 +14,12 @@ import { ManagementStream, type StreamEvents } from './management-stream.js';
 import { methodOf, typeUrlOf } from './services.js';
 import { TypeChannel } from './type-channel.js';
 
-/** What a server may do that knows that its client understands it. */
-const CLIENT_FEATURES = ['xds.config.supports-resource-ttl', 'xds.config.supports-resource-in-sotw'];
+/** What a server may do that knows that its client understands it. One has two names: in the list of features, and with the protocol. */
+const CLIENT_FEATURES = [
+  'xds.config.supports-resource-ttl',
+  'xds.config.resource-in-sotw',
+  'xds.config.supports-resource-in-sotw',
+];
 
 const logger = getLogger('config');
 
