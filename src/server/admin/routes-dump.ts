@@ -2,8 +2,9 @@
 // sources have delivered.
 
 import type { DumpResource } from '../../admin/config-dump/config-dump.js';
+import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import { shown } from '../../xds/dynamic-state.js';
-import { RESOURCE_MESSAGES } from '../../xds/resource.js';
+import { RESOURCE_MESSAGES, type Resource } from '../../xds/resource.js';
 import type { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import type { RouteProvider } from '../routes/route-provider.js';
 import type { ScopedRoutesProvider } from '../routes/scoped-routes.js';
@@ -41,9 +42,19 @@ export function scopedRoutesDump(routes: PrimaryRouteSet): Dump {
   };
 }
 
-function dynamicRoutes({ name, resource, state }: RouteProvider): DumpResource {
-  const route_config = resource && any(ROUTES, shown(resource.message, resource.sensitive));
+function dynamicRoutes(provider: RouteProvider): DumpResource {
+  const { name, resource, state } = provider;
+  const route_config = resource && any(ROUTES, allRoutes(provider, resource));
   return { name, message: { ...versionFields(state), route_config, ...statusFields(ROUTES, state) } };
+}
+
+/** Its own virtual hosts, and those that have come for it. */
+function allRoutes({ virtualHosts }: RouteProvider, { message, sensitive }: Resource<RouteConfiguration>): object {
+  const config: RouteConfiguration = shown(message, sensitive);
+  const discovered = Array.from(virtualHosts, (host) => shown(host.message, host.sensitive) as VirtualHost);
+  return discovered.length === 0
+    ? config
+    : { ...config, virtual_hosts: [...(config.virtual_hosts ?? []), ...discovered] };
 }
 
 function inlineScopes(provider: ScopedRoutesProvider): DumpResource {

@@ -102,6 +102,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#resource;
   }
 
+  /** Virtual hosts that have come for it. */
+  get virtualHosts(): Iterable<Resource<VirtualHost>> {
+    return this.#virtualHosts?.resources ?? [];
+  }
+
   get snapshot(): RouteSnapshot {
     if (this.#config !== undefined) this.#packed = packRoutes(this.#config, this.#packed);
     return { id: this.id, key: this.key, config: this.#packed };

@@ -76,6 +76,10 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     return this.#isReady;
   }
 
+  get resources(): Iterable<Resource<VirtualHost>> {
+    return this.#hosts.values();
+  }
+
   get all(): readonly VirtualHost[] {
     return messagesOf(this.#hosts);
   }

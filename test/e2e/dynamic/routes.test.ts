@@ -216,6 +216,12 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   t.match(await to('new.com'), { status: 200 });
   t.equal(await baton.stat('http.in.vhds.routes.config_reload'), 1);
   await wasReloadedSince(t, before, baton, 'http.in.vhds.routes');
+  const dump = await baton.admin('/config_dump?resource=dynamic_route_configs');
+  t.match(
+    JSON.parse(dump.body).configs[0].route_config.virtual_hosts.map(({ name }: Config) => name),
+    ['known', 'routes/new.com'],
+    'the dump shows all that are used',
+  );
   plane.set('virtual-host', []);
   await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
 });
