@@ -12,6 +12,10 @@ import type { RunningConfiguration } from '../running/running-configuration.js';
 import { any, type Dump, mapped } from './dump.js';
 import { statusFields, versionFields } from './state-fields.js';
 
+interface WithSpec {
+  readonly spec: ListenerSpec;
+}
+
 /** `configured` are the listeners of the bootstrap as they may be shown; those were loaded at `loadedAt`. */
 export function listenersDump(running: RunningConfiguration, configured: readonly Listener[], loadedAt: string): Dump {
   const { listenerDiscovery, listeners } = running;
@@ -54,7 +58,7 @@ function dynamicNames(set: ListenerSet, discovery: ListenerDiscovery | undefined
 }
 
 function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDiscovery | undefined): DumpResource {
-  const { active, warming } = set.entry(name) ?? {};
+  const { active, warming } = stagesOf(name, set);
   const draining = [...set.formers.listeners()].findLast((each) => each.name === name);
   const state = discovery?.failures.get(name) ?? active?.spec.state ?? (warming && REQUESTED);
   return {
@@ -68,6 +72,12 @@ function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDisc
       ...(state && statusFields(RESOURCE_MESSAGES.listener, state)),
     },
   };
+}
+
+/** Until the server accepts connections, no listener serves: what it waits for may be theirs. */
+function stagesOf(name: string, set: ListenerSet): { active?: WithSpec | undefined; warming?: WithSpec | undefined } {
+  const { active, warming } = set.entry(name) ?? {};
+  return set.isRunning ? { active, warming } : { warming: active };
 }
 
 function stateFields({ shown, state }: ListenerSpec): JsonObject {

@@ -89,6 +89,11 @@ export class ListenerSet {
     this.#rollout = new ListenerRollout(primary, this.drains, this.formers, publish);
   }
 
+  /** Connections are accepted: until then active listeners only get ready. */
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   /** The active ones. */
   get byName(): ReadonlyMap<string, PrimaryListener> {
     return this.#active;

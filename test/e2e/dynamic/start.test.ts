@@ -98,6 +98,15 @@ t.test('a server waits for one source after the other, and says for which', asyn
   await t.rejects(httpRequest(port), { code: 'ECONNREFUSED' }, 'nobody is let wait at a socket');
   const { http_filters: _, ...plain } = managerOf([answering({ prefix: '/' }, 'discovered')]) as Config;
   plane.set('listener', [httpListener('discovered', 0, plain)]);
+  const dumped = await waitFor(
+    async () => {
+      const { body } = await baton.admin('/config_dump?resource=dynamic_listeners');
+      return (JSON.parse(body) as { readonly configs?: readonly Config[] }).configs?.[0];
+    },
+    { what: 'the listener in the dump' },
+  );
+  t.match(dumped, { name: 'discovered', warming_state: { version_info: '1' }, client_status: 'REQUESTED' });
+  t.notOk(dumped['active_state'], 'nobody can connect to it yet');
   plane.set('extension-config', [
     {
       name: 'marker',
