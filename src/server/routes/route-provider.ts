@@ -4,13 +4,13 @@
 import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { getLogger } from '../../log/logger.js';
-import { ReloadStats } from '../../stats/layouts/xds.js';
+import { ReloadStats, RouteUpdateStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { WantedHost } from '../../worker/awaited-hosts.js';
 import type { RouteSnapshot } from '../../worker/messages.js';
 import { type PackedRoutes, packRoutes } from '../../worker/packed-routes.js';
-import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
-import type { RefusedResource, Resource, Update } from '../../xds/resource.js';
+import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
+import { hidesNames, type RefusedResource, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import { routeProblems } from './check-routes.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
@@ -39,6 +39,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly #host: RoutesHost;
   readonly #statPrefix: string;
   readonly #scope: ScopeRef;
+  readonly #updates: ScopeRef;
   readonly #subscription: Subscription;
   readonly #users = new ProviderUsers();
   readonly #publication: RoutePublication;
@@ -65,7 +66,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
       settle: (name) => host.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
     });
     const prefix = `${statPrefix}rds.${name}.`;
-    this.#scope = host.store.addScope(prefix, ReloadStats);
+    const scopes = host.store.addScopes([
+      { prefix, layout: ReloadStats },
+      { prefix, layout: RouteUpdateStats },
+    ]);
+    [this.#scope, this.#updates] = scopes as [ScopeRef, ScopeRef];
     this.#subscription = host.sources.subscribe<RouteConfiguration>({
       source,
       type: 'route',
@@ -118,6 +123,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     if (refusal !== undefined) this.#refuse(refusal);
     const resource = update.resources.find(ofThis);
     const rejection = resource && this.#take(resource);
+    const isMissing = resource === undefined && refusal === undefined && !hidesNames(update.refused);
+    if (isMissing) this.#miss(update.removed.includes(this.name));
     // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
     if (this.#virtualHosts?.isReady !== false) this.#settle();
     return rejection === undefined ? [] : [rejection];
@@ -149,6 +156,15 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts?.close();
     this.#publication.close();
     this.#host.store.removeScope(this.#scope);
+    this.#host.store.removeScope(this.#updates);
+  }
+
+  /** The update has none; `isGone`: it says so. */
+  #miss(isGone: boolean): void {
+    if (!isGone) this.#host.store.scope(this.#updates).increment(RouteUpdateStats.at.update_empty);
+    if (this.#resource !== undefined) return;
+    if (isGone) this.#state = DOES_NOT_EXIST;
+    logger.warning(`the source has no route configuration '${this.name}': requests that it is for get 404`);
   }
 
   #take(resource: Resource<RouteConfiguration>): Rejection | undefined {

@@ -33,6 +33,12 @@ export const ReloadStats = defineLayout({
   config_reload_time_ms: 'own_gauge',
 });
 
+/** Beside ReloadStats, of routes. */
+export const RouteUpdateStats = defineLayout({
+  /** Updates that had no routes of the name, as of a file that has others. */
+  update_empty: 'counter',
+});
+
 /** Beside ReloadStats, where requests wait for virtual hosts that the source is asked for. */
 export const AwaitedHostStats = defineLayout({
   /** Too many hosts were asked for at one time: the oldest one counted as missing. */

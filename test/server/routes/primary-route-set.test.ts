@@ -67,6 +67,26 @@ t.test('an update that cannot be used is rejected with its reason, and changes n
   t.equal(fixture.store.value('http.in.rds.routes.config_reload'), 2);
 });
 
+t.test('a source that does not have the routes is told of in the dump and the stats', async (t) => {
+  const fixture = new RoutesFixture();
+  const init = new InitManager('listener');
+  fixture.useRds(init);
+  const [provider] = fixture.routes.providers;
+  const empty = () => fixture.store.value('http.in.rds.routes.update_empty');
+  t.equal(empty(), 0);
+  t.strictSame(fixture.send('route', all()), [], 'as of a file that has others');
+  t.strictSame(init.unreadyTargets, []);
+  t.equal(empty(), 1);
+  t.equal(provider!.state.clientStatus, 'REQUESTED');
+  fixture.send('route', { ...all(), isComplete: false, removed: ['routes'] });
+  t.equal(empty(), 1, 'that says something');
+  t.equal(provider!.state.clientStatus, 'DOES_NOT_EXIST');
+  fixture.send('route', all(routesTo('a')));
+  t.equal(provider!.state.clientStatus, 'ACKED');
+  fixture.send('route', { ...all(), isComplete: false, removed: ['routes'] });
+  t.equal(provider!.state.clientStatus, 'ACKED', 'they stay in use');
+});
+
 t.test('the same routes again are no news, and routes that the source has no longer stay', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
