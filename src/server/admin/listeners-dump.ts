@@ -64,7 +64,7 @@ function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDisc
   return {
     name,
     message: {
-      name,
+      name: name || undefined,
       active_state: active && stateFields(active.spec),
       warming_state: warming && stateFields(warming.spec),
       draining_state: draining && stateFields(draining.spec),

@@ -20,7 +20,10 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #source: ConfigSource;
   readonly #sources: ConfigSources;
   readonly #listeners: ListenerSet;
-  /** Of resources that cannot be used, by name, as of the last update, and of those that wait for their addresses. */
+  /**
+   * Of resources that cannot be used, by name ('' where that cannot be read), as of the last update; and of those that wait for
+   * their addresses.
+   */
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
@@ -82,7 +85,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
       }
     }
     for (const resource of update.refused) {
-      if (resource.name !== '') this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));
+      this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));
     }
     if (hasChanged) this.#versionInfo = update.version;
     this.#target?.ready();

@@ -212,6 +212,14 @@ t.test('a response with something that cannot be read takes nothing away', async
     t.equal(await get(port), 'one');
   }
   t.equal(await baton.stat('listener_manager.listener_removed'), 0);
+  for (const type of ['listeners', 'active_clusters']) {
+    const { body } = await baton.admin(`/config_dump?resource=dynamic_${type}`);
+    const refused = JSON.parse(body).configs.filter((each: Config) => each['error_state']);
+    t.match(refused, [{ error_state: { details: /found type URL/ }, client_status: 'NACKED' }], `${type} in the dump`);
+  }
+  setAll(setting);
+  await plane.waitForAck('listener');
+  t.notMatch((await baton.admin('/config_dump?resource=dynamic_listeners')).body, /error_state/);
   await baton.stop();
 });
 
