@@ -77,6 +77,11 @@ export interface RegexEngineExtension extends Extension {
   readonly category: 'envoy.regex_engines';
 }
 
+/** Which hosts another try avoids: policies that name one are read where routes are built, and nothing is built from the extension. */
+export interface RetryHostPredicateExtension extends Extension {
+  readonly category: 'envoy.retry_host_predicates';
+}
+
 /** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
 export interface StatsSinkExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.stats_sinks';
@@ -87,6 +92,7 @@ export type AnyExtension =
   | StatsSinkExtension
   | RegexEngineExtension
   | UpstreamOptionsExtension
+  | RetryHostPredicateExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

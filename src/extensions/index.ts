@@ -14,6 +14,7 @@ import { tap } from './filters/http/tap/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { googleRe2 } from './regex-engines/google-re2/index.js';
+import { previousHosts } from './retry/host/previous-hosts/index.js';
 import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
 import { graphiteStatsdSink } from './stat-sinks/graphite-statsd/index.js';
 import { hystrixSink } from './stat-sinks/hystrix/index.js';
@@ -36,6 +37,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   httpConnectionManager,
   tcpProxy,
   googleRe2,
+  previousHosts,
   dogStatsdSink,
   graphiteStatsdSink,
   hystrixSink,

@@ -118,6 +118,9 @@ export const ROUTE: ImplementedTable = {
     retriable_status_codes: true,
     retriable_headers: true,
     retriable_request_headers: true,
+    retry_host_predicate: true,
+    host_selection_retry_max_attempts: true,
   },
+  'envoy.config.route.v3.RetryPolicy.RetryHostPredicate': ALL,
   'envoy.config.route.v3.RetryPolicy.RetryBackOff': ALL,
 };

@@ -65,6 +65,10 @@ export class RetryPolicy {
   readonly headers: readonly HeaderRule[] | undefined;
   /** If set, only requests for which one of these holds are tried again. */
   readonly requestHeaders: readonly HeaderRule[] | undefined;
+  /** Another try prefers a host that the request has not been at: retry_host_predicate, of which there is one kind. */
+  readonly avoidsPreviousHosts: boolean;
+  /** How many further picks there are for such a host. */
+  readonly furtherPicks: number;
   readonly #baseInterval: RuntimeInteger;
   readonly #maxIntervalMs: number | undefined;
 
@@ -84,6 +88,9 @@ export class RetryPolicy {
     this.statusCodes = config.retriable_status_codes ?? [];
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
+    this.avoidsPreviousHosts = (config.retry_host_predicate?.length ?? 0) > 0;
+    // As in Envoy 0 is not set.
+    this.furtherPicks = Number(config.host_selection_retry_max_attempts ?? 0) || 1;
     const backOff = config.retry_back_off;
     this.#baseInterval =
       backOff?.base_interval === undefined

@@ -127,6 +127,43 @@ t.test('the conditions of retry_on decide what is tried again', async (t) => {
   }
 });
 
+t.test('another try avoids the hosts that the request has been at', async (t) => {
+  const good = await startRawUpstream(t, ({ socket }) => socket.write(response(200, 'good')));
+  const bad = await startRawUpstream(t, ({ socket }) => socket.write(response(503, 'bad')));
+  const name = 'envoy.retry_host_predicates.previous_hosts';
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
+  };
+  const avoiding = {
+    retry_policy: {
+      retry_on: '5xx',
+      retry_host_predicate: [{ name, typed_config }],
+      host_selection_retry_max_attempts: '200',
+      ...QUICKLY,
+    },
+  };
+  const random = { lb_policy: 'RANDOM' };
+  const { get } = await startProxy(t, {
+    listeners: {
+      main: {
+        route_config: routeConfig([
+          {
+            name: 'all',
+            domains: ['*'],
+            routes: [routeTo({ prefix: '/alone' }, 'alone', avoiding), routeTo({ prefix: '/' }, 'both', avoiding)],
+          },
+        ]),
+      },
+    },
+    clusters: [staticCluster('both', [good.port, bad.port], random), staticCluster('alone', bad.port, random)],
+  });
+  for (let i = 0; i < 40; i++) t.equal((await get('/')).status, 200);
+  const { length } = bad.requests;
+  t.ok(length > 0, 'some went to the bad host first');
+  t.equal((await get('/alone')).status, 503);
+  t.equal(bad.requests.length, length + 2, 'a host without others is tried again');
+});
+
 t.test('num_retries bounds the tries, and the last answer goes to the client as it is', async (t) => {
   const cases: [string, number][] = [
     ['5xx', 2],
