@@ -120,7 +120,10 @@ export const ROUTE: ImplementedTable = {
     retriable_request_headers: true,
     retry_host_predicate: true,
     host_selection_retry_max_attempts: true,
+    rate_limited_retry_back_off: true,
   },
+  'envoy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff': ALL,
+  'envoy.config.route.v3.RetryPolicy.ResetHeader': ALL,
   'envoy.config.route.v3.RetryPolicy.RetryHostPredicate': ALL,
   'envoy.config.route.v3.RetryPolicy.RetryBackOff': ALL,
 };

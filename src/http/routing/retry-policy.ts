@@ -5,6 +5,7 @@ import { BatonError } from '../../common/errors.js';
 import type { RouteAction } from '../../config/generated/api.js';
 import { Runtime, type RuntimeInteger } from '../../runtime/runtime.js';
 import { compileHeaderRules, type HeaderRule } from './header-rule.js';
+import { RateLimitReset } from './rate-limit-reset.js';
 
 /** Conditions of retry_on, a bit each. */
 export const enum RetryOn {
@@ -69,6 +70,8 @@ export class RetryPolicy {
   readonly avoidsPreviousHosts: boolean;
   /** How many further picks there are for such a host. */
   readonly furtherPicks: number;
+  /** What hosts say of the time until another try. */
+  readonly reset: RateLimitReset | undefined;
   readonly #baseInterval: RuntimeInteger;
   readonly #maxIntervalMs: number | undefined;
 
@@ -91,6 +94,8 @@ export class RetryPolicy {
     this.avoidsPreviousHosts = (config.retry_host_predicate?.length ?? 0) > 0;
     // As in Envoy 0 is not set.
     this.furtherPicks = Number(config.host_selection_retry_max_attempts ?? 0) || 1;
+    const limited = config.rate_limited_retry_back_off;
+    this.reset = limited && new RateLimitReset(limited, `${where}.rate_limited_retry_back_off`);
     const backOff = config.retry_back_off;
     this.#baseInterval =
       backOff?.base_interval === undefined

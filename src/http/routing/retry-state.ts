@@ -34,6 +34,8 @@ export class RetryState {
   #remaining = 0;
   /** Before the next try; 0: the policy's first. */
   #intervalMs = 0;
+  /** What the response that is tried again asks for instead; 0: nothing. */
+  #resetMs = 0;
   #extraStatusCodes: number[] = NO_CODES;
   #extraHeaders: readonly string[] = NO_NAMES;
 
@@ -47,6 +49,7 @@ export class RetryState {
     this.#conditions = effective.conditions;
     this.#remaining = effective.maxRetries;
     this.#intervalMs = 0;
+    this.#resetMs = 0;
     this.#extraStatusCodes = NO_CODES;
     this.#extraHeaders = NO_NAMES;
     if (hasRetryHeaders(headers)) this.#readRequest(headers);
@@ -68,9 +71,19 @@ export class RetryState {
     this.#conditions = 0;
   }
 
-  /** A response head has come. */
-  onHeaders(status: number, headers: HeaderBlock): RetryDecision {
-    return this.#wantsRetryOf(status, headers) ? this.#takeOne() : RetryDecision.No;
+  /**
+   * A response head has come.
+   * @param nowMs since 1970
+   */
+  onHeaders(status: number, headers: HeaderBlock, nowMs: number): RetryDecision {
+    if (!this.#wantsRetryOf(status, headers)) return RetryDecision.No;
+    this.#resetMs = this.#policy.reset?.waitMs(headers, nowMs) ?? 0;
+    return this.#takeOne();
+  }
+
+  /** The next try waits as long as the last response asks for. */
+  get waitsForReset(): boolean {
+    return this.#resetMs > 0;
   }
 
   /** The try ended before a response head. `requestStarted`: a byte of the request has been sent. */
@@ -79,10 +92,16 @@ export class RetryState {
   }
 
   /**
-   * How long to wait before the next try, in milliseconds: fully jittered, from an interval that doubles each time.
+   * How long to wait before the next try, in milliseconds: fully jittered, from an interval that doubles each time; or what the
+   * last response asks for, and up to half of that more.
    * @param random [0, 1)
    */
   backoffMs(random: number): number {
+    const resetMs = this.#resetMs;
+    if (resetMs > 0) {
+      this.#resetMs = 0;
+      return resetMs + Math.floor((random * resetMs) / 2);
+    }
     const { baseIntervalMs, maxIntervalMs } = this.#policy;
     const interval = this.#intervalMs || baseIntervalMs;
     this.#intervalMs = Math.min(interval * 2, maxIntervalMs);

@@ -164,6 +164,31 @@ t.test('another try avoids the hosts that the request has been at', async (t) =>
   t.equal(bad.requests.length, length + 2, 'a host without others is tried again');
 });
 
+t.test('another try waits for as long as the host asks', async (t) => {
+  let tries = 0;
+  const limited = await startRawUpstream(t, ({ socket }) => {
+    socket.write(tries++ === 0 ? response(503, 'later', { 'retry-after': '1' }) : response(200, 'now'));
+  });
+  const retry_policy = {
+    retry_on: '5xx',
+    ...QUICKLY,
+    rate_limited_retry_back_off: { reset_headers: [{ name: 'retry-after', format: 'SECONDS' }] },
+  };
+  const { baton, get } = await startProxy(t, {
+    listeners: {
+      main: {
+        route_config: routeConfig([
+          { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'limited', { retry_policy })] },
+        ]),
+      },
+    },
+    clusters: [staticCluster('limited', limited.port)],
+  });
+  t.match(await get('/'), { status: 200, body: 'now' });
+  t.equal(await baton.stat('cluster.limited.upstream_rq_retry_backoff_ratelimited'), 1);
+  t.equal(await baton.stat('cluster.limited.upstream_rq_retry_backoff_exponential'), 0);
+});
+
 t.test('num_retries bounds the tries, and the last answer goes to the client as it is', async (t) => {
   const cases: [string, number][] = [
     ['5xx', 2],

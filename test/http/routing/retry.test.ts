@@ -7,6 +7,9 @@ import { RetryDecision, RetryReset, RetryState } from '../../../src/http/routing
 import { runtimeOf, setValues } from '../../runtime/values.js';
 import { linesOf, requestHead, responseHead } from './heads.js';
 
+/** In milliseconds since 1970. */
+const NOW = 1_000_500;
+
 type Config = NonNullable<RouteAction['retry_policy']>;
 
 function begin(config: Config | undefined, ...lines: string[]): RetryState {
@@ -20,7 +23,7 @@ function begin(config: Config | undefined, ...lines: string[]): RetryState {
 
 /** Whether a response leads to another try. */
 function retries(config: Config, status: number, ...lines: string[]): boolean {
-  return begin(config).onHeaders(status, responseHead(status, ...lines)) === RetryDecision.Retry;
+  return begin(config).onHeaders(status, responseHead(status, ...lines), NOW) === RetryDecision.Retry;
 }
 
 t.test('retry_on by status', async (t) => {
@@ -106,7 +109,7 @@ t.test('num_retries: once by default, then the limit is told', async (t) => {
   const once = begin({ retry_on: '5xx' });
   t.equal(once.isEnabled, true);
   t.equal(once.onReset(RetryReset.Reset, true), RetryDecision.Retry);
-  t.equal(once.onHeaders(200, responseHead(200)), RetryDecision.No);
+  t.equal(once.onHeaders(200, responseHead(200), NOW), RetryDecision.No);
   t.equal(once.onReset(RetryReset.Reset, true), RetryDecision.LimitExceeded);
   t.equal(once.isEnabled, false);
   const none = begin({ retry_on: '5xx', num_retries: 0 });
@@ -114,7 +117,7 @@ t.test('num_retries: once by default, then the limit is told', async (t) => {
   t.equal(none.onReset(RetryReset.Reset, true), RetryDecision.LimitExceeded);
   const three = begin({ retry_on: '5xx', num_retries: 3 });
   t.same(
-    [1, 2, 3, 4].map(() => three.onHeaders(503, responseHead(503))),
+    [1, 2, 3, 4].map(() => three.onHeaders(503, responseHead(503), NOW)),
     [RetryDecision.Retry, RetryDecision.Retry, RetryDecision.Retry, RetryDecision.LimitExceeded],
   );
   const given = begin({ retry_on: '5xx' });
@@ -126,7 +129,7 @@ t.test('a state serves one request after another', async (t) => {
   const state = begin({ retry_on: '5xx' }, 'x-envoy-max-retries: 3', 'x-envoy-retriable-status-codes: 404');
   state.onReset(RetryReset.Reset, true);
   state.begin(new RetryPolicy({ retry_on: 'retriable-status-codes' }, ''), requestHead('GET /'));
-  t.equal(state.onHeaders(404, responseHead(404)), RetryDecision.No);
+  t.equal(state.onHeaders(404, responseHead(404), NOW), RetryDecision.No);
   state.begin(undefined, requestHead('GET /'));
   t.equal(state.isEnabled, false);
   t.equal(state.onReset(RetryReset.Reset, true), RetryDecision.No);
@@ -145,14 +148,14 @@ t.test('a request may ask for retries itself, and the upstream does not see it',
   const state = new RetryState();
   state.begin(undefined, head);
   t.same(linesOf(head), ['x-else: 1']);
-  t.equal(state.onHeaders(503, responseHead(503)), RetryDecision.Retry);
-  t.equal(state.onHeaders(404, responseHead(404)), RetryDecision.No, 'the condition is not on');
-  t.equal(state.onHeaders(200, responseHead(200, 'grpc-status: 13')), RetryDecision.Retry);
-  t.equal(state.onHeaders(503, responseHead(503)), RetryDecision.LimitExceeded);
+  t.equal(state.onHeaders(503, responseHead(503), NOW), RetryDecision.Retry);
+  t.equal(state.onHeaders(404, responseHead(404), NOW), RetryDecision.No, 'the condition is not on');
+  t.equal(state.onHeaders(200, responseHead(200, 'grpc-status: 13'), NOW), RetryDecision.Retry);
+  t.equal(state.onHeaders(503, responseHead(503), NOW), RetryDecision.LimitExceeded);
   const codes = begin({ retry_on: 'retriable-status-codes' }, 'x-envoy-retriable-status-codes: 404, 405');
-  t.equal(codes.onHeaders(405, responseHead(405)), RetryDecision.Retry);
+  t.equal(codes.onHeaders(405, responseHead(405), NOW), RetryDecision.Retry);
   const names = begin({ retry_on: 'retriable-headers' }, 'x-envoy-retriable-header-names: a, X-Again');
-  t.equal(names.onHeaders(200, responseHead(200, 'x-again: 1')), RetryDecision.Retry);
+  t.equal(names.onHeaders(200, responseHead(200, 'x-again: 1'), NOW), RetryDecision.Retry);
   t.equal(begin({ retry_on: '5xx' }, 'x-envoy-max-retries: many').isEnabled, true, 'nonsense changes nothing');
 });
 
@@ -194,4 +197,41 @@ t.test('the time of a try is read', async (t) => {
 t.test('parseRetryOn names the words that it does not know', async (t) => {
   t.same(parseRetryOn(' 5xx , reset,,'), { conditions: RetryOn.ServerError | RetryOn.Reset, unknown: [] });
   t.same(parseRetryOn('5XX,often').unknown, ['5XX', 'often']);
+});
+
+t.test('a host may say when it wants to be asked again', async (t) => {
+  const reset_headers = [
+    { name: 'Retry-After' },
+    { name: 'X-Reset', format: 'UNIX_TIMESTAMP' as const },
+    { name: 'x-later', format: 'SECONDS' as const },
+  ];
+  const cases: [string[], number, number][] = [
+    // its lines, the shortest wait, the longest
+    [['retry-after: 2'], 2000, 3000],
+    [['RETRY-AFTER: 5', 'x-later: 1'], 5000, 7500],
+    [['x-reset: 1004'], 4000, 6000],
+    [['retry-after: 6', 'x-later: 1'], 1000, 1500],
+    [['retry-after: soon', 'x-reset: 999', 'x-later: 3'], 3000, 4500],
+    [['retry-after: 0'], 0, 100],
+    [['x-reset: 2000'], 0, 100],
+    [[], 0, 100],
+  ];
+  for (const [lines, shortest, longest] of cases) {
+    const state = begin({
+      retry_on: '5xx',
+      num_retries: 2,
+      retry_back_off: { base_interval: '0.1s', max_interval: '0.1s' },
+      rate_limited_retry_back_off: { reset_headers, max_interval: '5s' },
+    });
+    for (const random of [0, 1]) {
+      t.equal(state.onHeaders(503, responseHead(503, ...lines), NOW), RetryDecision.Retry);
+      t.equal(state.waitsForReset, longest > 100, lines.join());
+      t.equal(state.backoffMs(random), random === 0 ? shortest : longest, lines.join());
+    }
+  }
+  const once = begin({ retry_on: '5xx,reset', num_retries: 2, rate_limited_retry_back_off: { reset_headers } });
+  once.onHeaders(503, responseHead(503, 'retry-after: 300'), NOW);
+  t.equal(once.backoffMs(0), 300_000, 'five minutes, unless said otherwise');
+  t.equal(once.onReset(RetryReset.Reset, true), RetryDecision.Retry);
+  t.equal(once.backoffMs(0), 0, 'it holds for the one try');
 });

@@ -26,9 +26,9 @@ export class Retries extends RetryState {
     this.#useRetry = useRetry;
   }
 
-  /** The head of a response of `cluster` has come: whether there is another try in its place. */
-  grantForResponse(headers: HeaderBlock, cluster: Cluster): boolean {
-    const decision = this.hasConditions ? this.onHeaders(headers.status, headers) : RetryDecision.No;
+  /** The head of a response of `cluster` has come, `nowMs` since 1970: whether there is another try in its place. */
+  grantForResponse(headers: HeaderBlock, cluster: Cluster, nowMs: number): boolean {
+    const decision = this.hasConditions ? this.onHeaders(headers.status, headers, nowMs) : RetryDecision.No;
     if (decision !== RetryDecision.No) return this.#grant(decision, cluster);
     if (this.#holder !== undefined) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
     this.end();
@@ -63,7 +63,9 @@ export class Retries extends RetryState {
     this.#holder ??= cluster;
     if (!this.#useRetry.isHit(this.#random)) return false;
     stats.increment(ClusterStats.at.upstream_rq_retry);
-    stats.increment(ClusterStats.at.upstream_rq_retry_backoff_exponential);
+    const { upstream_rq_retry_backoff_exponential: usual, upstream_rq_retry_backoff_ratelimited: asked } =
+      ClusterStats.at;
+    stats.increment(this.waitsForReset ? asked : usual);
     return true;
   }
 

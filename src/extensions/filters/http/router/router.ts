@@ -236,7 +236,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
     this.#try.responseBegan();
-    if (this.#retries.grantForResponse(headers, this.#cluster)) {
+    if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countHostFailure(host);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
