@@ -85,6 +85,7 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
     suppress_envoy_headers: true,
+    respect_expected_rq_timeout: true,
     start_child_span: accepted('tracing is not implemented'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': ALL,

@@ -47,6 +47,18 @@ const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\
 const silent = await startBlackHole(t);
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
+/** A connection manager whose clients are inside; its router obeys what the proxy before it expects, or does not. */
+function internal(isRespected: boolean): Config {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+    respect_expected_rq_timeout: isRespected,
+  };
+  return {
+    use_remote_address: true,
+    internal_address_config: { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] },
+    http_filters: [{ name: 'router', typed_config }],
+  };
+}
 const proxy = await startProxy(t, {
   listeners: {
     routes: managerOf([
@@ -70,6 +82,8 @@ const proxy = await startProxy(t, {
       },
     ),
     movingStreams: managerOf([routeTo({ prefix: '/' }, 'slowly', { timeout: '0s' })], { stream_idle_timeout: '1s' }),
+    inside: managerOf([toRaw('/', { timeout: '60s' })], internal(true)),
+    insideAlone: managerOf([toRaw('/', { timeout: SOON })], internal(false)),
     requests: managerOf([toRaw('/')], { request_timeout: SOON, upgrade_configs: [{ upgrade_type: 'websocket' }] }),
     loggedHeads: managerOf([toRaw('/')], { request_headers_timeout: SOON, access_log }),
     logged: managerOf([toRaw('/')], { access_log }),
@@ -132,6 +146,21 @@ t.test('a client outside does not say how long the proxy waits', async (t) => {
   const { head } = upstream.requests.at(-1)!;
   t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 250(\r\n|$)/, 'the host learns how long the proxy waits');
   t.notMatch(head, /x-envoy-upstream-rq-timeout-ms|timeout-ms: 1(\r\n|$)/);
+});
+
+t.test('a proxy inside may obey how long the one before it waits', async (t) => {
+  const headers = { 'x-envoy-expected-rq-timeout-ms': '200', 'x-envoy-upstream-rq-timeout-ms': '60000' };
+  t.equal((await proxy.on('inside', '/hang', { headers })).status, 504);
+  const { head } = upstream.requests.at(-1)!;
+  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 200(\r\n|$)/);
+  const alone = { 'x-envoy-expected-rq-timeout-ms': '60000' };
+  t.equal((await proxy.on('insideAlone', '/hang', { headers: alone })).status, 504, 'or go by its route');
+  const asking = { 'x-envoy-upstream-rq-timeout-ms': '200' };
+  t.equal(
+    (await proxy.on('inside', '/hang', { headers: asking })).status,
+    504,
+    'a client that is no proxy asks itself',
+  );
 });
 
 t.test('a host that does not take connections in time is answered 503', async (t) => {

@@ -15,6 +15,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
     const options = {
       hasDynamicStats: config.dynamic_stats ?? true,
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
+      respectsExpectedTimeout: config.respect_expected_rq_timeout ?? false,
       retryBufferLimit: chain.bufferLimit,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
       ownRetries: new RetryPolicy({}, '', thread.runtime),

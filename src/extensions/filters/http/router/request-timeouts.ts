@@ -7,6 +7,7 @@ import type { ClusterSpec } from '../../../../upstream/cluster-config.js';
 
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
 const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
+const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
 const STREAM_DURATION = headerKey('x-envoy-upstream-stream-duration-ms');
 const ALT_RESPONSE = headerKey('x-envoy-upstream-rq-timeout-alt-response');
 /** They speak to the router as well, of what it has not: hedging, and statistics by another name. */
@@ -25,18 +26,26 @@ export interface RequestTimeouts {
   isAnsweredEmpty: boolean;
 }
 
-/** Sets those of a request that begins. The fields in which it asks for its own are not for the host: `headers` lose them. */
+/**
+ * Sets those of a request that begins. The fields in which it asks for its own are not for the host: `headers` lose them.
+ * @param respectsExpected what the proxy before this one expects of it counts before all else (Router.respect_expected_rq_timeout)
+ */
 export function setTimeouts(
   timeouts: RequestTimeouts,
   { timeoutMs, retryPolicy }: Route<unknown>,
   { maxStreamMs }: ClusterSpec,
   headers: HeaderBlock,
+  respectsExpected: boolean,
 ): void {
   timeouts.timeoutMs = timeoutMs;
   timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
   timeouts.streamMs = maxStreamMs;
   timeouts.isAnsweredEmpty = false;
   if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
+  if (respectsExpected) {
+    const expected = numberOf(headers, EXPECTED_TIMEOUT.id);
+    if (expected >= 0) timeouts.timeoutMs = expected;
+  }
   // The time of the whole request ends such a try.
   if (timeouts.timeoutMs > 0 && timeouts.perTryMs >= timeouts.timeoutMs) timeouts.perTryMs = 0;
 }
@@ -61,9 +70,15 @@ function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {
 }
 
 function takeNumber(headers: HeaderBlock, id: number): number {
+  const number = numberOf(headers, id);
+  headers.removeId(id);
+  return number;
+}
+
+/** -1: there is none. */
+function numberOf(headers: HeaderBlock, id: number): number {
   const index = headers.findId(id);
   if (index < 0) return -1;
   const text = headers.value(index);
-  headers.removeId(id);
   return /^[0-9]{1,9}$/.test(text) ? Number(text) : -1;
 }

@@ -46,6 +46,8 @@ export interface RouterOptions {
   readonly hasDynamicStats: boolean;
   /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
   readonly suppressEnvoyHeaders: boolean;
+  /** Router.respect_expected_rq_timeout. */
+  readonly respectsExpectedTimeout: boolean;
   /** Most bytes of a request body that are kept so that it can be tried again; a route may say less. */
   readonly retryBufferLimit: number;
   /** upstream.use_retry of runtime: the share of retries that take place. */
@@ -374,7 +376,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.upstreamCluster = this.#cluster.spec;
     this.#previousHosts.length = 0;
     const timeouts = this.#timeouts;
-    setTimeouts(timeouts, route, this.#cluster.spec, headers);
+    setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
     if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
