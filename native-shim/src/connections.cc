@@ -27,6 +27,7 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   }
   if (id < 0) return id;
   SocketRecord& connection = *sockets_.find(id);
+  connection.isLocal = remote.family() == AF_UNIX;
   connection.connecting = true;
   if (error != 0) fail(id, connection, error, false);
   return id;
@@ -121,13 +122,16 @@ void Transport::receive(Id id, SocketRecord& connection) {
   uint32_t total = 0;
   ssize_t got;
   int error = 0;
+  bool isCut = false;
   do {
-    got = readBytes(connection.fd.get(), batch_.window() + total, share - total);
+    uint8_t* const to = batch_.window() + total;
+    got = connection.isLocal ? readLocalBytes(connection.fd.get(), to, share - total, isCut)
+                             : readBytes(connection.fd.get(), to, share - total);
     if (got < 0) error = errno;
     if (got > 0) total += static_cast<uint32_t>(got);
     // A short read has emptied the socket, and what comes later is a new edge; but a hang-up that was hinted at already
-    // comes with no edge of its own, and urgent data cuts a read short.
-  } while (got > 0 && total < share && (connection.readOn || connection.error != 0));
+    // comes with no edge of its own, and urgent data and descriptors cut a read short.
+  } while (got > 0 && total < share && (connection.readOn || isCut || connection.error != 0));
 
   if (total > 0) {
     batch_.addData(id, total);

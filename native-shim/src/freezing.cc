@@ -63,6 +63,7 @@ Id Transport::adopt(int fd, const Adoption& adoption) {
   }
   SocketRecord& connection = *sockets_.find(id);
   connection.shared = true;
+  connection.isLocal = isLocalSocket(fd);
   connection.pending = std::move(pending);
   connection.ended = adoption.ended;
   connection.shutdownAsked = adoption.finAsked;

@@ -107,6 +107,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
     descriptorLimit_.accepted(fd.get(), now_);
     const Id connection = add(fd, SocketKind::Connection, acceptedLimits_);
     if (connection < 0) return acceptFailed(id, listener, -connection);
+    sockets_.find(connection)->isLocal = peer.ss_family == AF_UNIX;
     listener.failReported = false;
     batch_.addAccept(connection, id, peer, std::min<socklen_t>(length, sizeof peer));
   }

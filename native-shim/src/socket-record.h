@@ -27,6 +27,7 @@ struct SocketRecord : SlotHeader {
   bool shared : 1;  // the description may have other holders, so closing alone does not take it out of epoll
 
   // Connections.
+  bool isLocal : 1;  // a Unix socket
   bool connecting : 1;
   bool readable : 1;         // unread bytes, FIN or an error may be waiting
   bool readOn : 1;           // epoll hinted at FIN, RST or urgent data: a short read is not the last
@@ -47,7 +48,7 @@ struct SocketRecord : SlotHeader {
   bool removed : 1;      // only the rest of the queue is accepted
 
   SocketRecord()
-      : queued(false), inEpoll(false), shared(false), connecting(false), readable(false), readOn(false),
+      : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), readable(false), readOn(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
         shutdownAsked(false), frozen(false), exclusive(false), accepting(false), resting(false), failReported(false),
         removed(false) {}

@@ -102,6 +102,12 @@ int prepareAdopted(int fd) {
   return 0;
 }
 
+bool isLocalSocket(int fd) {
+  int domain = 0;
+  socklen_t length = sizeof domain;
+  return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
+}
+
 int setKeepalive(int fd, const Keepalive& keepalive) {
   if (!keepalive.enabled) return 0;
   int error = setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

@@ -53,6 +53,7 @@ SocketResult openMeetingSocket(const SocketAddress& address);
 int makeSocketPair(Descriptor ends[2]);
 // 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.
 int prepareAdopted(int fd);
+bool isLocalSocket(int fd);
 // 0 or errno; EOPNOTSUPP for what is no TCP socket.
 int setKeepalive(int fd, const Keepalive& keepalive);
 void setNoDelay(int fd);

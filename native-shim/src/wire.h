@@ -34,6 +34,19 @@ inline ssize_t readBytes(int fd, void* to, size_t length) {
   return got;
 }
 
+// The same for a Unix socket. `isCut`: descriptors came with the bytes (and are closed), so that what follows was not read.
+inline ssize_t readLocalBytes(int fd, void* to, size_t length, bool& isCut) {
+  iovec range{to, length};
+  msghdr message{};
+  message.msg_iov = &range;
+  message.msg_iovlen = 1;
+  ssize_t got;
+  do got = recvmsg(fd, &message, MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  isCut = got >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
+  return got;
+}
+
 inline ssize_t writeBytes(int fd, iovec* ranges, int count, size_t total) {
   // Below this, copying into one piece is cheaper than the kernel's walk over an iovec.
   constexpr size_t kCopyLimit = 8 * 1024;
