@@ -42,8 +42,8 @@ bool Closing::serve(uint64_t key, double now) {
   const Id id = static_cast<Id>(key & ~kKeyBit);
   Record* record = table_.find(id);
   if (record == nullptr) return false;
-  Next next = record->discarding ? Next::Wait : flush(*record, now);
-  if (record->discarding) next = discard(id, *record);
+  Next next = record->flushed ? Next::Wait : flush(*record, now);
+  if (next == Next::Wait && !record->ended) next = discard(id, *record);
   if (next == Next::Wait) return false;
   remove(id, *record);
   return true;
@@ -52,7 +52,7 @@ bool Closing::serve(uint64_t key, double now) {
 bool Closing::expire(double now) {
   const uint32_t before = size();
   table_.forEach([this, now](Id id, Record& record) {
-    if (record.deadline > now || (!record.discarding && movesOn(record, now))) return;
+    if (record.deadline > now || (!record.flushed && movesOn(record, now))) return;
     remove(id, record);
   });
   return size() < before;
@@ -69,9 +69,9 @@ Closing::Next Closing::flush(Record& record, double now) {
     if (sent < 0) return errno == EAGAIN ? Next::Wait : Next::Close;
     record.pending.consume(static_cast<uint32_t>(sent));
   }
-  if (record.lingerMs == 0) return Next::Close;
+  if (record.lingerMs == 0 || record.ended) return Next::Close;
   shutdown(record.fd.get(), SHUT_WR);
-  record.discarding = true;
+  record.flushed = true;
   record.deadline = now + record.lingerMs;
   return Next::Wait;
 }
@@ -91,7 +91,10 @@ Closing::Next Closing::discard(Id id, Record& record) {
   static thread_local uint8_t scratch[64 * 1024];
   for (int share = 0; share < 4; ++share) {
     const ssize_t got = recv(record.fd.get(), scratch, sizeof scratch, MSG_DONTWAIT | MSG_TRUNC);
-    if (got == 0) return Next::Close;
+    if (got == 0) {
+      record.ended = true;
+      return record.flushed ? Next::Close : Next::Wait;
+    }
     if (got < 0) return errno == EAGAIN || errno == EINTR ? Next::Wait : Next::Close;
   }
   // More than its share: let the others go first, and be reported again.

@@ -15,8 +15,8 @@ class Closing {
   explicit Closing(EpollSet& epoll) : epoll_(epoll) {}
 
   // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
-  // `flushMs`; then, with lingerMs > 0, ends the sending direction and discards what arrives until the peer ends, at most
-  // that long.
+  // `flushMs`; then, with lingerMs > 0, ends the sending direction and waits until the peer ends, at most that long. What
+  // arrives is discarded: a peer that is to be read first would not read.
   void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs);
 
   // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.
@@ -39,7 +39,8 @@ class Closing {
     int queued = 0;               // in the kernel, when the deadline was set
     uint32_t leftAtDeadline = 0;  // of `pending`, then
     uint32_t lingerMs = 0;
-    bool discarding = false;
+    bool flushed = false;  // nothing is pending, and the sending direction has ended
+    bool ended = false;    // the peer's has
     bool shared = false;
   };
   enum class Next { Wait, Close };

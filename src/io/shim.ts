@@ -58,7 +58,7 @@ export const SUBMISSION_STRIDE = 4;
 export const enum Op {
   /** Send memory[offset, offset+length). On a connecting connection the bytes are queued. */
   Send = 1,
-  /** Ordered close: after pending bytes, given up when the peer takes none of them for `offset` ms; then, when length > 0, end the sending direction and discard what arrives until the peer ends, at most `length` ms (so that no RST destroys the last answer). Bytes still pending when their time is over are lost with an RST, so that a cut-off answer never looks complete. The id dies at once. */
+  /** Ordered close: after pending bytes, given up when the peer takes none of them for `offset` ms; then, when length > 0, end the sending direction and wait until the peer ends, at most `length` ms (so that no RST destroys the last answer). What arrives meanwhile is discarded. Bytes still pending when their time is over are lost with an RST, so that a cut-off answer never looks complete. The id dies at once. */
   Close = 2,
   /** Abort: RST to the peer, pending bytes dropped. The id dies at once. */
   Reset = 3,

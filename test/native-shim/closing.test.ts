@@ -109,6 +109,41 @@ t.test('lingering ends when its time is over', async (t) => {
   rig.close();
 });
 
+for (const lingerMs of [0, 60_000]) {
+  t.test(`ends that both close with much pending do not wait for each other, lingering ${lingerMs} ms`, async (t) => {
+    const rig = new Rig({ scratchBytes: 8 << 20 });
+    const { client, server } = await rig.pair(rig.listen(loopback).address);
+    const bytes = pattern(8 << 20);
+    for (const id of [client, server]) rig.submit(Op.Pause, id);
+    for (const id of [client, server]) rig.sendNow(id, bytes);
+    for (const id of [client, server]) rig.submit(Op.Close, id, 60_000, lingerMs);
+    rig.flush();
+    t.equal(rig.transport.counts().closing, 2);
+    await until(() => rig.transport.counts().closing === 0, 'both to be closed', 20_000);
+    rig.close();
+  });
+}
+
+t.test('an end that comes while bytes are pending does not keep a connection that lingers', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { port } = rig.listen(loopback);
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  peer.pause();
+  const { id } = await rig.next(Event.Accept);
+  const sent = pattern(8 << 20);
+  rig.send(id, sent);
+  rig.submit(Op.Close, id, 60_000, 60_000);
+  rig.flush();
+  peer.end('unread');
+  const chunks: Buffer[] = [];
+  peer.on('data', (chunk) => chunks.push(chunk));
+  peer.resume();
+  await until(() => peer.readableEnded || peer.errored !== null, 'the end', 20_000);
+  t.ok(Buffer.concat(chunks).equals(sent));
+  await until(() => rig.transport.counts().closing === 0, 'nothing to be left', 20_000);
+  rig.close();
+});
+
 t.test('with no time for pending bytes, Close is a reset', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);
