@@ -33,13 +33,13 @@ napi_value answerId(napi_env env, const char* call, Id id) {
 napi_value addListener(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t fd;
-  bool exclusive;
+  bool contended;
   Transport* transport = openTransport(arguments);
   if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd) ||
-      !readBool(env, arguments[1], "exclusive", exclusive)) {
+      !readBool(env, arguments[1], "contended", contended)) {
     return nullptr;
   }
-  return answerId(env, "addListener", transport->addListener(fd, exclusive));
+  return answerId(env, "addListener", transport->addListener(fd, contended));
 }
 
 napi_value setAccepting(napi_env env, napi_callback_info info) {

@@ -41,7 +41,7 @@ struct SocketRecord : SlotHeader {
   bool frozen : 1;         // out of the epoll set; another process may have a copy of the descriptor
 
   // Listeners.
-  bool exclusive : 1;
+  bool contended : 1;  // other threads accept at the same socket
   bool accepting : 1;
   bool resting : 1;      // accept() failed for want of resources
   bool failReported : 1; // AcceptFailed reported, no success since
@@ -50,7 +50,7 @@ struct SocketRecord : SlotHeader {
   SocketRecord()
       : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), readable(false), readOn(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
-        shutdownAsked(false), frozen(false), exclusive(false), accepting(false), resting(false), failReported(false),
+        shutdownAsked(false), frozen(false), contended(false), accepting(false), resting(false), failReported(false),
         removed(false) {}
 };
 

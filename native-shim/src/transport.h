@@ -81,7 +81,7 @@ class Transport {
   bool isOpen() const { return open_; }
 
   // These three give an id, or a negative errno. A failed connect has an id and reports with Reset.
-  Id addListener(int fd, bool exclusive);
+  Id addListener(int fd, bool contended);
   Id connect(const SocketAddress& remote, const SocketAddress* local, Limits limits);
   Id adopt(int fd, const Adoption& adoption);
 
@@ -116,7 +116,7 @@ class Transport {
   static constexpr uint8_t kFullShares = 8;
   static constexpr uint32_t kLeastShareBytes = 4 * 1024;  // whatever the connection's limit is
   static constexpr int kAcceptShare = 64;             // connections of one listener in one round
-  static constexpr int kExclusiveAcceptShare = 8;     // where other threads wait at the same socket
+  static constexpr int kContendedAcceptShare = 8;     // where other threads wait at the same socket
   static constexpr uint64_t kRetryAcceptMs = 100;
   static constexpr uint64_t kCloseTickMs = 20;
   static constexpr int kGatherRanges = 64;

@@ -146,8 +146,8 @@ export interface Adoption extends ConnectionProgress {
 }
 
 export interface NativeTransport {
-  /** Accepts on a copy of `fd`. `exclusive`: EPOLLEXCLUSIVE, for one socket shared by several threads. Returns the listener's id. */
-  addListener(fd: number, exclusive: boolean): number;
+  /** Accepts on a copy of `fd`. `contended`: other threads accept on the same socket, so only a few connections are taken at a time. Returns the listener's id. */
+  addListener(fd: number, contended: boolean): number;
   /** Stops (false) or restarts (true) accepting; connections stay in the kernel's queue meanwhile. */
   setAccepting(listener: number, accepting: boolean): void;
   /**

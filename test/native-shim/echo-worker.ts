@@ -7,10 +7,10 @@ import { Rig, shim } from './harness.js';
 /** What the thread is started with. */
 export interface EchoWorkerData {
   fd: number;
-  exclusive: boolean;
+  contended: boolean;
 }
 
-const { fd, exclusive } = workerData as EchoWorkerData;
+const { fd, contended } = workerData as EchoWorkerData;
 const rig = new Rig({ unlogged: true, uncopied: true });
 let accepted = 0;
 rig.onEvent = (event) => {
@@ -20,7 +20,7 @@ rig.onEvent = (event) => {
   }
   if (event.kind === Event.End || event.kind === Event.Reset) rig.submit(Op.Close, event.id, 1000, 0);
 };
-rig.transport.addListener(fd, exclusive);
+rig.transport.addListener(fd, contended);
 parentPort!.on('message', (message: string) => {
   if (message === 'accepted') parentPort!.postMessage({ accepted, thread: shim.threadId() });
   if (message === 'close') {

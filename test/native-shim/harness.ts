@@ -103,12 +103,12 @@ export class Rig {
   }
 
   /** Listens, and answers with the listener's id and where it really listens. */
-  listen(address: Uint8Array, options: Partial<ListenSocketOptions> = {}, backlog = 4096, exclusive = false) {
+  listen(address: Uint8Array, options: Partial<ListenSocketOptions> = {}, backlog = 4096, contended = false) {
     const fd = shim.openListenSocket(address, { ...listenOptions, ...options });
     try {
       shim.listen(fd, backlog);
       const bound = shim.boundAddress(fd);
-      return { id: this.transport.addListener(fd, exclusive), address: bound, port: portOf(bound) };
+      return { id: this.transport.addListener(fd, contended), address: bound, port: portOf(bound) };
     } finally {
       shim.closeDescriptor(fd);
     }

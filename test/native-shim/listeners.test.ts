@@ -136,7 +136,7 @@ t.test('removing a listener leaves other holders of the socket in service', asyn
   rig.close();
 });
 
-t.test('one exclusive socket serves two transports', async (t) => {
+t.test('one contended socket serves two transports', async (t) => {
   const fd = shim.openListenSocket(unix(`@baton-shim-shared-${process.pid}`), listenOptions);
   shim.listen(fd, 4096);
   const address = shim.boundAddress(fd);

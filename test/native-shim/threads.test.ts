@@ -19,7 +19,7 @@ async function startWorkers(count: number) {
   for (let i = 0; i < count; i++) {
     const fd = i === 0 ? address : shim.openListenSocket(bound, { ...listenOptions, reusePort: true });
     shim.listen(fd, 4096);
-    const data: EchoWorkerData = { fd, exclusive: false };
+    const data: EchoWorkerData = { fd, contended: false };
     const worker = new Worker(new URL('./echo-worker.js', import.meta.url), { workerData: data });
     await new Promise((resolve) => worker.once('message', resolve));
     shim.closeDescriptor(fd);
