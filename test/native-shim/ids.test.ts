@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Event, ID_SLOT_MASK, Op } from '../../src/io/shim.js';
-import { internet, Rig, socketPath, unix, until } from './harness.js';
+import { internet, loopback, Rig, socketPath, unix, until } from './harness.js';
 
 t.test('submissions for an id that was closed do nothing, also when its slot is in use again', async (t) => {
   const rig = new Rig({ maxSubmissions: 64 });
@@ -79,3 +79,24 @@ t.test('ids that never were, and listeners, are no connections', async (t) => {
   t.equal(rig.transport.counts().connections, 2);
   rig.close();
 });
+
+t.test(
+  'a connect that is given up when it has succeeded unseen tells nothing more, and its peer sees the end',
+  async (t) => {
+    const rig = new Rig();
+    const { address } = rig.listen(loopback);
+    const given = Array.from({ length: 50 }, () => rig.connect(address));
+    // The kernel has connected them; this thread has not looked yet.
+    for (const [index, id] of given.entries()) rig.submit(index % 2 === 0 ? Op.Reset : Op.Close, id);
+    rig.flush();
+    const kept = rig.connect(address);
+    await rig.next(Event.Connected, kept);
+    await until(() => rig.of(Event.End).length + rig.of(Event.Reset).length === given.length, 'the ends of the peers');
+    t.same(
+      rig.seen.filter(({ id }) => given.includes(id)),
+      [],
+    );
+    t.equal(rig.transport.counts().connections, given.length + 2, 'the accepted ones, and the one that was kept');
+    rig.close();
+  },
+);
