@@ -12,7 +12,6 @@ import { repeatOnStderr } from '../log/last-words.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
-import { ConfigReloadStats } from '../stats/layouts/config-reload.js';
 import { AdminInterface } from './admin/admin-interface.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
 import { postEndpoint } from './admin/post-endpoint.js';
@@ -109,18 +108,8 @@ class ServerInstance {
       serveEvents: (stream) => this.#admin?.handlers.add(eventStreamEndpoint(stream)),
     });
     this.#server = server;
-    const { store, takeOver } = server.primary;
-    this.#reload = new ConfigurationReload(
-      {
-        load: options.loadAnew,
-        obstacle: () => server.obstacleToReload,
-        takeOver,
-        namedSources: () => server.configuration.namedSources(),
-        apply: (plan, next) => server.reload(plan, next),
-        stats: () => store.scope(store.addScope('config_reload.', ConfigReloadStats)),
-      },
-      { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() },
-    );
+    const running = { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() };
+    this.#reload = new ConfigurationReload(server, options.loadAnew, running);
   }
 
   /** Resolves with the exit status. */

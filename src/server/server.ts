@@ -179,7 +179,10 @@ export class Server {
     return isBeginning || isDone ? 'another process takes over from this one' : undefined;
   }
 
-  /** Takes the server to another configuration, or rejects with everything as it was. */
+  /**
+   * Takes the server to another configuration: all or nothing. Rejects with everything as it was, or with a ChangeFailure that
+   * says that this failed too. `next` is the bootstrap that runs afterwards.
+   */
   reload(plan: ReloadPlan, next: Bootstrap): Promise<void> {
     return this.configuration.reload(plan, next, this.#ended.signal);
   }

@@ -9,44 +9,27 @@ import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
 import { formatProblem, formatProblems, problemOf } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
-import type { Scope } from '../../stats/thread-stats.js';
-import type { TakeOver } from '../restart/take-over.js';
+import type { Server } from '../server.js';
 import { ChangeFailure } from './carry-out.js';
 import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
-import type { NamedSources } from './sources-in-use.js';
 
 /** What runs, and since when. */
 export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
-export interface ReloadHost {
-  /** Loads what the command line names, as at the start. */
-  load(): Promise<LoadResult>;
-  /** Why nothing can be applied now; undefined: it can. */
-  obstacle(): string | undefined;
-  /** By a child process. */
-  readonly takeOver: TakeOver;
-  /** Resources in use that management servers and files have delivered, as far as they may name sources of others. */
-  namedSources(): Iterable<NamedSources>;
-  /**
-   * All or nothing: rejects with everything as it was, or with a ChangeFailure that says that this failed too. `next` is the
-   * bootstrap that runs afterwards.
-   */
-  apply(plan: ReloadPlan, next: Bootstrap): Promise<void>;
-  /** Scope `config_reload.`, made when it is asked for first. */
-  stats(): Scope;
-}
-
 const logger = getLogger('config');
 
 export class ConfigurationReload {
-  readonly #host: ReloadHost;
+  readonly #server: Server;
+  readonly #loadAnew: () => Promise<LoadResult>;
   #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
 
-  constructor(host: ReloadHost, running: LoadedConfiguration) {
-    this.#host = host;
+  /** `loadAnew` loads what the command line names, as at the start. */
+  constructor(server: Server, loadAnew: () => Promise<LoadResult>, running: LoadedConfiguration) {
+    this.#server = server;
+    this.#loadAnew = loadAnew;
     this.#running = running;
   }
 
@@ -67,7 +50,7 @@ export class ConfigurationReload {
   async runNext(request: ReloadRequest, begun: () => void): Promise<void> {
     for (;;) {
       while (this.#current !== undefined) await this.#current.catch(() => {});
-      const { takeOver } = this.#host;
+      const { takeOver } = this.#server.primary;
       if (takeOver.isBeginning) {
         logger.info('the configuration is reloaded when the child process is gone, unless that takes over');
         await takeOver.settled;
@@ -88,7 +71,8 @@ export class ConfigurationReload {
   }
 
   async #reload(request: ReloadRequest): Promise<ReloadView> {
-    const stats = this.#host.stats();
+    const { store } = this.#server.primary;
+    const stats = store.scope(store.addScope('config_reload.', ConfigReloadStats));
     const { at } = ConfigReloadStats;
     if (!request.applies) {
       stats.increment(at.dry_run);
@@ -113,7 +97,7 @@ export class ConfigurationReload {
 
   /** A thread that fails leaves no configuration: the same as a wrong one. */
   #load(): Promise<LoadResult> {
-    return this.#host.load().catch((error: unknown) => ({
+    return this.#loadAnew().catch((error: unknown) => ({
       ok: false,
       warnings: [],
       errors: [problemOf('', messageOf(error))],
@@ -130,15 +114,15 @@ export class ConfigurationReload {
     const { warnings } = loaded;
     if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
-    const { takeOver } = this.#host;
+    const { takeOver } = this.#server.primary;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
-    const why = this.#host.obstacle() ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
+    const why = this.#server.obstacleToReload ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
     if (why !== undefined) {
       const isTakenOver = takeOver.isBeginning || takeOver.isDone;
       return { outcome: 'failed', why, isUndone: true, isTakenOver, difference, warnings };
     }
     try {
-      await this.#host.apply(plan, result.bootstrap);
+      await this.#server.reload(plan, result.bootstrap);
     } catch (error) {
       const isUndone = !(error instanceof ChangeFailure) || error.isUndone;
       const isTakenOver = takeOver.isDone;
@@ -152,7 +136,7 @@ export class ConfigurationReload {
   async #whatNeedsClusters({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
     if (clusters.length + removedClusters.length === 0) return undefined;
     const { namesStillInUse, sourcesStillInUse } = await import('./on-demand.js');
-    return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#host.namedSources(), next);
+    return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#server.configuration.namedSources(), next);
   }
 
   async #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Promise<Comparison> {
