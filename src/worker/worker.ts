@@ -10,25 +10,23 @@ import { atMostMs } from '../common/within-ms.js';
 import { bufferLimitBytes } from '../config/buffer-limit.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
-import { loadShim, type NativeShim } from '../io/shim.js';
+import { loadShim } from '../io/shim.js';
 import { TimerDriver } from '../io/timer-driver.js';
 import { bufferLimits, Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
-import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { BufferedSampler } from './buffered-sampler.js';
 import { FilesystemStatsUpdate } from './filesystem-stats.js';
+import { HandOver } from './hand-over.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
 import { ThreadScopes } from './thread-scopes.js';
-import { WorkerArrivals } from './worker-arrivals.js';
 import { WorkerConfiguration } from './worker-configuration.js';
-import { WorkerDepartures } from './worker-departures.js';
 import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
@@ -56,14 +54,12 @@ class Worker {
   readonly #profiled: ProfiledThread;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
-  readonly #shim: NativeShim;
+  readonly #handOver: HandOver;
   /** A snapshot takes more steps than one. */
   #isApplying = false;
   /** What has come since. */
   readonly #waiting: Exclude<ToWorker, { readonly kind: 'shut-down' }>[] = [];
   #isEnded = false;
-  #departures: WorkerDepartures | undefined;
-  #arrivals: WorkerArrivals | undefined;
 
   constructor(start: WorkerStart, port: MessagePort) {
     this.#name = `worker_${start.index}`;
@@ -74,7 +70,6 @@ class Worker {
       port.postMessage({ kind: 'extension', name, message } satisfies FromWorker, transfer),
     );
     const shim = loadShim();
-    this.#shim = shim;
     initLogging({ ...start.logging, threadId: shim.threadId });
     setLevelRules(start.levelRules);
     const files = watchLoggerFiles((file) => this.#send({ kind: 'logger-files', files: [file] }));
@@ -117,6 +112,7 @@ class Worker {
       accessLogFiles: this.#accessLogFiles,
       send: (message) => this.#send(message),
     });
+    this.#handOver = new HandOver(shim, this.#transport, this.#scopes, this.#configuration.listeners);
   }
 
   /** Makes a snapshot current before anything else is done. */
@@ -183,9 +179,9 @@ class Worker {
       case 'connections':
         return answer(message.reply, this.#connections());
       case 'hand-over':
-        return this.#handOver(message.channels, message.descriptors);
+        return this.#handOver.depart(message.channels, message.descriptors);
       case 'take-over':
-        return this.#takeOver(message.channels);
+        return this.#handOver.arrive(message.channels);
       case 'extension-state':
         this.#transport.beginTurn();
         return this.#ports.changed(message.name, message.state);
@@ -195,7 +191,7 @@ class Worker {
   /** Ends all connections, logs what was served on them, and writes out what is buffered. */
   async end(): Promise<void> {
     this.#isEnded = true;
-    this.#endHandOver();
+    this.#handOver.close();
     this.#transport.beginTurn();
     this.#configuration.end();
     this.#transport.destroy();
@@ -214,7 +210,7 @@ class Worker {
 
   /** The thread is about to die of `error`: what can be written without waiting is written. */
   abandon(error: unknown): void {
-    this.#endHandOver();
+    this.#handOver.close();
     this.#transport.beginTurn();
     this.#configuration.listeners.abandon(error);
     // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
@@ -227,33 +223,6 @@ class Worker {
     const { allocated, reserved } = ownHeapBytes();
     this.#serverStats.set(ServerStats.at.memory_allocated, allocated);
     this.#serverStats.set(ServerStats.at.memory_heap_size, reserved);
-  }
-
-  #handOver(channels: readonly number[], descriptors: number): void {
-    const departures = new WorkerDepartures(
-      this.#shim,
-      this.#transport,
-      this.#scopes.find('server.hand_over.', HandOverStats),
-      channels,
-      descriptors,
-      () => this.#configuration.listeners.depart(undefined),
-    );
-    this.#departures?.close();
-    this.#departures = departures;
-    this.#transport.beginTurn();
-    this.#configuration.listeners.depart(departures);
-    departures.start();
-  }
-
-  #takeOver(channels: readonly number[]): void {
-    const stats = this.#scopes.find('server.hand_over.', HandOverStats);
-    this.#arrivals?.close();
-    this.#arrivals = new WorkerArrivals(this.#shim, this.#transport, this.#configuration.listeners, stats, channels);
-  }
-
-  #endHandOver(): void {
-    this.#departures?.close();
-    this.#arrivals?.close();
   }
 
   /** What should not happen, and was caught. */
