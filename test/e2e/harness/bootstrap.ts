@@ -79,6 +79,19 @@ export function staticCluster(name: string, hosts: number | Config | (number | C
   };
 }
 
+/** How a cluster speaks HTTP with its hosts: for `more` of staticCluster(). */
+export function clusterHttpOptions(options: Config): Config {
+  const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  return { typed_extension_protocol_options: { [name]: { '@type': `type.googleapis.com/${name}`, ...options } } };
+}
+
+export const HTTP2_CLUSTER = clusterHttpOptions({ explicit_http_config: { http2_protocol_options: {} } });
+
+/** For connection managers, and for the explicit_http_config of clusters. */
+export const TRAILERS: Config = { http_protocol_options: { enable_trailers: true } };
+
+export const TRAILERS_CLUSTER = clusterHttpOptions({ explicit_http_config: TRAILERS });
+
 /** A file access log, with the default format unless a text format is given. */
 export function fileAccessLog(path: string, format?: string): Config {
   return {

@@ -14,7 +14,7 @@
 import { Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { encodeJson, loadMessages } from '../../../src/config/schema/messages.js';
 import { RESOURCE_MESSAGES, type ResourceType } from '../../../src/xds/resource.js';
-import { type Config, staticCluster } from './bootstrap.js';
+import { type Config, HTTP2_CLUSTER, staticCluster } from './bootstrap.js';
 import type { Teardown } from './environment.js';
 import { waitFor } from './wait-for.js';
 
@@ -208,14 +208,7 @@ export class ControlPlane {
 
   /** A static cluster of this name for bootstraps. */
   cluster(name = 'control-plane'): Config {
-    return staticCluster(name, this.port, {
-      typed_extension_protocol_options: {
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-          '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-          explicit_http_config: { http2_protocol_options: {} },
-        },
-      },
-    });
+    return staticCluster(name, this.port, HTTP2_CLUSTER);
   }
 
   /** An ApiConfigSource that leads here. */

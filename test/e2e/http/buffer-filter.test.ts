@@ -2,14 +2,21 @@
 
 import type { IncomingMessage } from 'node:http';
 import t from 'tap';
-import { type Config, connectRaw, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  connectRaw,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  TRAILERS,
+  TRAILERS_CLUSTER,
+  waitFor,
+} from '../harness/index.js';
 import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 
 const FILTER = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.';
 const LIMIT = 10_000;
-const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-const TRAILERS = { http_protocol_options: { enable_trailers: true } };
 
 /** Requests as their heads came, and bodies as they were complete. */
 const requests: IncomingMessage[] = [];
@@ -49,13 +56,7 @@ const proxy = await startProxy(t, {
       upgrade_configs: [{ upgrade_type: 'websocket' }],
     }),
   },
-  clusters: [
-    staticCluster('host', upstream.port, {
-      typed_extension_protocol_options: {
-        [OPTIONS]: { '@type': `type.googleapis.com/${OPTIONS}`, explicit_http_config: TRAILERS },
-      },
-    }),
-  ],
+  clusters: [staticCluster('host', upstream.port, TRAILERS_CLUSTER)],
 });
 
 t.test('what may become a tunnel is not held: it has no end', async (t) => {

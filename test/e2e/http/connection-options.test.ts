@@ -3,6 +3,7 @@
 import t from 'tap';
 import {
   bootstrap,
+  clusterHttpOptions,
   connectRaw,
   httpListener,
   httpRequest,
@@ -10,6 +11,8 @@ import {
   startEchoUpstream,
   startUpstream,
   staticCluster,
+  TRAILERS,
+  TRAILERS_CLUSTER,
 } from '../harness/index.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
@@ -25,21 +28,13 @@ const trailing = await startUpstream(t, (request, response) => {
 const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-there: 1\r\n\r\n';
 
 t.test('trailers pass when both connections have them enabled, and no others do', async (t) => {
-  const enabled = { http_protocol_options: { enable_trailers: true } };
-  const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-  const options = { '@type': type, explicit_http_config: enabled };
   const proxy = await startProxy(t, {
     listeners: {
-      client: managerOf([routeTo({ prefix: '/' }, 'none')], enabled),
+      client: managerOf([routeTo({ prefix: '/' }, 'none')], TRAILERS),
       host: managerOf([routeTo({ prefix: '/' }, 'all')]),
-      both: managerOf([routeTo({ prefix: '/' }, 'all')], enabled),
+      both: managerOf([routeTo({ prefix: '/' }, 'all')], TRAILERS),
     },
-    clusters: [
-      staticCluster('none', trailing.port),
-      staticCluster('all', trailing.port, {
-        typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
-      }),
-    ],
+    clusters: [staticCluster('none', trailing.port), staticCluster('all', trailing.port, TRAILERS_CLUSTER)],
   });
   const exchange = async (listener: string): Promise<string> => {
     const client = await connectRaw(t, proxy.ports[listener]!);
@@ -133,20 +128,13 @@ t.test('a host connection that grows too old under a request is counted once', a
   const late = await startUpstream(t, (_request, response) => {
     setTimeout(() => response.end('late'), 300);
   });
-  const type = 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-  const common = { max_connection_duration: '0.1s' };
-  const options = {
-    '@type': type,
-    common_http_protocol_options: common,
+  const options = clusterHttpOptions({
+    common_http_protocol_options: { max_connection_duration: '0.1s' },
     explicit_http_config: { http_protocol_options: {} },
-  };
+  });
   const proxy = await startProxy(t, {
     listeners: { a: managerOf([routeTo({ prefix: '/' }, 'late')]) },
-    clusters: [
-      staticCluster('late', late.port, {
-        typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
-      }),
-    ],
+    clusters: [staticCluster('late', late.port, options)],
   });
   t.equal((await proxy.get('/')).body, 'late');
   await proxy.baton.waitForStat('cluster.late.upstream_cx_active', 0);

@@ -2,12 +2,18 @@
 
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { connectRaw, type RawConnection, rawExchange, staticCluster, waitFor } from '../harness/index.js';
+import {
+  connectRaw,
+  type RawConnection,
+  rawExchange,
+  staticCluster,
+  TRAILERS,
+  TRAILERS_CLUSTER,
+  waitFor,
+} from '../harness/index.js';
 import { dechunk, type Message, parseMessage } from './message.js';
 import { answering, managerOf, routeTo, startProxy } from './proxy.js';
 import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
-
-const TRAILERS = { http_protocol_options: { enable_trailers: true } };
 
 const held: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
@@ -24,16 +30,7 @@ const proxy = await startProxy(t, {
     passing100: managerOf(routes, { proxy_100_continue: true }),
     few: managerOf(routes, { common_http_protocol_options: { max_requests_per_connection: 2 } }),
   },
-  clusters: [
-    staticCluster('raw', upstream.port, {
-      typed_extension_protocol_options: {
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-          '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-          explicit_http_config: TRAILERS,
-        },
-      },
-    }),
-  ],
+  clusters: [staticCluster('raw', upstream.port, TRAILERS_CLUSTER)],
 });
 
 t.test('pipelined requests are answered in their order', async (t) => {

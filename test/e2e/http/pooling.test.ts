@@ -1,13 +1,19 @@
 // Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
 
 import t from 'tap';
-import { connectRaw, keepaliveSeconds, rawExchange, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import {
+  clusterHttpOptions,
+  connectRaw,
+  keepaliveSeconds,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  waitFor,
+} from '../harness/index.js';
 import { KeepAliveClient, tally } from './keep-alive.js';
 import { parseMessage } from './message.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
-
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
 const kept = await startUpstream(t, (_request, answer) => answer.end('ok'));
 const worn = await startUpstream(t, (_request, answer) => answer.end('ok'));
@@ -22,15 +28,7 @@ const raw = await startRawUpstream(t, ({ path, socket }) => {
   else socket.write(response(200, 'ok'));
 });
 
-const options = (http: object) => ({
-  typed_extension_protocol_options: {
-    [HTTP_OPTIONS]: {
-      '@type': `type.googleapis.com/${HTTP_OPTIONS}`,
-      explicit_http_config: { http_protocol_options: {} },
-      ...http,
-    },
-  },
-});
+const options = (http: object) => clusterHttpOptions({ explicit_http_config: { http_protocol_options: {} }, ...http });
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf([

@@ -2,22 +2,20 @@
 
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { type Config, connectRaw, freePort, startUpstream, staticCluster, waitFor } from '../harness/index.js';
+import {
+  type Config,
+  connectRaw,
+  freePort,
+  startUpstream,
+  staticCluster,
+  TRAILERS_CLUSTER,
+  waitFor,
+} from '../harness/index.js';
 import { parseMessage } from './message.js';
 import { routeConfig, routeTo, startProxy } from './proxy.js';
 import { type RawRequest, response, startRawUpstream } from './raw-upstream.js';
 
 const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
-
-const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-const WITH_TRAILERS = {
-  typed_extension_protocol_options: {
-    [OPTIONS]: {
-      '@type': `type.googleapis.com/${OPTIONS}`,
-      explicit_http_config: { http_protocol_options: { enable_trailers: true } },
-    },
-  },
-};
 
 /** Attempts by the request's x-test header. */
 const attempts = new Map<string, RawRequest[]>();
@@ -78,7 +76,7 @@ const proxy = await startProxy(t, {
   },
   clusters: [
     staticCluster('raw', upstream.port),
-    staticCluster('reader', reader.port, WITH_TRAILERS),
+    staticCluster('reader', reader.port, TRAILERS_CLUSTER),
     staticCluster('half', [await freePort(), upstream.port]),
     staticCluster('closed', await freePort()),
   ],

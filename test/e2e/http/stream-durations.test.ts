@@ -4,7 +4,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { connectRaw, fileAccessLog, rawExchange, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import {
+  clusterHttpOptions,
+  connectRaw,
+  fileAccessLog,
+  rawExchange,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
 
@@ -37,7 +45,6 @@ const routes = [
   }),
   routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
 ];
-const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const lasting = (duration: string) => ({ max_stream_duration: { max_stream_duration: duration } });
 const limited = [
   routeTo({ path: '/hang/route' }, 'raw', { timeout: '0s', ...lasting('0.1s') }),
@@ -65,15 +72,14 @@ const proxy = await startProxy(t, {
   },
   clusters: [
     staticCluster('raw', upstream.port),
-    staticCluster('limited', upstream.port, {
-      typed_extension_protocol_options: {
-        [OPTIONS]: {
-          '@type': `type.googleapis.com/${OPTIONS}`,
-          common_http_protocol_options: { max_stream_duration: '0.1s' },
-          explicit_http_config: { http_protocol_options: {} },
-        },
-      },
-    }),
+    staticCluster(
+      'limited',
+      upstream.port,
+      clusterHttpOptions({
+        common_http_protocol_options: { max_stream_duration: '0.1s' },
+        explicit_http_config: { http_protocol_options: {} },
+      }),
+    ),
   ],
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });

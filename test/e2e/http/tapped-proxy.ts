@@ -1,12 +1,17 @@
 // Baton with tap filters in front of a host that says what it has received.
 
-import { type Config, startUpstream, staticCluster, type Teardown } from '../harness/index.js';
+import {
+  type Config,
+  startUpstream,
+  staticCluster,
+  type Teardown,
+  TRAILERS,
+  TRAILERS_CLUSTER,
+} from '../harness/index.js';
 import { managerOf, routeTo } from './proxy.js';
 import type { Trace, TraceMessage } from './tap-client.js';
 
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http.';
-const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-const TRAILERS = { http_protocol_options: { enable_trailers: true } };
 
 /** A predicate that always holds. */
 export const ANY = { any_match: true };
@@ -26,11 +31,7 @@ export async function tappedHost(t: Teardown): Promise<Config> {
       answer.end(body, 'latin1');
     });
   });
-  return staticCluster('host', upstream.port, {
-    typed_extension_protocol_options: {
-      [HTTP_OPTIONS]: { '@type': `type.googleapis.com/${HTTP_OPTIONS}`, explicit_http_config: TRAILERS },
-    },
-  });
+  return staticCluster('host', upstream.port, TRAILERS_CLUSTER);
 }
 
 /** A connection manager with these filters before the router. */

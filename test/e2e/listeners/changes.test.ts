@@ -14,6 +14,7 @@ import {
   connectRaw,
   EpochLine,
   fileAccessLog,
+  HTTP2_CLUSTER,
   httpListener,
   httpRequest,
   RawConnection,
@@ -31,15 +32,6 @@ import { startBreakableBaton } from '../process/fault-injection.js';
 import type { Death } from '../process/faults.js';
 
 const LISTENER = 'envoy.config.listener.v3.Listener';
-
-const HTTP2: Config = {
-  typed_extension_protocol_options: {
-    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-      explicit_http_config: { http2_protocol_options: {} },
-    },
-  },
-};
 
 /** A Baton whose listeners are what a test has set last. */
 class Changing {
@@ -200,7 +192,7 @@ t.test('addresses pass between listeners without a refused connection', async (t
 t.test('a listener leaves its address when the one that comes there has its routes, and not before', async (t) => {
   const silent = await startTcpUpstream(t, () => {});
   const listeners = [httpListener('door', 0, saying('door')), httpListener('gate', 0, saying('gate'))];
-  const changing = await Changing.start(t, listeners, 2, [staticCluster('silent', silent.port, HTTP2)]);
+  const changing = await Changing.start(t, listeners, 2, [staticCluster('silent', silent.port, HTTP2_CLUSTER)]);
   const { baton } = changing;
   const [one, two] = [await baton.listenerPort('door'), await baton.listenerPort('gate')];
   const answers = async () => [(await httpRequest(one, '/')).body, (await httpRequest(two, '/')).body];
@@ -553,7 +545,7 @@ t.test('a changed listener serves as it was until its routes are there', async (
     per_connection_buffer_limit_bytes: limit,
   });
   const first = httpListener('door', 0, saying('first'));
-  const changing = await Changing.start(t, [first], 2, [staticCluster('silent', silent.port, HTTP2)]);
+  const changing = await Changing.start(t, [first], 2, [staticCluster('silent', silent.port, HTTP2_CLUSTER)]);
   const { baton } = changing;
   const port = await baton.listenerPort('door');
   await changing.write([waiting(60_000)]);

@@ -3,7 +3,7 @@
 import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { type Config, keepaliveSeconds, loopback, staticCluster, waitFor } from '../harness/index.js';
+import { type Config, HTTP2_CLUSTER, keepaliveSeconds, loopback, staticCluster, waitFor } from '../harness/index.js';
 import { type GrpcPeer, startCollector, startDeafServer, startMetricsService } from './grpc-peers.js';
 import { startTcpPeer, startUdpPeer } from './line-peers.js';
 import { startSinkProxy } from './sink-proxy.js';
@@ -11,14 +11,6 @@ import { startSinkProxy } from './sink-proxy.js';
 const METRICS_SERVICE = 'type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig';
 const STATSD = 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink';
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
-const HTTP2 = {
-  typed_extension_protocol_options: {
-    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-      '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-      explicit_http_config: { http2_protocol_options: {} },
-    },
-  },
-};
 const REQUESTS = 'cluster.host.upstream_rq_total';
 
 interface Family {
@@ -82,7 +74,7 @@ t.test('metrics service: who sends comes first, deltas add up, a broken stream i
       },
     ],
     {
-      clusters: [staticCluster('metrics', first.port, { ...HTTP2, connect_timeout: '315576000000s' })],
+      clusters: [staticCluster('metrics', first.port, { ...HTTP2_CLUSTER, connect_timeout: '315576000000s' })],
       extra: { node: { id: 'edge-1', cluster: 'edge', metadata: { rack: 'r1' } } },
     },
   );
@@ -205,7 +197,7 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
       },
     ],
     {
-      clusters: [staticCluster('collector', first.port, HTTP2)],
+      clusters: [staticCluster('collector', first.port, HTTP2_CLUSTER)],
       extra: { node: { id: 'edge-1', cluster: 'edge' } },
     },
   );
@@ -247,7 +239,7 @@ t.test('metrics service: what nobody has taken counts as lost, and takes nothing
       { '@type': METRICS_SERVICE, batch_size: 10, grpc_service: grpcTo('metrics', { timeout: '0.2s' }) },
       { '@type': STATSD, address: loopback(peer.port) },
     ],
-    { clusters: [staticCluster('metrics', hole.port, HTTP2)] },
+    { clusters: [staticCluster('metrics', hole.port, HTTP2_CLUSTER)] },
   );
   const flushes = () => peer.lines.values('envoy.server.live', '|g').length;
   await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'the first stream to be given up' });
@@ -281,7 +273,10 @@ t.test('services that never read and never answer hold up nothing', async (t) =>
       { '@type': OPEN_TELEMETRY, grpc_service: grpcTo('collector') },
     ],
     {
-      clusters: [staticCluster('metrics', service.port, HTTP2), staticCluster('collector', collector.port, HTTP2)],
+      clusters: [
+        staticCluster('metrics', service.port, HTTP2_CLUSTER),
+        staticCluster('collector', collector.port, HTTP2_CLUSTER),
+      ],
     },
   );
   await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), { what: 'no answer' });
@@ -307,7 +302,10 @@ t.test('what was counted since the last flush is sent when the server ends', asy
       { '@type': OPEN_TELEMETRY, report_counters_as_deltas: true, grpc_service: grpcTo('collector') },
     ],
     {
-      clusters: [staticCluster('metrics', service.port, HTTP2), staticCluster('collector', collector.port, HTTP2)],
+      clusters: [
+        staticCluster('metrics', service.port, HTTP2_CLUSTER),
+        staticCluster('collector', collector.port, HTTP2_CLUSTER),
+      ],
       extra: { stats_flush_interval: '60s' },
     },
   );

@@ -13,6 +13,7 @@ import {
   startTcpUpstream,
   staticCluster,
   type Teardown,
+  TRAILERS_CLUSTER,
   tempDir,
   UNBUNDLED,
   waitFor,
@@ -215,7 +216,7 @@ export async function startScriptedProxy(t: Teardown, options: ScriptedProxyOpti
       control: managerOf([routeTo({ prefix: '/' }, 'host')], { http_filters: [filter('control'), ROUTER_FILTER] }),
     },
     listenerOptions: options.listener ?? {},
-    clusters: [staticCluster('host', upstream.port, { ...TRAILERS, ...options.cluster })],
+    clusters: [staticCluster('host', upstream.port, { ...TRAILERS_CLUSTER, ...options.cluster })],
   });
   const proxy = new ScriptedProxy(t, baton, [ports['main']!, ports['control']!], logPath, arrivals);
   await proxy.begin();
@@ -251,16 +252,5 @@ function filter(name: string): Config {
 }
 
 const THROWING_LOG: Config = { name: 'throwing', typed_config: { '@type': `type.googleapis.com/${LOGGER_TYPE}` } };
-
-const OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-
-const TRAILERS: Config = {
-  typed_extension_protocol_options: {
-    [OPTIONS]: {
-      '@type': `type.googleapis.com/${OPTIONS}`,
-      explicit_http_config: { http_protocol_options: { enable_trailers: true } },
-    },
-  },
-};
 
 const FAULTS = /a connection was ended after an internal error|a timer failed|a promise was rejected/;
