@@ -4,6 +4,7 @@
 // again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
 
 import { close, closeSync, constants, fstatSync, open, openSync, readSync, write, writeSync } from 'node:fs';
+import { blockThread } from '../common/block-thread.js';
 import { BatonError, messageOf } from '../common/errors.js';
 
 /** Waits before the next try: a busy pipe empties soon, a full disk does not. */
@@ -137,14 +138,14 @@ export class FileWriter {
     const deadline = performance.now() + timeoutMs;
     const first = this.#writing > 0 ? 1 : 0;
     if (first > 0) {
-      Atomics.wait(sleeper, 0, 0, UNDER_WAY_MS);
+      blockThread(UNDER_WAY_MS);
       this.#splitFirst();
     }
     while (this.#queue.length > first) {
       const code = this.#writeNow(first);
       if (code === '') continue;
       if (code !== 'EAGAIN' || performance.now() > deadline) return;
-      Atomics.wait(sleeper, 0, 0, BUSY_RETRY_MS);
+      blockThread(BUSY_RETRY_MS);
     }
   }
 
@@ -359,8 +360,6 @@ export class FileWriter {
     });
   }
 }
-
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 const STANDARD_STREAMS: ReadonlyMap<string, number> = new Map([
   ['/dev/stdout', 1],

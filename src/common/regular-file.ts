@@ -2,6 +2,7 @@
 // them, but not for ever.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { blockThread } from './block-thread.js';
 
 /**
  * The content of a regular file, or of one that a link leads to; of a pipe too where `pipeMs` says how long to wait for its next byte, or
@@ -40,7 +41,7 @@ function readPipe(descriptor: number, maxBytes: number, pipeMs: number): Buffer 
     } else if (performance.now() >= deadline) {
       const what = size === 0 ? 'nobody writes into the pipe' : 'the pipe does not end';
       throw new Error(`${what}: waited ${pipeMs / 1000} s`);
-    } else Atomics.wait(NEVER, 0, 0, POLL_MS);
+    } else blockThread(POLL_MS);
   }
 }
 
@@ -60,4 +61,3 @@ function tooLarge(maxBytes: number): Error {
 
 const PIECE_BYTES = 64 * 1024;
 const POLL_MS = 10;
-const NEVER = new Int32Array(new SharedArrayBuffer(4));

@@ -2,6 +2,7 @@
 
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import sonicBoom, { type SonicBoom } from 'sonic-boom';
+import { blockThread } from '../common/block-thread.js';
 import { BatonError, messageOf } from '../common/errors.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
@@ -66,7 +67,7 @@ export class LogSink {
       // When it fails, #failed() sets this again.
       this.#isBusy = false;
       this.#boom.flush();
-      if (this.#isBusy) Atomics.wait(sleeper, 0, 0, 5);
+      if (this.#isBusy) blockThread(5);
     }
   }
 
@@ -97,8 +98,6 @@ export class LogSink {
     setTimeout(retry, this.#isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS).unref();
   }
 }
-
-const sleeper = new Int32Array(new SharedArrayBuffer(4));
 
 const STDOUT = 1;
 const STDERR = 2;
