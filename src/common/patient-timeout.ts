@@ -4,7 +4,7 @@
 import { LONGEST_TIMER_MS } from './longest-timer.js';
 
 /** Who has stood still may take as long to serve what has come, but no longer than this. */
-const MOST_CATCHING_UP_MS = 1000;
+export const MOST_CATCHING_UP_MS = 1000;
 
 export class PatientTimeout {
   readonly #callback: () => void;

@@ -7,11 +7,9 @@
 // still, what has come in the meantime is served first, and is not late.
 
 import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { MOST_CATCHING_UP_MS } from '../common/patient-timeout.js';
 import { Clock } from './clock.js';
 import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
-
-/** Who has stood still may take as long to serve what has come, but no longer than this. */
-const MOST_CATCHING_UP_MS = 1000;
 
 export class TimerDriver implements Timers {
   readonly wheel: TimingWheel;
