@@ -13,6 +13,7 @@ import { HostSet, type HostSetData } from '../../src/upstream/host-set.js';
 import { ClusterLoadBalancer, DEFAULT_HEALTH_POLICY } from '../../src/upstream/load-balancer/cluster-load-balancer.js';
 import type { LoadBalancerSpec } from '../../src/upstream/load-balancer/load-balancer.js';
 import { SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { cpuMs } from './cpu-time.js';
 
 const HOSTS = Number(process.argv[2] ?? 10_000);
 const ROUNDS = 15;
@@ -94,12 +95,6 @@ function report(what: string, times: readonly number[]): void {
   const sorted = [...times].sort((a, b) => a - b);
   const median = sorted[sorted.length >> 1]!;
   console.log(`${what.padEnd(48)} median ${median.toFixed(2)} ms, worst ${sorted.at(-1)!.toFixed(2)} ms`);
-}
-
-/** CPU time, not time: other processes may keep the machine busy. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }
 
 console.log(`${HOSTS} hosts`);

@@ -13,6 +13,11 @@ export interface WorkloadResult {
   peers: Map<string, Measurement>;
 }
 
+/** One line that is overwritten, when somebody watches. */
+export function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+}
+
 /** The median of each figure over the rounds; failures are added up. */
 export function summarize(rounds: readonly Measurement[]): Measurement {
   const of = (pick: (one: Measurement) => number): number => median(rounds.map(pick));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import minimist from 'minimist';
 import { freePort, type Teardown, tempDir } from '../../test/e2e/harness/index.js';
 import { type Clients, startClients, startOrigin, type Tally } from '../../test/e2e/restart/clients.js';
-import { describeMachine, markdown } from './report.js';
+import { describeMachine, markdown, progress } from './report.js';
 import { baton } from './restart/baton.js';
 import { haproxy } from './restart/haproxy.js';
 import { nginx } from './restart/nginx.js';
@@ -193,11 +193,6 @@ function both(values: number[]): string {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** One line that is overwritten, when somebody watches. */
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
 // An exit ends every process that runs; a signal alone would leave them.

@@ -8,6 +8,7 @@ import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { type PackedRoutes, packRoutes } from '../../src/worker/packed-routes.js';
 import { RouteTables } from '../../src/worker/route-tables.js';
+import { cpuMs } from './cpu-time.js';
 
 const HOSTS = Number(process.argv[2] ?? 10_000);
 const ROUTES = Number(process.argv[3] ?? 1);
@@ -78,10 +79,4 @@ function report(what: string, times: readonly number[]): void {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(2);
   console.log(`${what.padEnd(52)} median ${at(0.5)} ms, 99 of 100 ${at(0.99)} ms, worst ${at(1)} ms`);
-}
-
-/** CPU time, not time: other processes may keep the machine busy. */
-function cpuMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
 }

@@ -13,7 +13,15 @@ import { haproxy } from './peers/haproxy.js';
 import { nginx } from './peers/nginx.js';
 import { type Peer, type RunningPeer, startPeer } from './peers/peer.js';
 import { relay } from './peers/relay.js';
-import { describeMachine, footprintTable, loadTable, summarize, toJson, type WorkloadResult } from './report.js';
+import {
+  describeMachine,
+  footprintTable,
+  loadTable,
+  progress,
+  summarize,
+  toJson,
+  type WorkloadResult,
+} from './report.js';
 import { WORKLOADS } from './workloads.js';
 
 const WARM_UP_SECONDS = 1;
@@ -68,11 +76,6 @@ async function measureLoad(peers: Peer[], options: BenchOptions, environment: En
 function peerNamed(name: PeerName, options: BenchOptions): Peer {
   if (name === 'baton') return baton(options.batonCommand);
   return { nginx, haproxy, relay }[name];
-}
-
-/** One line that is overwritten, when somebody watches. */
-function progress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -9,6 +9,7 @@ import { StatsReader, type StatsReaderAttachment } from '../../src/stats/read/re
 import { renderText } from '../../src/stats/render/render-text.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { type Scope, type ScopeRef, ThreadStats, type WorkerStatsAttachment } from '../../src/stats/thread-stats.js';
+import { cpuMs } from './cpu-time.js';
 
 const fileName = new URL(import.meta.url);
 
@@ -23,7 +24,7 @@ async function main(): Promise<void> {
   const clusters = Number(process.argv[2] ?? 10_600);
   const store = new StatsStore({ workers: 2 });
   const before = residentMb();
-  const added = cpu();
+  const added = cpuMs();
   const refs: ScopeRef[] = [];
   for (let i = 0; i < clusters; i++) {
     refs.push(store.addScope(`cluster.service_${i}.`, ClusterStats));
@@ -35,13 +36,13 @@ async function main(): Promise<void> {
 
   await inThread({ kind: 'count', attachment: store.attachment(0), refs });
 
-  const flushed = cpu();
+  const flushed = cpuMs();
   store.flush();
   print('flush: first, all histograms changed', `${since(flushed)} ms CPU`);
-  const again = cpu();
+  const again = cpuMs();
   store.flush();
   print('flush: intervals end', `${since(again)} ms CPU`);
-  const idle = cpu();
+  const idle = cpuMs();
   store.flush();
   print('flush: nothing changed', `${since(idle)} ms CPU`);
   const memory = residentMb();
@@ -50,7 +51,7 @@ async function main(): Promise<void> {
   print('resident after rendering on the primary', `${residentMb() - memory} MB more`);
   await inThread({ kind: 'render', attachment: store.readerAttachment() });
 
-  const removed = cpu();
+  const removed = cpuMs();
   for (const ref of refs) store.removeScope(ref);
   print(`${refs.length} scopes removed`, `${since(removed)} ms CPU`);
 }
@@ -90,7 +91,7 @@ function count(attachment: WorkerStatsAttachment, refs: readonly ScopeRef[]): vo
   });
   const scopes = refs.map((ref) => stats.scope(ref));
   nanoseconds('increment over all clusters in turn', rounds, (n) => spread(scopes, n));
-  const started = cpu();
+  const started = cpuMs();
   for (const ref of refs) {
     for (const name of ['upstream_rq_200', 'upstream_rq_2xx', 'upstream_rq_completed']) {
       stats.dynamicCounter(ref.prefix, name).increment();
@@ -108,7 +109,7 @@ function spread(scopes: readonly Scope[], n: number): void {
 
 function render(where: string, open: () => StatsReader): void {
   const before = residentMb();
-  const opened = cpu();
+  const opened = cpuMs();
   const reader = open();
   print(`${where}: directory read and sorted`, `${since(opened)} ms CPU, ${countStats(reader)} stats`);
   for (const [what, options] of [
@@ -117,7 +118,7 @@ function render(where: string, open: () => StatsReader): void {
     ['filter .*upstream_rq.*', { filter: (name: string) => name.includes('upstream_rq') }],
     ['usedonly', { usedOnly: true }],
   ] as const) {
-    const started = cpu();
+    const started = cpuMs();
     let bytes = 0;
     for (const piece of renderText(reader, options)) bytes += piece.length;
     print(`${where}: text, ${what}`, `${since(started)} ms CPU, ${(bytes / 1e6).toFixed(1)} MB`);
@@ -154,14 +155,8 @@ function residentMb(): number {
   return Math.round(process.memoryUsage.rss() / 1e6);
 }
 
-/** CPU time, which neighbours on the machine don't lengthen. */
-function cpu(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1000;
-}
-
 function since(start: number): string {
-  return (cpu() - start).toFixed(0);
+  return (cpuMs() - start).toFixed(0);
 }
 
 function print(what: string, figure: string): void {
