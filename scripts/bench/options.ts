@@ -3,7 +3,7 @@
 import minimist from 'minimist';
 import { WORKLOADS, type Workload } from './workloads.js';
 
-export const PEER_NAMES = ['nginx', 'haproxy', 'relay', 'baton'] as const;
+const PEER_NAMES = ['nginx', 'haproxy', 'relay', 'baton'] as const;
 export type PeerName = (typeof PEER_NAMES)[number];
 
 export interface BenchOptions {

@@ -26,7 +26,7 @@ export type OnHello = (bytes: Uint8Array, fds: readonly number[]) => void;
 export type Distrust = (credentials: Credentials | undefined) => string | undefined;
 
 /** The name belongs to another process. */
-export class NameTakenError extends BatonError {}
+class NameTakenError extends BatonError {}
 
 const DYNAMIC_IDS = 2 ** 28;
 const MOST_TRIES = 1000;

@@ -81,7 +81,7 @@ export type ToParent =
   | { readonly kind: 'terminate' };
 
 /** A peer has sent what is no message. */
-export class GarbageError extends Error {
+class GarbageError extends Error {
   readonly code = 'ERR_GARBAGE';
 }
 

@@ -150,13 +150,13 @@ export class FakeServices implements AdminServices {
 }
 
 /** Runtime that counts for nobody. */
-export function fakeRuntime(config: LayeredRuntimeConfig | undefined): LayeredRuntime {
+function fakeRuntime(config: LayeredRuntimeConfig | undefined): LayeredRuntime {
   const store = new StatsStore({ workers: 1 });
   const stats = store.scope(store.addScope('runtime.', RuntimeStats));
   return new LayeredRuntime({ config, serviceCluster: 'front', stats, changed: () => undefined });
 }
 
-export class FakeCluster implements ClusterView {
+class FakeCluster implements ClusterView {
   readonly spec;
   readonly directory: HostDirectory;
   isAddedViaApi = false;

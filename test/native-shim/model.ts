@@ -8,7 +8,7 @@ const { ENOBUFS, EPIPE } = constants.errno;
 const STREAM = pattern(1 << 20, 99);
 
 /** A part of the endlessly repeated STREAM, of which each end sends its own part. */
-export function streamAt(from: number, length: number): Buffer {
+function streamAt(from: number, length: number): Buffer {
   const at = from % STREAM.length;
   if (at + length <= STREAM.length) return STREAM.subarray(at, at + length);
   return Buffer.concat([STREAM.subarray(at), STREAM.subarray(0, at + length - STREAM.length)]);

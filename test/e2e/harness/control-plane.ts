@@ -470,7 +470,7 @@ function durationOf(text: string): object {
 }
 
 /** A message in proto JSON, with whatever Anys it holds, as bytes. */
-export function encodeResource(message: string, json: Config): Uint8Array {
+function encodeResource(message: string, json: Config): Uint8Array {
   const names = [...new Set([message, ...anyTypes(json)])];
   const key = names.join();
   let loaded = loadedOnce.get(key);

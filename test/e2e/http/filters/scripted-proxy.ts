@@ -33,7 +33,7 @@ export const WATCH: Script = {
 };
 
 /** The filters of the chain, in configured order. */
-export const CHAIN = ['a', 'b', 'c'] as const;
+const CHAIN = ['a', 'b', 'c'] as const;
 
 export interface ScriptedProxyOptions {
   /** Merged into the connection manager. */
