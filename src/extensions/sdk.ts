@@ -20,6 +20,7 @@ export type {
   PrimaryPart,
   PrimaryPort,
   RegexEngineExtension,
+  RetryHostPredicateExtension,
   StatsSinkExtension,
   UpstreamOptionsExtension,
   WorkerContext,

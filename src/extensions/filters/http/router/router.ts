@@ -374,7 +374,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#isRequestComplete = endStream;
     this.#hasResponse = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.spec;
-    this.#previousHosts.length = 0;
+    if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);

@@ -1,7 +1,7 @@
 // envoy.retry_host_predicates.previous_hosts: another try prefers a host that the request has not been at. Policies read that it is
 // there (http/routing/retry-policy.ts), and the router obeys it.
 
-import type { RetryHostPredicateExtension } from '../../../factories.js';
+import type { RetryHostPredicateExtension } from '../../../sdk.js';
 
 const TYPE = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
 
