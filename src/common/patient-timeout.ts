@@ -25,7 +25,7 @@ export class PatientTimeout {
   }
 
   #wait(): NodeJS.Timeout {
-    const leftMs = this.#dueMs - performance.now();
+    const leftMs = Math.ceil(this.#dueMs - performance.now());
     if (leftMs <= LONGEST_TIMER_MS) return setTimeout(() => this.#onDue(), leftMs);
     return setTimeout(() => {
       this.#timer = this.#wait();
