@@ -1,6 +1,7 @@
 // When stats are flushed, and who gets them: at each interval, or only when the admin interface is asked for them.
 
 import { durationMs } from '../../common/duration.js';
+import { inTurns } from '../../common/next-turn.js';
 import { atMostMs } from '../../common/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { PrimaryContext } from '../../extensions/factories.js';
@@ -28,7 +29,7 @@ export class FlushSchedule {
   readonly #primary: Primary;
   readonly #host: FlushHost;
   readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
-  readonly #flush: StatsFlush;
+  readonly #flush = new StatsFlush(() => this.#flushOnce());
   #sinks = new StatsSinks([], 0);
   #timer: NodeJS.Timeout | undefined;
 
@@ -40,15 +41,6 @@ export class FlushSchedule {
     this.#primary = primary;
     this.#config = config;
     this.#host = host;
-    this.#flush = new StatsFlush(primary.store, {
-      begin: () => host.update(),
-      mergesHistograms: () => host.mergesHistograms(),
-      end: async () => {
-        if (this.#feedsSinks) await this.#sinks.flush(primary.store);
-        host.flushed();
-        host.tidy();
-      },
-    });
   }
 
   /** stats_flush_on_admin: stats are flushed when the admin interface is asked for them, and at no other time. */
@@ -96,6 +88,16 @@ export class FlushSchedule {
   get #intervalMs(): number {
     const { stats_flush_interval: interval } = this.#config;
     return durationMs(interval, DEFAULT_FLUSH_MS);
+  }
+
+  /** In steps, between which the primary answers others. */
+  async #flushOnce(): Promise<void> {
+    const { store } = this.#primary;
+    await this.#host.update();
+    if (this.#host.mergesHistograms()) await inTurns(store.flushInSteps());
+    if (this.#feedsSinks) await this.#sinks.flush(store);
+    this.#host.flushed();
+    this.#host.tidy();
   }
 
   #intervalOver(): void {

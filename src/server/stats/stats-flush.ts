@@ -1,26 +1,13 @@
-// Flushes of the stats, one at a time, in steps between which the primary answers others.
-
-import { inTurns } from '../../common/next-turn.js';
-import type { StatsStore } from '../../stats/store.js';
-
-/** What surrounds the merging of histograms in a flush. */
-export interface FlushSteps {
-  begin(): Promise<void>;
-  /** Whether this flush merges them. */
-  mergesHistograms(): boolean;
-  /** Gives the flush to whoever takes it: the flush is over when that is done. */
-  end(): Promise<void>;
-}
+// Flushes of the stats, one at a time.
 
 export class StatsFlush {
-  readonly #store: StatsStore;
-  readonly #steps: FlushSteps;
+  readonly #flush: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  constructor(store: StatsStore, steps: FlushSteps) {
-    this.#store = store;
-    this.#steps = steps;
+  /** `flush` is one of them. */
+  constructor(flush: () => Promise<void>) {
+    this.#flush = flush;
   }
 
   get isRunning(): boolean {
@@ -45,11 +32,5 @@ export class StatsFlush {
     });
     this.#running = flush;
     return flush;
-  }
-
-  async #flush(): Promise<void> {
-    await this.#steps.begin();
-    if (this.#steps.mergesHistograms()) await inTurns(this.#store.flushInSteps());
-    await this.#steps.end();
   }
 }
