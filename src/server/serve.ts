@@ -26,19 +26,7 @@ import { Succession } from './restart/succession.js';
 import { Server, type ServerOptions } from './server.js';
 
 export interface ServeOptions
-  extends Pick<
-    ServerOptions,
-    | 'bootstrap'
-    | 'concurrency'
-    | 'logging'
-    | 'fileFlush'
-    | 'tracesContention'
-    | 'draining'
-    | 'handsOverConnections'
-    | 'counts'
-    | 'dynamic'
-    | 'statsTags'
-  > {
+  extends Omit<ServerOptions, 'epoch' | 'localIp' | 'restart' | 'revision' | 'serveEndpoint' | 'serveEvents'> {
   /** Loads the configuration once more, as the command line says. */
   readonly loadAnew: () => Promise<LoadResult>;
   /** The bootstrap file, which is loaded anew when it is no longer the one with this identity (--watch-config). */
