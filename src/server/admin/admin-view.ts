@@ -3,6 +3,7 @@
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
 import { inTurns } from '../../common/next-turn.js';
 import { HealthFailure } from '../../common/server-health.js';
+import type { DrainReach } from '../draining/drain-manager.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';
@@ -49,15 +50,19 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     memory: () => threads.memory(),
     configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),
     contention: () => threads.contention,
-    stopListeners: (inboundOnly) => drains.stopListeners(inboundOnly, false),
+    stopListeners: (inboundOnly) => drains.stopListeners(reachOf(inboundOnly), { acceptRest: false }),
     drainListeners: (inboundOnly, staysOpen) => {
       const stopsAccepting = staysOpen ? 'never' : 'at-end';
-      drains.start({ reach: inboundOnly ? 'inbound' : 'all', reason: 'admin', stopsAccepting });
+      drains.start({ reach: reachOf(inboundOnly), reason: 'admin', stopsAccepting });
     },
     drainStatus: () => drainStatus(server.configuration.listeners),
     tlsContexts: () => [],
     unreadyTargets: () => unreadyViews(server),
   };
+}
+
+function reachOf(inboundOnly: boolean): DrainReach {
+  return inboundOnly ? 'inbound' : 'all';
 }
 
 function* listenerViews({ listeners }: RunningConfiguration): Generator<ListenerView> {

@@ -14,6 +14,13 @@ export type DrainReason = 'admin' | 'restart' | 'sigterm';
 /** When listeners stop accepting; 'never': not even when the drain time is over. */
 export type StopsAccepting = 'now' | 'at-end' | 'never';
 
+export interface StopOptions {
+  /** What the kernel has queued at the sockets is accepted first. */
+  readonly acceptRest: boolean;
+  /** The process is about to end, so a child process that has copies of the sockets is not waited for. */
+  readonly endsSoon?: boolean;
+}
+
 export interface DrainOptions {
   readonly reach: DrainReach;
   readonly reason: DrainReason;
@@ -56,11 +63,8 @@ export interface DrainHost {
   now(): number;
   listeners(): Iterable<DrainableListener>;
   broadcast(message: ToWorker): void;
-  /**
-   * Resolves when the sockets are closed; with `acceptRest` their pending connections are accepted first. `endsSoon`: the process is
-   * about to end, so a child process is not waited for.
-   */
-  stopListeners(inboundOnly: boolean, acceptRest: boolean, endsSoon: boolean): Promise<void>;
+  /** Resolves when the sockets are closed. */
+  stopListeners(reach: DrainReach, options: StopOptions): Promise<void>;
   /** A drain has begun, or its time is over. */
   changed(): void;
 }
@@ -88,7 +92,7 @@ export class DrainManager {
       if (window !== undefined) windows.set(listener.id, window);
     }
     this.#host.broadcast({ kind: 'drain', windows });
-    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach === 'inbound', false, false);
+    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach, { acceptRest: false });
     this.#host.timers.reschedule(drain.timer, timeMs);
     this.#host.changed();
     return drain;
@@ -137,7 +141,7 @@ export class DrainManager {
     const { reach, reason, stopsAccepting } = drain.options;
     logger.info(`the time to drain is over (${reason})`);
     if (stopsAccepting === 'at-end') {
-      drain.stopped = this.#host.stopListeners(reach === 'inbound', true, reason === 'sigterm');
+      drain.stopped = this.#host.stopListeners(reach, { acceptRest: true, endsSoon: reason === 'sigterm' });
     }
     // Behind the stop: no new connection can come in between.
     void drain.stopped.then(() => {

@@ -45,7 +45,7 @@ export async function drainBeforeExit(
         await pause(PARENT_POLL_MS, ended);
       }
       // What waits at the sockets is accepted, and counts.
-      if (!hasStopped) await Promise.race([drains.stopListeners(false, true), aborted(ended)]);
+      if (!hasStopped) await Promise.race([drains.stopListeners('all', { acceptRest: true }), aborted(ended)]);
       hasStopped = true;
     } else await pause(POLL_MS, ended);
   }

@@ -7,7 +7,15 @@ import type { WorkerConnections } from '../../worker/messages.js';
 import type { PrimaryListener } from '../listeners/primary-listener.js';
 import type { Primary } from '../primary.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';
-import { type Drain, type DrainDefaults, DrainManager, type DrainOptions, type LeavingDrain } from './drain-manager.js';
+import {
+  type Drain,
+  type DrainDefaults,
+  DrainManager,
+  type DrainOptions,
+  type DrainReach,
+  type LeavingDrain,
+  type StopOptions,
+} from './drain-manager.js';
 
 /** What drains need to know of a server's listeners. */
 export interface DrainedListeners {
@@ -20,7 +28,7 @@ export interface DrainedListeners {
     readonly chainCount: number;
   };
   /** Marks all listeners, or those for inbound traffic, as stopped. Returns those that were not yet; their sockets are still open. */
-  stop(inboundOnly: boolean): PrimaryListener[];
+  stop(reach: DrainReach): PrimaryListener[];
 }
 
 const logger = getLogger('main');
@@ -40,8 +48,7 @@ export class ListenerDrains {
       now: monotonicMs,
       listeners: () => [...listeners.byName.values(), ...listeners.formers.listeners()],
       broadcast: (message) => primary.workers.broadcast(message),
-      stopListeners: (inboundOnly, acceptRest, endsSoon) =>
-        endsSoon ? this.#stopNow(inboundOnly, acceptRest) : this.stopListeners(inboundOnly, acceptRest),
+      stopListeners: (reach, options) => this.stopListeners(reach, options),
       changed: () => this.count(),
     });
   }
@@ -58,20 +65,20 @@ export class ListenerDrains {
 
   /**
    * Stops all listeners, or those for inbound traffic; established connections go on. Resolves when the sockets are closed, or when a
-   * busy worker has kept them open for too long. With `acceptRest` pending connections are accepted first. Waits for a child process
-   * that is starting: it has copies of the sockets, and clients would hang at those.
+   * busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets, and
+   * clients would hang at those.
    */
-  async stopListeners(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
+  async stopListeners(reach: DrainReach, { acceptRest, endsSoon = false }: StopOptions): Promise<void> {
     const { takeOver } = this.#primary;
-    if (takeOver.isBeginning) {
+    if (takeOver.isBeginning && !endsSoon) {
       logger.info('listeners are stopped when the child process has taken over, or is gone');
       await takeOver.settled;
     }
-    await this.#stopNow(inboundOnly, acceptRest);
+    await this.stop(this.#listeners.stop(reach), { acceptRest });
   }
 
   /** The same for listeners that are marked as stopped already, and without waiting for a child process. */
-  async stop(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
+  async stop(listeners: readonly PrimaryListener[], { acceptRest }: Pick<StopOptions, 'acceptRest'>): Promise<void> {
     const { publication, workers } = this.#primary;
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
@@ -99,9 +106,5 @@ export class ListenerDrains {
     for (const listener of byName.values()) if (this.manager.isDraining(listener)) draining++;
     this.#primary.listenerManagerStats.set(at.total_listeners_draining, draining);
     this.#primary.listenerManagerStats.set(at.total_filter_chains_draining, formers.chainCount);
-  }
-
-  #stopNow(inboundOnly: boolean, acceptRest: boolean): Promise<void> {
-    return this.stop(this.#listeners.stop(inboundOnly), acceptRest);
   }
 }

@@ -63,7 +63,7 @@ export class ListenerRollout {
   leave(listener: PrimaryListener, goesOn: boolean): void {
     if (!listener.isStopped) {
       listener.stop();
-      void this.#drains.stop([listener], !goesOn);
+      void this.#drains.stop([listener], { acceptRest: !goesOn });
     }
     this.#formers.addListener(listener);
   }

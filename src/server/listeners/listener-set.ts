@@ -9,7 +9,7 @@ import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listene
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ListenerSnapshot } from '../../worker/messages.js';
 import { accepted } from '../../xds/dynamic-state.js';
-import type { DrainDefaults } from '../draining/drain-manager.js';
+import type { DrainDefaults, DrainReach } from '../draining/drain-manager.js';
 import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
@@ -190,8 +190,8 @@ export class ListenerSet {
   }
 
   /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */
-  stop(inboundOnly: boolean): PrimaryListener[] {
-    this.#stoppedDirections.add(inboundOnly);
+  stop(reach: DrainReach): PrimaryListener[] {
+    this.#stoppedDirections.add(reach);
     for (const entry of [...this.#entries.values()]) {
       if (entry.warming !== undefined && this.#stoppedDirections.includes(entry.warming.spec.config)) {
         this.#restore(entry);

@@ -1,14 +1,15 @@
 // For which traffic listeners have been stopped by POST /drain_listeners: what is added or changed there later is refused.
 
 import type { Listener } from '../../config/generated/api.js';
+import type { DrainReach } from '../draining/drain-manager.js';
 
 export class StoppedDirections {
   #all = false;
   #inbound = false;
 
   /** All listeners have been stopped, or those for inbound traffic. */
-  add(inboundOnly: boolean): void {
-    if (inboundOnly) this.#inbound = true;
+  add(reach: DrainReach): void {
+    if (reach === 'inbound') this.#inbound = true;
     else this.#all = true;
   }
 

@@ -37,9 +37,9 @@ function setUp() {
         structuredClone(message);
       } else if (message.kind === 'drain-ended') journal.push(`ended ${message.ids.map(nameOf).join(', ')}`);
     },
-    stopListeners: async (inboundOnly, acceptRest) => {
-      journal.push(`stop ${inboundOnly ? 'inbound' : 'all'}${acceptRest ? ', accepting the rest' : ''}`);
-      for (const each of listeners) each.isStopped ||= !inboundOnly || each.name === 'in';
+    stopListeners: async (reach, { acceptRest }) => {
+      journal.push(`stop ${reach}${acceptRest ? ', accepting the rest' : ''}`);
+      for (const each of listeners) each.isStopped ||= reach === 'all' || each.name === 'in';
     },
     changed: () => undefined,
   });
