@@ -29,7 +29,7 @@ export const enum RetryDecision {
 
 /** One a stream; begin() makes it ready for the next request, and nothing is allocated as long as no header asks for it. */
 export class RetryState {
-  #policy: RetryPolicy = NO_RETRIES;
+  protected policy: RetryPolicy = NO_RETRIES;
   #conditions = 0;
   #remaining = 0;
   /** Before the next try; 0: the policy's first. */
@@ -45,7 +45,7 @@ export class RetryState {
    */
   begin(policy: RetryPolicy | undefined, headers: HeaderBlock): void {
     const effective = policy ?? NO_RETRIES;
-    this.#policy = effective;
+    this.policy = effective;
     this.#conditions = effective.conditions;
     this.#remaining = effective.maxRetries;
     this.#intervalMs = 0;
@@ -77,7 +77,7 @@ export class RetryState {
    */
   onHeaders(status: number, headers: HeaderBlock, nowMs: number): RetryDecision {
     if (!this.#wantsRetryOf(status, headers)) return RetryDecision.No;
-    this.#resetMs = this.#policy.reset?.waitMs(headers, nowMs) ?? 0;
+    this.#resetMs = this.policy.reset?.waitMs(headers, nowMs) ?? 0;
     return this.#takeOne();
   }
 
@@ -102,7 +102,7 @@ export class RetryState {
       this.#resetMs = 0;
       return resetMs + Math.floor((random * resetMs) / 2);
     }
-    const { baseIntervalMs, maxIntervalMs } = this.#policy;
+    const { baseIntervalMs, maxIntervalMs } = this.policy;
     const interval = this.#intervalMs || baseIntervalMs;
     this.#intervalMs = Math.min(interval * 2, maxIntervalMs);
     return Math.floor(random * interval);
@@ -136,11 +136,11 @@ export class RetryState {
   }
 
   #isRetriable(status: number): boolean {
-    return this.#policy.statusCodes.includes(status) || this.#extraStatusCodes.includes(status);
+    return this.policy.statusCodes.includes(status) || this.#extraStatusCodes.includes(status);
   }
 
   #hasRetriableHeader(headers: HeaderBlock): boolean {
-    const rules = this.#policy.headers;
+    const rules = this.policy.headers;
     if (rules !== undefined && matchesAny(rules, headers)) return true;
     return this.#extraHeaders.some((name) => headers.find(headerKey(name)) >= 0);
   }

@@ -1,14 +1,15 @@
 // The retries of one request as they take place: those that its policy wants, as far as the circuit breaker for retries and the
-// runtime grant them, and what they count.
+// runtime grant them, the hosts that they are at, and what they count.
 
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import type { Random } from '../../../../common/random.js';
 import type { ResponseStream } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
 import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retry-state.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
-import type { Cluster } from '../../../../upstream/cluster.js';
+import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import { LimitKind } from '../../../../upstream/limits.js';
 
 export class Retries extends RetryState {
@@ -17,6 +18,8 @@ export class Retries extends RetryState {
   readonly #useRetry: RuntimeFraction;
   /** Whose circuit breaker it has a place in, from the first retry until a response is taken or there is none. */
   #holder: Cluster | undefined;
+  /** Addresses of the hosts that had a try, where another one avoids them. */
+  readonly #previousHosts: string[] = [];
 
   /** `useRetry`: the share of retries that take place. */
   constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
@@ -24,6 +27,26 @@ export class Retries extends RetryState {
     this.#stream = stream;
     this.#random = random;
     this.#useRetry = useRetry;
+  }
+
+  override begin(policy: RetryPolicy | undefined, headers: HeaderBlock): void {
+    super.begin(policy, headers);
+    if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
+  }
+
+  /** The host of a try: one that the request has not been at, where its policy wants that and the picks that it allows find one. */
+  pickHost(cluster: Cluster): ClusterHost | undefined {
+    const previous = this.#previousHosts;
+    let host = cluster.pickHost();
+    // Where it has been at none or at all of them there is nothing to be found.
+    let left = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
+    while (left-- > 0 && host !== undefined && previous.includes(host.address)) host = cluster.pickHost();
+    return host;
+  }
+
+  /** The try at this host is over, and another one begins. */
+  leave({ address }: ClusterHost): void {
+    if (this.policy.avoidsPreviousHosts && !this.#previousHosts.includes(address)) this.#previousHosts.push(address);
   }
 
   /** The head of a response of `cluster` has come, `nowMs` since 1970: whether there is another try in its place. */

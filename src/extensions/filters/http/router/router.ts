@@ -74,8 +74,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   #headers!: HeaderBlock;
-  /** Addresses of the hosts that had a try, where another one avoids them. */
-  readonly #previousHosts: string[] = [];
   #isRequestComplete = false;
   #trailers: HeaderBlock | undefined;
   #hasResponse = false;
@@ -374,7 +372,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#isRequestComplete = endStream;
     this.#hasResponse = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.spec;
-    if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
@@ -394,7 +391,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #start(): void {
     const route = this.#route;
     const cluster = this.#cluster;
-    const host = this.#previousHosts.length === 0 ? cluster.pickHost() : this.#pickOther(cluster);
+    const host = this.#retries.pickHost(cluster);
     if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
     this.#try.begin(cluster, host);
@@ -409,16 +406,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, attempts);
     this.#try.wait(cluster.pool(host, route.priority), this);
     if (this.#try.isPending) this.#waitForConnection();
-  }
-
-  /** A host that the request has not been at, or, when the picks that its route allows find none, one that it has. */
-  #pickOther(cluster: Cluster): ClusterHost | undefined {
-    const previous = this.#previousHosts;
-    let host = cluster.pickHost();
-    // Where it has been at all of them there is none to be found.
-    let left = previous.length < cluster.hostCount ? this.#route.retryPolicy!.furtherPicks : 0;
-    while (left-- > 0 && host !== undefined && previous.includes(host.address)) host = cluster.pickHost();
-    return host;
   }
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
@@ -487,16 +474,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const cluster = this.#route.cluster!.current;
     if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
-    if (this.#route.retryPolicy?.avoidsPreviousHosts === true) this.#noteHost(this.#try.host!.address);
+    this.#retries.leave(this.#try.host!);
     if (!this.#options.suppressEnvoyHeaders) {
       const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
       setExpectedTimeout(this.#headers, expectedTimeoutMs(this.#timeouts, Math.floor(elapsedMs)));
     }
     this.#start();
-  }
-
-  #noteHost(address: string): void {
-    if (!this.#previousHosts.includes(address)) this.#previousHosts.push(address);
   }
 
   /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
