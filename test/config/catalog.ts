@@ -1,6 +1,7 @@
 // Extensions as the loader's tests see them: names and type URLs without the code behind them.
 
 import { type Extension, ExtensionCatalog } from '../../src/config/extension.js';
+import type { StatsdSink } from '../../src/config/generated/api.js';
 
 const EXTENSIONS = 'envoy.extensions';
 
@@ -55,8 +56,13 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: 'envoy.access_loggers.stderr',
     typeUrls: [`${EXTENSIONS}.access_loggers.stream.v3.StderrAccessLog`],
   },
+  {
+    category: 'envoy.stats_sinks',
+    name: 'envoy.stat_sinks.statsd',
+    typeUrls: ['envoy.config.metrics.v3.StatsdSink'],
+    clusters: (config) => [['tcp_cluster_name', (config as StatsdSink).tcp_cluster_name]],
+  },
   ...[
-    ['statsd', 'envoy.config.metrics.v3.StatsdSink'],
     ['hystrix', 'envoy.config.metrics.v3.HystrixSink'],
     ['metrics_service', 'envoy.config.metrics.v3.MetricsServiceConfig'],
     ['open_telemetry', `${EXTENSIONS}.stat_sinks.open_telemetry.v3.SinkConfig`],

@@ -5,7 +5,6 @@ import { unpack } from '../schema/any.js';
 import { checkGrpcCall } from './grpc-clusters.js';
 import { checkHttpCall } from './http-services.js';
 import { checkNamedClusters } from './named-clusters.js';
-import { checkClusterName } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 
 const METRICS_SERVICE = 'envoy.config.metrics.v3.MetricsServiceConfig';
@@ -23,8 +22,6 @@ export function checkStatsSinks(sinks: readonly StatsSink[], around: Surrounding
     const service = unpack(sink?.typed_config, METRICS_SERVICE) ?? collector;
     checkGrpcCall(service?.grpc_service, [...path, 'grpc_service'], around);
     checkHttpCall(collector?.http_service, [...path, 'http_service'], around);
-    const statsd = unpack(sink?.typed_config, 'envoy.config.metrics.v3.StatsdSink');
     checkNamedClusters(sink?.typed_config, path, around, true);
-    checkClusterName(statsd?.tcp_cluster_name, [...path, 'tcp_cluster_name'], around);
   });
 }

@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { loopback, staticCluster, tempDir, waitFor } from '../harness/index.js';
+import { bootstrap, loopback, startBaton, staticCluster, tempDir, waitFor } from '../harness/index.js';
 import { startTcpPeer, startUdpPeer, startUnixAgent, startUnixPeer } from './line-peers.js';
 import { startSinkProxy } from './sink-proxy.js';
 
@@ -200,6 +200,20 @@ t.test('TCP over a cluster: counted there, and made anew when it breaks', async 
     'every line is whole',
   );
   await baton.stop();
+});
+
+t.test('TCP over a cluster that is not there is refused in its place', async (t) => {
+  const sink = { name: 'statsd', typed_config: { '@type': STATSD, tcp_cluster_name: 'metrix' } };
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [staticCluster('metrics', 1)], extra: { stats_sinks: [sink] } }),
+    args: ['--mode', 'validate'],
+    wait: 'spawned',
+  });
+  t.match(await baton.exited, { code: 1 });
+  t.match(
+    baton.stderr,
+    /config\.yaml:\d+:\d+: stats_sinks\[0\]\.typed_config\.tcp_cluster_name: .*'metrix'.*'metrics'/,
+  );
 });
 
 t.test('a server that accepts and never reads holds up nothing', async (t) => {

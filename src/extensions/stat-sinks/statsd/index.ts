@@ -11,6 +11,7 @@ export const statsdSink: StatsSinkExtension<StatsdSink> = {
   validate(config, report) {
     checkDatagramAddress(config.address, report);
   },
+  clusters: ({ tcp_cluster_name: cluster }) => [['tcp_cluster_name', cluster]],
   async createOnPrimary(config, context) {
     const { createStatsdSink } = await import('./statsd.js');
     return createStatsdSink(config, context);
