@@ -92,6 +92,11 @@ export class RetryPolicy {
     this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
     this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
     this.avoidsPreviousHosts = (config.retry_host_predicate?.length ?? 0) > 0;
+    if (config.host_selection_retry_max_attempts !== undefined && !this.avoidsPreviousHosts) {
+      throw new BatonError('CONFIG_INVALID', 'it has no effect without retry_host_predicate', {
+        where: `${where}.host_selection_retry_max_attempts`,
+      });
+    }
     // As in Envoy 0 is not set.
     this.furtherPicks = Number(config.host_selection_retry_max_attempts ?? 0) || 1;
     const limited = config.rate_limited_retry_back_off;

@@ -183,16 +183,17 @@ t.test('each outcome is counted', async () => {
 
 t.test('mistakes are refused in their places', async (t) => {
   const wrong = filtered(
-    { allowed_headers: { patterns: [{ safe_regex: { regex: '(' } }] } },
+    { allowed_headers: { patterns: [{ safe_regex: { regex: '(' } }] }, failure_mode_allow_header_add: true },
     {
       server_uri: { uri: 'https://service', cluster: 'servise', timeout: '0s' },
       path_prefix: 'check',
       authorization_request: { headers_to_add: [{ key: 'a b', value: 'c' }] },
     },
   );
+  const undecided = filtered({ failure_mode_allow: true, status_on_error: { code: 'ServiceUnavailable' } });
   const baton = await startBaton(t, {
     config: bootstrap({
-      listeners: [httpListener('web', 0, wrong)],
+      listeners: [httpListener('web', 0, wrong), httpListener('lenient', 0, undecided)],
       clusters: [staticCluster('service', 1), staticCluster('host', 1)],
     }),
     args: ['--mode', 'validate'],
@@ -206,6 +207,8 @@ t.test('mistakes are refused in their places', async (t) => {
     "http_service\\.server_uri\\.cluster: unknown cluster 'servise'; did you mean 'service'\\?",
     'http_service\\.server_uri\\.timeout: must be above 0',
     'http_service\\.path_prefix: it must begin with',
+    'failure_mode_allow_header_add: it has no effect without failure_mode_allow',
+    'status_on_error: it has no effect with failure_mode_allow',
     "http_service\\.authorization_request\\.headers_to_add\\[0\\]\\.key: 'a b'",
   ]) {
     t.match(baton.stderr, new RegExp(`config\\.yaml:\\d+:\\d+: .*${at}${expected}`));

@@ -80,6 +80,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
     ['an unknown retry condition', managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx'))]), /6xx/],
     [
+      'further picks of hosts that are not avoided',
+      managerOf([routeTo({ prefix: '/' }, 'host', retrying('5xx', { host_selection_retry_max_attempts: '3' }))]),
+      /host_selection_retry_max_attempts: .*retry_host_predicate/,
+    ],
+    [
       'mistakes of two routes',
       managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx')), bodyFrom('/none')]),
       /routes\[0\].*6xx.*\n.*routes\[1\].*\/none/,
@@ -248,8 +253,8 @@ function staticTap(): Config {
   return { ...rest, typed_config: { ...(typed_config as Config), common_config } };
 }
 
-function retrying(retry_on: string): Config {
-  return { retry_policy: { retry_on } };
+function retrying(retry_on: string, more: Config = {}): Config {
+  return { retry_policy: { retry_on, ...more } };
 }
 
 function upgrading(...types: string[]): Config {

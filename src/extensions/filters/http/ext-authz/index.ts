@@ -63,6 +63,10 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     if (filter === undefined) return;
     if (filter.http_service === undefined) report('', 'http_service must be set: there is nobody to ask');
     else checkService(filter.http_service, report);
+    if (filter.failure_mode_allow !== true && filter.failure_mode_allow_header_add === true)
+      report('failure_mode_allow_header_add', 'it has no effect without failure_mode_allow');
+    if (filter.failure_mode_allow === true && filter.status_on_error !== undefined)
+      report('status_on_error', 'it has no effect with failure_mode_allow: requests go on');
     reportMistakes(report, '', () => compileNameRules(filter.allowed_headers, 'allowed_headers'));
     reportMistakes(report, '', () => compileNameRules(filter.disallowed_headers, 'disallowed_headers'));
   },
