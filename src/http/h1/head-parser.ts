@@ -86,6 +86,7 @@ export class HeadParser {
   #scan = 0;
   /** End of the current field's name once the colon was seen, otherwise 0. */
   #nameEnd = 0;
+  /** Where the fields begin, and how many of them were taken over from an earlier head. */
   #fieldsStart = 0;
   #knownFields = 0;
   /** Lines that were not known, since the last one that was. */

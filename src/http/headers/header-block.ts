@@ -10,7 +10,6 @@ import { StepPool } from '../step-pool.js';
 
 /** Words of a field record. */
 export const FIELD_WORDS = 6;
-const STRIDE = FIELD_WORDS;
 export const enum Field {
   /** Number of the name; REMOVED when the field is gone. */
   Id = 0,
@@ -76,7 +75,7 @@ export class HeaderBlock {
   /** Behind the empty line, when it follows the last received field directly; 0 when it does not. */
   headEnd = 0;
 
-  #fields = new Int32Array(24 * STRIDE);
+  #fields = new Int32Array(24 * FIELD_WORDS);
   #count = 0;
   #block = NO_BLOCK;
   #retained = false;
@@ -164,7 +163,7 @@ export class HeaderBlock {
     valueEnd: number,
     lineEnd: number,
   ): void {
-    const at = this.#count * STRIDE;
+    const at = this.#count * FIELD_WORDS;
     if (at === this.#fields.length) this.#grow();
     const fields = this.#fields;
     fields[at] = id;
@@ -181,10 +180,10 @@ export class HeaderBlock {
   /** Appends the fields of `count` records, the first of which begins at records[from]; their offsets count from `base`. */
   addFields(records: Int32Array, from: number, count: number, base: number): void {
     const size = this.#count;
-    while ((size + count) * STRIDE > this.#fields.length) this.#grow();
+    while ((size + count) * FIELD_WORDS > this.#fields.length) this.#grow();
     const fields = this.#fields;
-    const end = (size + count) * STRIDE;
-    for (let at = size * STRIDE; at < end; at += STRIDE, from += STRIDE) {
+    const end = (size + count) * FIELD_WORDS;
+    for (let at = size * FIELD_WORDS; at < end; at += FIELD_WORDS, from += FIELD_WORDS) {
       const id = records[from]!;
       fields[at] = id;
       fields[at + Field.NameStart] = records[from + Field.NameStart]! + base;
@@ -201,30 +200,30 @@ export class HeaderBlock {
   /** Writes the records of the first `count` fields to records[from] and behind, with offsets that count from `base`. */
   copyFields(records: Int32Array, from: number, count: number, base: number): void {
     const fields = this.#fields;
-    const end = count * STRIDE;
-    for (let at = 0; at < end; at++) records[from + at] = fields[at]! - (at % STRIDE === Field.Id ? 0 : base);
+    const end = count * FIELD_WORDS;
+    for (let at = 0; at < end; at++) records[from + at] = fields[at]! - (at % FIELD_WORDS === Field.Id ? 0 : base);
   }
 
   id(index: number): number {
-    return this.#fields[index * STRIDE]!;
+    return this.#fields[index * FIELD_WORDS]!;
   }
   isRemoved(index: number): boolean {
-    return this.#fields[index * STRIDE]! === REMOVED;
+    return this.#fields[index * FIELD_WORDS]! === REMOVED;
   }
   nameStart(index: number): number {
-    return this.#fields[index * STRIDE + Field.NameStart]!;
+    return this.#fields[index * FIELD_WORDS + Field.NameStart]!;
   }
   nameEnd(index: number): number {
-    return this.#fields[index * STRIDE + Field.NameEnd]!;
+    return this.#fields[index * FIELD_WORDS + Field.NameEnd]!;
   }
   valueStart(index: number): number {
-    return this.#fields[index * STRIDE + Field.ValueStart]!;
+    return this.#fields[index * FIELD_WORDS + Field.ValueStart]!;
   }
   valueEnd(index: number): number {
-    return this.#fields[index * STRIDE + Field.ValueEnd]!;
+    return this.#fields[index * FIELD_WORDS + Field.ValueEnd]!;
   }
   lineEnd(index: number): number {
-    return this.#fields[index * STRIDE + Field.LineEnd]!;
+    return this.#fields[index * FIELD_WORDS + Field.LineEnd]!;
   }
 
   /** Whether a known name may occur: false is certain. */
@@ -246,8 +245,8 @@ export class HeaderBlock {
   findId(id: number, from = 0): number {
     if (!this.mayHave(id)) return -1;
     const fields = this.#fields;
-    const end = this.#count * STRIDE;
-    for (let at = from * STRIDE; at < end; at += STRIDE) if (fields[at] === id) return at / STRIDE;
+    const end = this.#count * FIELD_WORDS;
+    for (let at = from * FIELD_WORDS; at < end; at += FIELD_WORDS) if (fields[at] === id) return at / FIELD_WORDS;
     return -1;
   }
 
@@ -258,7 +257,7 @@ export class HeaderBlock {
     const fields = this.#fields;
     const bytes = this.memory.bytes;
     for (let index = from; index < this.#count; index++) {
-      const at = index * STRIDE;
+      const at = index * FIELD_WORDS;
       if (
         fields[at] === OTHER_HEADER &&
         equalsFolded(bytes, fields[at + Field.NameStart]!, fields[at + Field.NameEnd]!, key.bytes)
@@ -318,7 +317,7 @@ export class HeaderBlock {
   }
 
   removeAt(index: number): void {
-    this.#fields[index * STRIDE] = REMOVED;
+    this.#fields[index * FIELD_WORDS] = REMOVED;
   }
   removeId(id: number): void {
     for (let index = this.findId(id); index >= 0; index = this.findId(id, index + 1)) this.removeAt(index);
@@ -398,10 +397,10 @@ export class HeaderBlock {
       }
     }
     const fields = this.#fields;
-    const end = this.#count * STRIDE;
+    const end = this.#count * FIELD_WORDS;
     let total =
       this.methodEnd - this.methodStart + (this.pathEnd - this.pathStart) + (this.startLineEnd - this.startLineStart);
-    for (let at = 0; at < end; at += STRIDE) {
+    for (let at = 0; at < end; at += FIELD_WORDS) {
       if (fields[at] !== REMOVED) total += fields[at + Field.LineEnd]! - fields[at + Field.NameStart]!;
     }
     const block = this.memory.retain(total + spare);
@@ -433,22 +432,22 @@ export class HeaderBlock {
       this.pathStart = pathStart;
       this.startLineStart = this.startLineEnd = block;
     }
-    for (let at = 0; at < end; at += STRIDE) {
+    for (let at = 0; at < end; at += FIELD_WORDS) {
       if (fields[at] === REMOVED) continue;
       const runStart = fields[at + Field.NameStart]!;
       let runEnd = fields[at + Field.LineEnd]!;
       let last = at;
       while (
-        last + STRIDE < end &&
-        fields[last + STRIDE] !== REMOVED &&
-        fields[last + STRIDE + Field.NameStart] === runEnd
+        last + FIELD_WORDS < end &&
+        fields[last + FIELD_WORDS] !== REMOVED &&
+        fields[last + FIELD_WORDS + Field.NameStart] === runEnd
       ) {
-        last += STRIDE;
+        last += FIELD_WORDS;
         runEnd = fields[last + Field.LineEnd]!;
       }
       const shift = next - runStart;
       move(runStart, runEnd);
-      for (; at <= last; at += STRIDE) {
+      for (; at <= last; at += FIELD_WORDS) {
         for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
       }
       at = last;
