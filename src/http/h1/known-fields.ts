@@ -18,8 +18,8 @@ const RECORD_WORDS = MOST_LINES * FIELD_WORDS;
 /** Of the heads with lines that their slot does not know, so many go by before one takes its place: copying each would cost more than it saves. */
 const HEADS_A_REFILL = 64;
 
-/** A byte that no line has. */
-const NOWHERE = 0;
+/** Where a line ends that no other one is to be the same as, whatever bytes come. */
+const NOWHERE = 0x7fffffff;
 
 /** Whether such a line was right must not show in the time that another client's head takes. */
 const SECRETS = [knownHeader('authorization'), knownHeader('cookie'), knownHeader('set-cookie')];
@@ -54,10 +54,9 @@ export class KnownFields {
     const start = records[record + Field.NameStart]!;
     const most = Math.min(length - start, end - at);
     const same = start + sameBytes(this.#memory.view, at, this.#textView, slot * MOST_BYTES + start, most);
-    if (same === length) return lines - line;
-    let matched = 0;
-    for (; records[record + Field.LineEnd]! <= same; record += FIELD_WORDS) matched++;
-    return matched;
+    let known = line;
+    for (; known < lines && records[record + Field.LineEnd]! <= same; record += FIELD_WORDS) known++;
+    return known - line;
   }
 
   /** Adds `count` lines that match() found, the first of which begins at `at`. */
@@ -72,15 +71,19 @@ export class KnownFields {
     if (--this.#untilRefill[slot]! >= 0) return;
     this.#untilRefill[slot] = HEADS_A_REFILL - 1;
     const text = this.#text.subarray(slot * MOST_BYTES, (slot + 1) * MOST_BYTES);
+    const records = this.#records.subarray(slot * RECORD_WORDS, (slot + 1) * RECORD_WORDS);
     let lines = 0;
+    while (lines < head.size && lines < MOST_LINES && head.lineEnd(lines) - start <= MOST_BYTES) lines++;
+    head.copyFields(records, 0, lines, start);
     let length = 0;
-    for (; lines < head.size && lines < MOST_LINES && head.lineEnd(lines) - start <= MOST_BYTES; lines++) {
-      const end = head.lineEnd(lines);
-      if (SECRETS.includes(head.id(lines))) text.fill(NOWHERE, length, end - start);
-      else text.set(this.#memory.bytes.subarray(start + length, end), length);
-      length = end - start;
+    for (let line = 0; line < lines; line++) {
+      const end = head.lineEnd(line) - start;
+      if (SECRETS.includes(head.id(line))) {
+        text.fill(0, length, end);
+        records[line * FIELD_WORDS + Field.LineEnd] = NOWHERE;
+      } else text.set(this.#memory.bytes.subarray(start + length, start + end), length);
+      length = end;
     }
-    head.copyFields(this.#records, slot * RECORD_WORDS, lines, start);
     this.#lines[slot] = lines;
     this.#lengths[slot] = length;
   }

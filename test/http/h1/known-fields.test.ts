@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
+import { H1Error } from '../../../src/http/h1/errors.js';
 import { HeadKind, INCOMPLETE } from '../../../src/http/h1/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/known-fields.js';
@@ -41,6 +42,7 @@ const LINE = fc.oneof(
       'Content-Length: x\r\n',
       'Transfer-Encoding: chunked\r\n',
       'X-Bad: \0\r\n',
+      '\0'.repeat('Cookie: secret=1\r\n'.length),
     ),
   },
 );
@@ -105,6 +107,20 @@ t.test('whatever came before, a head is read as if it were the first', (t) => {
     { numRuns: 1000 },
   );
   t.ok(lines > 1000, `${lines} lines of heads that are right`);
+  t.end();
+});
+
+t.test('what stands in for such a line is no line: NUL bytes at its place are refused', (t) => {
+  const known = new KnownFields(memory);
+  const cookie = 'Cookie: secret=1\r\n';
+  const start = 'GET / HTTP/1.1\r\nHost: one\r\n';
+  for (const behind of ['', 'X-A: 1\r\n']) {
+    for (const nuls of ['\0'.repeat(cookie.length), `${'\0'.repeat(cookie.length - 1)}\x80`]) {
+      const given = (line: string) => ({ kind: HeadKind.Request, text: `${start}${line}${behind}\r\n`, cuts: [] });
+      t.ok(read(known, given(cookie)).result > 0);
+      t.equal(read(known, given(nuls)).result, -H1Error.FieldName);
+    }
+  }
   t.end();
 });
 
