@@ -18,7 +18,7 @@ import { isAuthority, Port } from './authority.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { H1Error } from './errors.js';
 import { parseContentLength } from './framing.js';
-import type { KnownFields } from './known-fields.js';
+import { isSecret, type KnownFields } from './known-fields.js';
 import { methodOf } from './method.js';
 import { readTarget, Target } from './target.js';
 
@@ -86,9 +86,9 @@ export class HeadParser {
   #scan = 0;
   /** End of the current field's name once the colon was seen, otherwise 0. */
   #nameEnd = 0;
-  /** Where the fields begin, and how many of them were taken over from an earlier head. */
   #fieldsStart = 0;
-  #knownFields = 0;
+  /** Fields that were taken over from an earlier head, or never will be. */
+  #settledFields = 0;
   /** Lines that were not known, since the last one that was. */
   #unknownInRow = 0;
 
@@ -115,7 +115,7 @@ export class HeadParser {
     this.#lineStart = start;
     this.#scan = start;
     this.#nameEnd = 0;
-    this.#knownFields = 0;
+    this.#settledFields = 0;
     this.#unknownInRow = kind === HeadKind.Trailers ? MOST_UNKNOWN : 0;
     this.#hostIndex = -1;
     this.#contentLength = -1;
@@ -142,7 +142,7 @@ export class HeadParser {
     if (behind <= 0) return behind;
     head.headEnd = behind;
     if (this.#kind === HeadKind.Trailers) return behind;
-    if (this.#knownFields < head.size) this.#known.remember(head, this.#fieldsStart);
+    if (this.#settledFields < head.size) this.#known.remember(head, this.#fieldsStart);
     const error = this.#kind === HeadKind.Request ? this.#finishRequest(head) : this.#finishResponse(head);
     if (error !== 0) return -error;
     if (this.#isOddLength) this.#rewriteLength(head);
@@ -268,7 +268,7 @@ export class HeadParser {
       return at;
     }
     this.#unknownInRow = 0;
-    this.#knownFields += count;
+    this.#settledFields += count;
     this.#known.addTo(head, from, count, at);
     for (let index = from; index < from + count; index++) {
       const id = head.id(index);
@@ -331,6 +331,7 @@ export class HeadParser {
       }
       if (id === UNREAD) id = headerIdOf(bytes, view, lineStart, nameEnd);
       head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
+      if (isSecret(id)) this.#settledFields++;
       if (id !== OTHER_HEADER && id <= LAST_CONNECTION_HEADER && this.#kind !== HeadKind.Trailers) {
         const error = this.#connectionField(head, head.size - 1);
         if (error !== 0) return -error;
@@ -386,6 +387,12 @@ export class HeadParser {
 
   #connectionList(head: HeaderBlock, start: number, end: number): void {
     const bytes = this.#bytes;
+    // What nearly everybody writes.
+    if (equalsFolded(bytes, start, end, KEEP_ALIVE)) {
+      this.#connectionNames++;
+      this.#connectionTokens |= Token.KeepAlive;
+      return;
+    }
     let at = start;
     while (at < end) {
       while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
