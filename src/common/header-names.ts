@@ -3,7 +3,7 @@
 // Parsers find the number by length and bytes; rules, filters and formatters compare numbers and look at bytes only for
 // names that are not known here. Adding a name is one entry in NAMES.
 
-/** Field names with a number: its position plus 1. The order is free behind the names of ConnectionHeader. */
+/** Field names with a number: its position plus 1, at most 63, for a head has a bit for each. The order is free behind the names of ConnectionHeader. */
 const NAMES = [
   'host',
   'connection',
@@ -56,6 +56,15 @@ const NAMES = [
   'x-envoy-upstream-stream-duration-ms',
   'x-envoy-upstream-alt-stat-name',
   'x-envoy-hedge-on-per-try-timeout',
+  'x-envoy-retry-grpc-on',
+  'x-envoy-retriable-header-names',
+  'x-envoy-force-trace',
+  'x-envoy-ip-tags',
+  'x-envoy-original-url',
+  'x-envoy-is-timeout-retry',
+  'x-envoy-downstream-service-cluster',
+  'x-envoy-downstream-service-node',
+  'x-forwarded-client-cert',
 ] as const;
 
 export type KnownHeader = (typeof NAMES)[number];

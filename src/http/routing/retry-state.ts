@@ -1,6 +1,6 @@
 // The retries of one request: what the policy and the request's own x-envoy-* headers allow, and what is left of it.
 
-import { headerKey, knownHeader, OTHER_HEADER } from '../../common/header-names.js';
+import { HeaderSet, headerKey, knownHeader } from '../../common/header-names.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { matchesAny } from './header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
@@ -52,7 +52,7 @@ export class RetryState {
     this.#resetMs = 0;
     this.#extraStatusCodes = NO_CODES;
     this.#extraHeaders = NO_NAMES;
-    if (hasRetryHeaders(headers)) this.#readRequest(headers);
+    if (headers.mayHaveOneOf(ANY_CONSUMED)) this.#readRequest(headers);
     if (effective.requestHeaders !== undefined && !matchesAny(effective.requestHeaders, headers)) this.#conditions = 0;
   }
 
@@ -158,12 +158,14 @@ export class RetryState {
   }
 }
 
+// All of them are known names, so that the head's presence bits tell whether there is one.
 const RETRY_ON = headerKey('x-envoy-retry-on');
 const RETRY_GRPC_ON = headerKey('x-envoy-retry-grpc-on');
 const MAX_RETRIES = headerKey('x-envoy-max-retries');
 const STATUS_CODES = headerKey('x-envoy-retriable-status-codes');
 const HEADER_NAMES = headerKey('x-envoy-retriable-header-names');
 const CONSUMED = [RETRY_ON, RETRY_GRPC_ON, MAX_RETRIES, STATUS_CODES, HEADER_NAMES];
+const ANY_CONSUMED = new HeaderSet(CONSUMED);
 
 const RATE_LIMITED = knownHeader('x-envoy-ratelimited');
 const GRPC_STATUS = knownHeader('grpc-status');
@@ -189,18 +191,6 @@ const GRPC_CONDITIONS: ReadonlyMap<string, RetryOn> = new Map([
 function grpcCondition(headers: HeaderBlock): number {
   const index = headers.findId(GRPC_STATUS);
   return index < 0 ? 0 : (GRPC_CONDITIONS.get(headers.value(index)) ?? 0);
-}
-
-/** Whether a request may ask for retries: false is certain, and the usual answer after one look at each unknown name. */
-function hasRetryHeaders(headers: HeaderBlock): boolean {
-  if (headers.mayHave(RETRY_ON.id) || headers.mayHave(MAX_RETRIES.id) || headers.mayHave(STATUS_CODES.id)) return true;
-  if (!headers.mayHave(OTHER_HEADER)) return false;
-  for (let index = 0, size = headers.size; index < size; index++) {
-    if (headers.id(index) !== OTHER_HEADER) continue;
-    const length = headers.nameEnd(index) - headers.nameStart(index);
-    if (length === RETRY_GRPC_ON.bytes.length || length === HEADER_NAMES.bytes.length) return true;
-  }
-  return false;
 }
 
 function listOf(text: string | undefined): string[] {
