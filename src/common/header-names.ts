@@ -125,7 +125,7 @@ export function headerKey(name: string): HeaderKey {
 
 /**
  * Numbers of the names that frame messages or belong to one connection, for code that decides by them byte for byte. They
- * are the first in NAMES, so that `id <= LAST_CONNECTION_HEADER` sorts all others out.
+ * are the first in NAMES.
  */
 export const enum ConnectionHeader {
   Host = 1,
@@ -139,7 +139,11 @@ export const enum ConnectionHeader {
   Upgrade = 9,
   Expect = 10,
 }
-export const LAST_CONNECTION_HEADER = ConnectionHeader.Expect;
+
+/** Whether the number is one of ConnectionHeader. */
+export function isConnectionHeader(id: number): boolean {
+  return id !== OTHER_HEADER && id <= ConnectionHeader.Expect;
+}
 
 /** No known name is longer. */
 export const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));

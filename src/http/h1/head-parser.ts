@@ -8,7 +8,7 @@ import {
   equalsFolded,
   headerIdOf,
   headerKey,
-  LAST_CONNECTION_HEADER,
+  isConnectionHeader,
   LONGEST_NAME,
   OTHER_HEADER,
 } from '../../common/header-names.js';
@@ -231,6 +231,10 @@ export class HeadParser {
   /** "HTTP/1.0" or "HTTP/1.1" at `at`: returns the offset behind it. */
   #version(head: HeaderBlock, at: number, end: number): number {
     const bytes = this.#bytes;
+    if (at + 8 <= end && this.#view.getInt32(at, true) === HTTP && this.#view.getInt32(at + 4, true) === SLASH_1_1) {
+      head.minorVersion = 1;
+      return at + 8;
+    }
     for (let i = 0; i < VERSION_PREFIX.length; i++) {
       if (at + i >= end) return INCOMPLETE;
       if (bytes[at + i] !== VERSION_PREFIX[i]) return -H1Error.RequestLine;
@@ -270,10 +274,8 @@ export class HeadParser {
     this.#unknownInRow = 0;
     this.#settledFields += count;
     this.#known.addTo(head, from, count, at);
-    for (let index = from; index < from + count; index++) {
-      const id = head.id(index);
-      if (id > LAST_CONNECTION_HEADER || id === OTHER_HEADER) continue;
-      const error = this.#connectionField(head, index);
+    for (let lines = this.#known.connectionLines(from, count); lines !== 0; lines &= lines - 1) {
+      const error = this.#connectionField(head, 31 - Math.clz32(lines & -lines));
       if (error !== 0) return -error;
     }
     return head.lineEnd(from + count - 1);
@@ -332,7 +334,7 @@ export class HeadParser {
       if (id === UNREAD) id = headerIdOf(bytes, view, lineStart, nameEnd);
       head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
       if (isSecret(id)) this.#settledFields++;
-      if (id !== OTHER_HEADER && id <= LAST_CONNECTION_HEADER && this.#kind !== HeadKind.Trailers) {
+      if (isConnectionHeader(id) && this.#kind !== HeadKind.Trailers) {
         const error = this.#connectionField(head, head.size - 1);
         if (error !== 0) return -error;
       }
@@ -387,8 +389,8 @@ export class HeadParser {
 
   #connectionList(head: HeaderBlock, start: number, end: number): void {
     const bytes = this.#bytes;
-    // What nearly everybody writes.
-    if (equalsFolded(bytes, start, end, KEEP_ALIVE)) {
+    // What nearly everybody writes, and a name of a field too.
+    if (headerIdOf(bytes, this.#view, start, end) === ConnectionHeader.KeepAlive) {
       this.#connectionNames++;
       this.#connectionTokens |= Token.KeepAlive;
       return;
@@ -494,6 +496,9 @@ function valueError(byte: number): H1Error {
 const CONTENT_LENGTH = headerKey('content-length');
 const encoder = new TextEncoder();
 const VERSION_PREFIX = encoder.encode('HTTP/');
+/** The two words of "HTTP/1.1". */
+const HTTP = 0x50545448;
+const SLASH_1_1 = 0x312e312f;
 const CHUNKED = encoder.encode('chunked');
 const KEEP_ALIVE = encoder.encode('keep-alive');
 const CLOSE = encoder.encode('close');

@@ -4,7 +4,7 @@
 // A slot holds the lines of one head, as bytes and as the parser found them. Heads of different length have different
 // slots, so that clients who take turns find theirs.
 
-import { knownHeader } from '../../common/header-names.js';
+import { isConnectionHeader, knownHeader } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { FIELD_WORDS, Field, type HeaderBlock } from '../headers/header-block.js';
 
@@ -36,6 +36,8 @@ export class KnownFields {
   readonly #records = new Int32Array(SLOTS * RECORD_WORDS);
   readonly #lines = new Int32Array(SLOTS);
   readonly #lengths = new Int32Array(SLOTS);
+  /** A bit for each line that the parser looks into. */
+  readonly #connectionLines = new Int32Array(SLOTS);
   readonly #untilRefill = new Int32Array(SLOTS);
   #slot = 0;
 
@@ -70,6 +72,12 @@ export class KnownFields {
     head.addFields(this.#records, record, count, at - this.#records[record + Field.NameStart]!);
   }
 
+  /** Which of `count` lines from number `line` on have a name of ConnectionHeader: a bit each, that of line 0 the lowest. */
+  connectionLines(line: number, count: number): number {
+    const upTo = count === MOST_LINES ? -1 : (1 << count) - 1;
+    return this.#connectionLines[this.#slot]! & (upTo << line);
+  }
+
   /** A head has lines that match() did not know; they begin at `start`. */
   remember(head: HeaderBlock, start: number): void {
     const slot = this.#slot;
@@ -81,14 +89,18 @@ export class KnownFields {
     while (lines < head.size && lines < MOST_LINES && head.lineEnd(lines) - start <= MOST_BYTES) lines++;
     head.copyFields(records, 0, lines, start);
     let length = 0;
+    let connectionLines = 0;
     for (let line = 0; line < lines; line++) {
       const end = head.lineEnd(line) - start;
-      if (isSecret(head.id(line))) {
+      const id = head.id(line);
+      if (isConnectionHeader(id)) connectionLines |= 1 << line;
+      if (isSecret(id)) {
         text.fill(0, length, end);
         records[line * FIELD_WORDS + Field.LineEnd] = NOWHERE;
       } else text.set(this.#memory.bytes.subarray(start + length, start + end), length);
       length = end;
     }
+    this.#connectionLines[slot] = connectionLines;
     this.#lines[slot] = lines;
     this.#lengths[slot] = length;
   }
