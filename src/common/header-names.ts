@@ -65,6 +65,7 @@ const NAMES = [
   'x-envoy-downstream-service-cluster',
   'x-envoy-downstream-service-node',
   'x-forwarded-client-cert',
+  'proxy-authorization',
 ] as const;
 
 export type KnownHeader = (typeof NAMES)[number];

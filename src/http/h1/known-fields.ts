@@ -4,7 +4,7 @@
 // A slot holds the lines of one head, as bytes and as the parser found them. Heads of different length have different
 // slots, so that clients who take turns find theirs.
 
-import { isConnectionHeader, knownHeader } from '../../common/header-names.js';
+import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../common/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { FIELD_WORDS, Field, type HeaderBlock } from '../headers/header-block.js';
 
@@ -22,9 +22,16 @@ const HEADS_A_REFILL = 64;
 const NOWHERE = 0x7fffffff;
 
 /** Whether such a line was right must not show in the time that another client's head takes. */
-const SECRETS = [knownHeader('authorization'), knownHeader('cookie'), knownHeader('set-cookie')];
+const SECRETS = [
+  knownHeader('authorization'),
+  knownHeader('cookie'),
+  knownHeader('proxy-authorization'),
+  knownHeader('set-cookie'),
+];
+/** Names that others give to such lines. */
+const SECRET_NAME = /auth|cert|cookie|cred|csrf|jwt|key|pass|secret|session|sign|token|xsrf/;
 
-/** Whether lines with this name are read anew each time. */
+/** Whether lines with this name, which has a number, are read anew each time. */
 export function isSecret(id: number): boolean {
   return SECRETS.includes(id);
 }
@@ -94,7 +101,7 @@ export class KnownFields {
       const end = head.lineEnd(line) - start;
       const id = head.id(line);
       if (isConnectionHeader(id)) connectionLines |= 1 << line;
-      if (isSecret(id)) {
+      if (isSecret(id) || (id === OTHER_HEADER && SECRET_NAME.test(head.name(line)))) {
         text.fill(0, length, end);
         records[line * FIELD_WORDS + Field.LineEnd] = NOWHERE;
       } else text.set(this.#memory.bytes.subarray(start + length, start + end), length);

@@ -126,7 +126,7 @@ t.test('what stands in for such a line is no line: NUL bytes at its place are re
 
 t.test('lines that were there before are known, but for those that tell who somebody is', (t) => {
   const known = new KnownFields(memory);
-  const lines = ['Host: x\r\n', 'Cookie: a=b\r\n', 'Accept: */*\r\n', 'X-A: 1\r\n'];
+  const lines = ['Host: x\r\n', 'Cookie: a=b\r\n', 'Accept: */*\r\n', 'X-A: 1\r\n', 'X-Api-Key: 2\r\n', 'X-B: 3\r\n'];
   const text = `GET / HTTP/1.1\r\n${lines.join('')}\r\n`;
   read(known, { kind: HeadKind.Request, text, cuts: [] });
   memory.write(64, `${lines.join('')}\r\n`);
@@ -136,7 +136,9 @@ t.test('lines that were there before are known, but for those that tell who some
   t.equal(known.match(0, 64, end), 1);
   t.equal(known.match(1, at(1), end), 0);
   t.equal(known.match(2, at(2), end), 2);
-  t.equal(known.match(2, at(2), end - 4), 1);
+  t.equal(known.match(2, at(2), at(4) - 1), 1);
+  t.equal(known.match(4, at(4), end), 0);
+  t.equal(known.match(5, at(5), end), 1);
   known.choose(HeadKind.Response, end - 64);
   t.equal(known.match(0, 64, end), 0);
   t.end();
