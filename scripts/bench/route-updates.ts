@@ -3,7 +3,7 @@
 
 import type { RouteConfiguration } from '../../src/config/generated/api.js';
 import type { WorkerPort } from '../../src/extensions/factories.js';
-import { rdsKey } from '../../src/http/routing/route-keys.js';
+import { rdsKey } from '../../src/http/routing/tables/route-keys.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { type PackedRoutes, packRoutes } from '../../src/worker/packed-routes.js';

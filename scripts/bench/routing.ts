@@ -7,9 +7,9 @@ import type { RouteConfiguration } from '../../src/config/generated/api.js';
 import { ForwardingRules } from '../../src/http/headers/forwarding-headers.js';
 import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { PathNormalizer } from '../../src/http/path-normalization.js';
-import { RetryPolicy } from '../../src/http/routing/retry-policy.js';
-import { RetryState } from '../../src/http/routing/retry-state.js';
-import { buildRouteTable } from '../../src/http/routing/route-table.js';
+import { RetryPolicy } from '../../src/http/routing/retries/retry-policy.js';
+import { RetryState } from '../../src/http/routing/retries/retry-state.js';
+import { buildRouteTable } from '../../src/http/routing/tables/route-table.js';
 import { Memory } from '../../src/io/memory.js';
 
 const ROUNDS = 7;

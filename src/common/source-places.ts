@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { packagePath, programDirectory } from './package-root.js';
 
 export interface SourcePlace {
-  /** Below the package for its own files, as in `src/http/routing/route-table.ts`; '' for what has no source. */
+  /** Below the package for its own files, as in `src/http/routing/tables/route-table.ts`; '' for what has no source. */
   readonly file: string;
   /** From 1; 0 is unknown. */
   readonly line: number;

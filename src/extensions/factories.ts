@@ -11,7 +11,7 @@ import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js
 import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
-import type { RouteFilter } from '../http/routing/route-table.js';
+import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Timers } from '../io/timing-wheel.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { StatsSink } from '../stats/flush/sink.js';

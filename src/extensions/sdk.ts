@@ -47,7 +47,7 @@ export {
   type LocalReply,
   type StreamControl,
 } from '../http/filter.js';
-export type { HostWaiter, MissingHost } from '../http/routing/on-demand-hosts.js';
+export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 
 // ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -55,8 +55,8 @@ export { type HeaderKey, headerKey, knownHeader } from '../common/header-names.j
 export { byteText } from '../http/headers/byte-text.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
-export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/header-rule.js';
-export { compileStringMatcher, type StringRule } from '../http/routing/string-rule.js';
+export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/matching/header-rule.js';
+export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
 
 import { StreamInfo } from '../access-log/stream-info.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
-import type { MissingHost } from './routing/on-demand-hosts.js';
+import type { MissingHost } from './routing/tables/on-demand-hosts.js';
 
 /** The stream, as far as its filters may use it; `filter` is the one that asks. Nothing of it throws. */
 export interface FilterHost {

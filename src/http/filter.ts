@@ -6,8 +6,8 @@
 import type { StreamInfo } from '../access-log/stream-info.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HeaderBlock } from './headers/header-block.js';
-import type { MissingHost } from './routing/on-demand-hosts.js';
-import type { Route } from './routing/route.js';
+import type { Route } from './routing/actions/route.js';
+import type { MissingHost } from './routing/tables/on-demand-hosts.js';
 
 export const enum HeadersStatus {
   /** The next filter sees the headers. */

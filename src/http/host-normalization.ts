@@ -4,7 +4,7 @@
 import { headerKey } from '../common/header-names.js';
 import type { HttpConnectionManager } from '../config/generated/api.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
-import { portStart } from './routing/redirect.js';
+import { portStart } from './routing/actions/redirect.js';
 
 /** The fields of HttpConnectionManager that are read here. */
 export type HostConfig = Pick<

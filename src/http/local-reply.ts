@@ -7,7 +7,7 @@ import type { LocalReply, ResponseStream } from './filter.js';
 import { becomeGrpcReply } from './grpc-reply.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
-import { RouteKind } from './routing/route.js';
+import { RouteKind } from './routing/actions/route.js';
 
 const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');

@@ -17,7 +17,7 @@ import type { HeaderLine } from './headers/header-line.js';
 import type { ResponseHeaders } from './headers/response-headers.js';
 import type { HostNormalizer } from './host-normalization.js';
 import type { PathNormalizer } from './path-normalization.js';
-import type { RouteTable } from './routing/route-table.js';
+import type { RouteTable } from './routing/tables/route-table.js';
 import type { UserAgentStats } from './user-agent-stats.js';
 
 /** The routes that new requests see; a request keeps those that it began with. */

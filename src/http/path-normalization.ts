@@ -7,7 +7,7 @@ import { Runtime } from '../runtime/runtime.js';
 import type { LocalReply } from './filter.js';
 import { isGrpcRequest } from './grpc-reply.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
-import { pathEndOf } from './query.js';
+import { pathEndOf } from './routing/matching/query.js';
 
 /** The fields of HttpConnectionManager that are read here. */
 export type PathConfig = Pick<

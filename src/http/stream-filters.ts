@@ -17,7 +17,7 @@ import type { HeaderBlock } from './headers/header-block.js';
 import type { ManagerContext } from './manager-context.js';
 import { NO_ROOM } from './no-room.js';
 import type { RequestFlow } from './request-flow.js';
-import type { MissingHost } from './routing/on-demand-hosts.js';
+import type { MissingHost } from './routing/tables/on-demand-hosts.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
 export interface FilteredStream extends ResponseStream {

@@ -2,7 +2,7 @@
 
 import { knownHeader } from '../common/header-names.js';
 import type { HeaderBlock } from './headers/header-block.js';
-import type { Route } from './routing/route.js';
+import type { Route } from './routing/actions/route.js';
 
 const UPGRADE = knownHeader('upgrade');
 

@@ -2,7 +2,7 @@
 // is settled, behind the snapshot that has it. It is told as well when nobody waits any more: clients make up names.
 
 import type { WorkerPort } from '../extensions/factories.js';
-import type { HostWaiter, OnDemandHosts } from '../http/routing/on-demand-hosts.js';
+import type { HostWaiter, OnDemandHosts } from '../http/routing/tables/on-demand-hosts.js';
 
 /** Name of the port between the primary and the workers. */
 export const ON_DEMAND_PORT = 'envoy.filters.http.on_demand';

@@ -4,8 +4,8 @@ import type { ScopedRoutes } from '../config/generated/api.js';
 import type { RouteFilters } from '../extensions/factories.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
-import { buildRouteTable, type RouteTable } from '../http/routing/route-table.js';
-import { ScopeKeyBuilder, scopeKey } from '../http/routing/scope-key.js';
+import { buildRouteTable, type RouteTable } from '../http/routing/tables/route-table.js';
+import { ScopeKeyBuilder, scopeKey } from '../http/routing/tables/scope-key.js';
 import type { ScopeSnapshot } from './messages.js';
 
 /** The routes with this id for a chain with these filters; undefined: there are none. */

@@ -9,7 +9,7 @@ const FILES: KnownLoggers = {
   files: [
     { component: 'main', file: 'src/server/server.js' },
     { component: 'http', file: 'src/http/codec.js' },
-    { component: 'http', file: 'src/http/routing/route.js' },
+    { component: 'http', file: 'src/http/routing/actions/route.js' },
   ],
 };
 const START: LevelRules = { level: Level.Info, components: [{ component: 'dns', level: Level.Error }], overrides: [] };

@@ -6,7 +6,7 @@ import t from 'tap';
 import type { RouteConfiguration } from '../../src/config/generated/api.js';
 import type { RouteFilters, WorkerPort } from '../../src/extensions/factories.js';
 import type { RouteSource } from '../../src/http/manager-context.js';
-import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/route-keys.js';
+import { keyOfScopedRoutes, rdsKey } from '../../src/http/routing/tables/route-keys.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { BATCH, type PackedRoutes, packRoutes } from '../../src/worker/packed-routes.js';

@@ -4,7 +4,7 @@ import { BatonError } from '../../common/errors.js';
 import { lowerAscii } from '../../common/lower-ascii.js';
 import { compileFullMatch } from '../../common/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
-import { located } from '../../http/routing/string-rule.js';
+import { located } from '../../http/routing/matching/string-rule.js';
 
 /** Whether a path, with its query, is allowed. */
 export type PathRule = (pathAndQuery: string) => boolean;

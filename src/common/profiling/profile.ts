@@ -12,7 +12,7 @@ export const HEAP_PERIOD_BYTES = 65_536;
 export interface ProfiledFunction {
   /** `(anonymous)` for one without a name; names of V8's own in parentheses: `(garbage collector)`. */
   readonly name: string;
-  /** Relative to the package for its own files: `src/http/routing/route-table.ts`. '' for what has no source. */
+  /** Relative to the package for its own files: `src/http/routing/tables/route-table.ts`. '' for what has no source. */
   readonly file: string;
   /** Where it begins; from 1, 0 when unknown. */
   readonly line: number;

@@ -3,8 +3,8 @@
 import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
 import type { RouteConfiguration } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
-import { findRouteMistakes } from '../../http/routing/route-mistakes.js';
-import type { RouteFilter } from '../../http/routing/route-table.js';
+import { findRouteMistakes } from '../../http/routing/tables/route-mistakes.js';
+import type { RouteFilter } from '../../http/routing/tables/route-table.js';
 
 /** As RoutesHost.clusterProblem. */
 export type ClusterProblem = (name: string) => string | undefined;

@@ -5,7 +5,7 @@ import { BatonError } from '../../common/errors.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import { ownRoutes } from '../../config/own-routes.js';
 import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../extensions/factories.js';
-import { keyOfScopedRoutes } from '../../http/routing/route-keys.js';
+import { keyOfScopedRoutes } from '../../http/routing/tables/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
 import type { ProviderUser } from './provider-users.js';

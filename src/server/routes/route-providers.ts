@@ -3,7 +3,7 @@
 import { BatonError } from '../../common/errors.js';
 import type { ConfigSource } from '../../config/generated/api.js';
 import type { PrimaryPart } from '../../extensions/factories.js';
-import { rdsKey } from '../../http/routing/route-keys.js';
+import { rdsKey } from '../../http/routing/tables/route-keys.js';
 import type { Dismissals, HostQuestion, WantedHost } from '../../worker/awaited-hosts.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';

@@ -4,7 +4,7 @@
 import { BatonError } from '../../common/errors.js';
 import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
-import { scopeKey } from '../../http/routing/scope-key.js';
+import { scopeKey } from '../../http/routing/tables/scope-key.js';
 import { getLogger } from '../../log/logger.js';
 import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
 import { packRoutes } from '../../worker/packed-routes.js';

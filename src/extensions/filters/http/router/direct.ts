@@ -3,7 +3,7 @@
 import { headerKey } from '../../../../common/header-names.js';
 import type { ResponseStream } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import type { Route } from '../../../../http/routing/route.js';
+import type { Route } from '../../../../http/routing/actions/route.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 
 const LOCATION = headerKey('location');

@@ -2,7 +2,7 @@
 
 import type { Router as RouterConfig } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filter.js';
-import { RetryPolicy } from '../../../../http/routing/retry-policy.js';
+import { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import type { TerminalHttpFilterExtension } from '../../../factories.js';
 import { Router } from './router.js';
 

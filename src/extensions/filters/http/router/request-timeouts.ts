@@ -2,7 +2,7 @@
 
 import { HeaderSet, headerKey } from '../../../../common/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import type { Route } from '../../../../http/routing/route.js';
+import type { Route } from '../../../../http/routing/actions/route.js';
 import type { ClusterSpec } from '../../../../upstream/cluster-config.js';
 
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');

@@ -10,9 +10,9 @@ import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/c
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { NO_ROOM } from '../../../../http/no-room.js';
-import type { RetryPolicy } from '../../../../http/routing/retry-policy.js';
-import { RetryReset } from '../../../../http/routing/retry-state.js';
-import { type Route, RouteKind } from '../../../../http/routing/route.js';
+import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
+import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
+import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { Deadline } from '../../../../io/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';

@@ -3,9 +3,9 @@
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
-import { findRouteMistakes } from '../../../../http/routing/route-mistakes.js';
-import { ScopeKeyBuilder } from '../../../../http/routing/scope-key.js';
-import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
+import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
+import { findRouteMistakes } from '../../../../http/routing/tables/route-mistakes.js';
+import { ScopeKeyBuilder } from '../../../../http/routing/tables/scope-key.js';
 import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';

@@ -3,8 +3,8 @@
 import { atOnce } from '../../../../common/next-turn.js';
 import type { RouteConfiguration } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
-import type { RouteTable } from '../../../../http/routing/route-table.js';
-import { RouteTableSeries } from '../../../../http/routing/route-table-series.js';
+import type { RouteTable } from '../../../../http/routing/tables/route-table.js';
+import { RouteTableSeries } from '../../../../http/routing/tables/route-table-series.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { RouteFilters, WorkerContext } from '../../../factories.js';
 

@@ -11,7 +11,7 @@ import { ResponseHeaders, ServerHeader } from '../../../../http/headers/response
 import { HostNormalizer } from '../../../../http/host-normalization.js';
 import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { PathNormalizer } from '../../../../http/path-normalization.js';
-import { upgradeTypes } from '../../../../http/routing/upgrade-types.js';
+import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { DiscoveredFilter } from './discovered-filter.js';

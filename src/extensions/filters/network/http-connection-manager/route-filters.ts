@@ -2,7 +2,7 @@
 
 import { BatonError } from '../../../../common/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
-import type { RouteFilter } from '../../../../http/routing/route-table.js';
+import type { RouteFilter } from '../../../../http/routing/tables/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
 import type { DiscoveredRouteConfig } from './discovered-filter.js';
 

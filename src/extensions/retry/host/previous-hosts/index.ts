@@ -1,5 +1,5 @@
 // envoy.retry_host_predicates.previous_hosts: another try prefers a host that the request has not been at. Policies read that it is
-// there (http/routing/retry-policy.ts), and the router obeys it.
+// there (http/routing/retries/retry-policy.ts), and the router obeys it.
 
 import type { RetryHostPredicateExtension } from '../../../sdk.js';
 

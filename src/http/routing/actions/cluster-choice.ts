@@ -1,0 +1,107 @@
+// Routes whose cluster is chosen for each request: by weight, or by the name that a header gives.
+
+import { BatonError } from '../../../common/errors.js';
+import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
+import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
+import { byteText } from '../../headers/byte-text.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { type HeaderReader, headerReader } from '../matching/header-reader.js';
+import type { RouteChoice } from '../tables/route-entry.js';
+import type { Route } from './route.js';
+
+/** weighted_clusters: a route for each, in proportion to the weights, which runtime may override one by one. */
+export class WeightedChoice<C> implements RouteChoice<C> {
+  readonly #routes: Route<C>[] = [];
+  readonly #runtime: Runtime;
+  readonly #weights: readonly RuntimeInteger[];
+  readonly #configured: readonly number[];
+  /** Sums of the weights up to and with each route, as of this version of runtime. */
+  #sums: readonly number[] = [];
+  #total = 0;
+  #version = -1;
+
+  /** @throws BatonError when the weights make no sense; `where` is the path of the message in the configuration. */
+  constructor(
+    config: WeightedCluster,
+    where: string,
+    runtime: Runtime,
+    make: (weight: WeightedCluster_ClusterWeight, where: string) => Route<C>,
+  ) {
+    const clusters = config.clusters ?? [];
+    this.#runtime = runtime;
+    this.#configured = clusters.map(({ weight }) => weight ?? 0);
+    const prefix = config.runtime_key_prefix;
+    this.#weights = clusters.map(({ name, weight }) =>
+      runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
+    );
+    clusters.forEach((weight, index) => {
+      const at = `${where}.clusters[${index}]`;
+      if (!weight.name) throw new BatonError('CONFIG_INVALID', 'it needs the name of a cluster', { where: at });
+      this.#routes.push(make(weight, at));
+    });
+    const total = this.#configured.reduce((sum, weight) => sum + weight, 0);
+    if (total === 0 || total > LARGEST_TOTAL) {
+      const message = `the weights of the clusters add up to ${total}`;
+      throw new BatonError('CONFIG_INVALID', message, { where, remedy: `give a sum between 1 and ${LARGEST_TOTAL}` });
+    }
+    if (config.total_weight !== undefined && config.total_weight !== total) {
+      const message = `the weights of the clusters add up to ${total}, not to ${config.total_weight}`;
+      throw new BatonError('CONFIG_INVALID', message, { where: `${where}.total_weight` });
+    }
+  }
+
+  choose(_headers: HeaderBlock, random: number): Route<C> {
+    if (this.#version !== this.#runtime.version) this.#update();
+    const point = (mix(random) / TWO_TO_32) * this.#total;
+    const sums = this.#sums;
+    for (let i = 0; i < sums.length; i++) if (point < sums[i]!) return this.#routes[i]!;
+    return this.#routes[this.#routes.length - 1]!;
+  }
+
+  /** Weights of runtime that add up to nothing leave no cluster to choose: then those of the configuration hold. */
+  #update(): void {
+    this.#version = this.#runtime.version;
+    this.#sums = runningSums(this.#weights.map((weight) => weight.value));
+    if (this.#sums.at(-1) === 0) this.#sums = runningSums(this.#configured);
+    this.#total = this.#sums.at(-1)!;
+  }
+}
+
+/** cluster_header: routes are kept for names that some cluster has, so clients can't make the list grow. */
+export class ClusterByHeader<C> implements RouteChoice<C> {
+  readonly #name: HeaderReader;
+  readonly #make: (name: string) => Route<C>;
+  readonly #routes = new Map<string, Route<C>>();
+
+  /** @throws BatonError CONFIG_INVALID; `where` is the path of cluster_header in the configuration */
+  constructor(header: string, where: string, make: (name: string) => Route<C>) {
+    this.#name = headerReader(header, where);
+    this.#make = make;
+  }
+
+  choose(headers: HeaderBlock): Route<C> {
+    const name = this.#name(headers) ?? '';
+    const known = this.#routes.get(name);
+    if (known !== undefined) return known;
+    const text = Buffer.from(name, 'latin1').toString();
+    // What is no UTF-8 stays as it is: many such names would become the same text.
+    const route = this.#make(byteText(text) === name ? text : name);
+    if (route.cluster !== undefined) this.#routes.set(name, route);
+    return route;
+  }
+}
+
+const TWO_TO_32 = 2 ** 32;
+const LARGEST_TOTAL = TWO_TO_32 - 1;
+
+function runningSums(weights: readonly number[]): number[] {
+  let sum = 0;
+  return weights.map((weight) => (sum += weight));
+}
+
+/** Another number from the same random one: a route's fraction has already looked at it. */
+function mix(random: number): number {
+  let word = Math.imul(random ^ (random >>> 16), 0x21f0aaad);
+  word = Math.imul(word ^ (word >>> 15), 0x735a2d97);
+  return (word ^ (word >>> 15)) >>> 0;
+}

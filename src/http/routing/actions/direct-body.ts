@@ -1,0 +1,17 @@
+// The body of a direct_response: read and measured when the table is made.
+
+import { BatonError } from '../../../common/errors.js';
+import { readDataSource } from '../../../config/data-source.js';
+import type { DataSource } from '../../../config/generated/api.js';
+
+/** @throws BatonError when it can't be had or is longer than `limit`; `where` is its path in the configuration. */
+export function directBody(source: DataSource | undefined, limit: number, where: string): Uint8Array {
+  const body = source === undefined ? new Uint8Array(0) : readDataSource(source, where);
+  if (body.length > limit) {
+    throw new BatonError('CONFIG_INVALID', `the body has ${body.length} bytes, and at most ${limit} are allowed`, {
+      where,
+      remedy: 'raise max_direct_response_body_size_bytes of the route configuration',
+    });
+  }
+  return body;
+}

@@ -1,0 +1,33 @@
+// upgrade_configs of a connection manager or a route: which upgrades they allow.
+
+import { BatonError } from '../../../common/errors.js';
+
+/** What both kinds of UpgradeConfig have. */
+interface UpgradeConfig {
+  readonly upgrade_type?: string;
+  readonly enabled?: boolean;
+}
+
+/**
+ * Whether each type that is named, in lower case, is allowed.
+ * @throws BatonError CONFIG_INVALID; `where` is the path of the list in the configuration
+ */
+export function upgradeTypes(configs: readonly UpgradeConfig[] | undefined, where: string): Map<string, boolean> {
+  const types = new Map<string, boolean>();
+  configs?.forEach(({ upgrade_type: name = '', enabled: isAllowed = true }, index) => {
+    const type = name.toLowerCase();
+    const at = { where: `${where}[${index}].upgrade_type` };
+    if (types.has(type)) throw new BatonError('CONFIG_INVALID', `the upgrade '${type}' occurs twice`, at);
+    if (type === '') throw new BatonError('CONFIG_INVALID', 'an upgrade needs a type, such as websocket', at);
+    if (type === 'h2c' && isAllowed) {
+      const message = `'${name}' cannot be allowed: requests that ask for it are answered in HTTP/1.1`;
+      throw new BatonError('CONFIG_INVALID', message, { ...at, remedy: 'leave it out' });
+    }
+    if (type === 'connect' && isAllowed) {
+      const remedy = 'leave it out, or set enabled to false';
+      throw new BatonError('CONFIG_INVALID', `'${name}' is not implemented in Baton`, { ...at, remedy });
+    }
+    types.set(type, isAllowed);
+  });
+  return types;
+}

@@ -1,0 +1,187 @@
+// envoy.config.route.v3.HeaderMatcher: one condition on a header of a request or response.
+
+import { BatonError } from '../../../common/errors.js';
+import { type HeaderKey, headerKey } from '../../../common/header-names.js';
+import type { HeaderMatcher } from '../../../config/generated/api.js';
+import { checkFieldName } from '../../headers/field-name.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { compileStringMatcher, regexRule, StringKind, StringRule } from './string-rule.js';
+
+const enum Test {
+  Present = 0,
+  Absent = 1,
+  /** By a StringRule. */
+  Text = 2,
+  Range = 3,
+  /** A deprecated exact_match of "": every value, as long as there is one. */
+  AnyValue = 4,
+}
+
+/** Where a name that begins with a colon is found. */
+const enum Source {
+  Field = 0,
+  Method = 1,
+  Path = 2,
+  Status = 3,
+}
+
+/** One HeaderMatcher. Several fields of one name are matched as one value, joined by commas. */
+export class HeaderRule {
+  readonly #key: HeaderKey;
+  readonly #source: Source;
+  readonly #test: Test;
+  readonly #text: StringRule | undefined;
+  readonly #from: bigint;
+  readonly #to: bigint;
+  readonly #isInverted: boolean;
+  readonly #missingIsEmpty: boolean;
+
+  /** @throws BatonError when the matcher is invalid; `where` is its path in the configuration. */
+  constructor(config: HeaderMatcher, where: string) {
+    const name = (config.name ?? '').toLowerCase();
+    if (name === '') throw new BatonError('CONFIG_INVALID', 'a header matcher needs a name', { where });
+    checkFieldName(name.replace(/^:/, ''), `${where}.name`);
+    this.#source = sourceOf(name);
+    this.#key = headerKey(FIELD_OF_PSEUDO.get(name) ?? name);
+    this.#isInverted = config.invert_match ?? false;
+    this.#missingIsEmpty = config.treat_missing_header_as_empty ?? false;
+    this.#text = textRule(config, where);
+    this.#from = BigInt(config.range_match?.start ?? 0);
+    this.#to = BigInt(config.range_match?.end ?? 0);
+    if (config.exact_match === '') this.#test = Test.AnyValue;
+    else if (this.#text !== undefined) this.#test = Test.Text;
+    else if (config.range_match !== undefined) this.#test = Test.Range;
+    else this.#test = config.present_match === false ? Test.Absent : Test.Present;
+  }
+
+  matches(headers: HeaderBlock): boolean {
+    switch (this.#source) {
+      case Source.Method:
+        return this.#matchesPart(headers, headers.methodStart, headers.methodEnd);
+      case Source.Path:
+        return this.#matchesPart(headers, headers.pathStart, headers.pathEnd);
+      case Source.Status: {
+        if (headers.status === 0) return this.#matchesMissing(headers);
+        const at = headers.memory.scratch(3);
+        for (let i = 0, power = 100; i < 3; i++, power /= 10) {
+          headers.memory.bytes[at + i] = 48 + (Math.floor(headers.status / power) % 10);
+        }
+        return this.#matchesValue(headers, at, at + 3);
+      }
+      default:
+        return this.#matchesField(headers);
+    }
+  }
+
+  /** A part of the request line, which responses have not. */
+  #matchesPart(headers: HeaderBlock, start: number, end: number): boolean {
+    return start === end ? this.#matchesMissing(headers) : this.#matchesValue(headers, start, end);
+  }
+
+  #matchesMissing(headers: HeaderBlock): boolean {
+    if (this.#missingIsEmpty) return this.#matchesValue(headers, 0, 0);
+    // An inverted rule does not hold for a header that is missing, except when it asks for presence itself.
+    return this.#test === Test.Present ? this.#isInverted : this.#test === Test.Absent && !this.#isInverted;
+  }
+
+  #matchesField(headers: HeaderBlock): boolean {
+    const first = headers.find(this.#key);
+    if (first < 0) return this.#matchesMissing(headers);
+    if (headers.find(this.#key, first + 1) < 0) {
+      return this.#matchesValue(headers, headers.valueStart(first), headers.valueEnd(first));
+    }
+    return this.#matchesJoined(headers, first);
+  }
+
+  #matchesJoined(headers: HeaderBlock, first: number): boolean {
+    const { bytes } = headers.memory;
+    let length = -1;
+    for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
+      length += headers.valueEnd(i) - headers.valueStart(i) + 1;
+    }
+    if (this.#text?.canHaveLength(length) === false) return this.#isInverted;
+    const start = headers.memory.scratch(length);
+    let at = start;
+    for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
+      if (at > start) bytes[at++] = COMMA;
+      bytes.copyWithin(at, headers.valueStart(i), headers.valueEnd(i));
+      at += headers.valueEnd(i) - headers.valueStart(i);
+    }
+    const isMatch = this.#matchesValue(headers, start, at);
+    // Each of many routes may ask for the same fields.
+    headers.memory.withdrawScratch(start);
+    return isMatch;
+  }
+
+  #matchesValue(headers: HeaderBlock, start: number, end: number): boolean {
+    return this.#holds(headers, start, end) !== this.#isInverted;
+  }
+
+  #holds(headers: HeaderBlock, start: number, end: number): boolean {
+    switch (this.#test) {
+      case Test.Text:
+        return this.#text!.matches(headers.memory, start, end);
+      case Test.Range:
+        return this.#isInRange(headers.memory.text(start, end));
+      case Test.Absent:
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  #isInRange(text: string): boolean {
+    if (text.length > LONGEST_INTEGER || !/^[+-]?[0-9]+$/.test(text)) return false;
+    const value = BigInt(text[0] === '+' ? text.slice(1) : text);
+    return value >= this.#from && value < this.#to;
+  }
+}
+
+/** Compiles the matchers of a list; undefined when there are none. */
+export function compileHeaderRules(
+  configs: readonly HeaderMatcher[] | undefined,
+  where: string,
+): readonly HeaderRule[] | undefined {
+  if (configs === undefined || configs.length === 0) return undefined;
+  return configs.map((config, index) => new HeaderRule(config, `${where}[${index}]`));
+}
+
+/** Whether all rules hold. */
+export function matchesAll(rules: readonly HeaderRule[], headers: HeaderBlock): boolean {
+  for (let i = 0; i < rules.length; i++) if (!rules[i]!.matches(headers)) return false;
+  return true;
+}
+
+/** Whether one rule holds. */
+export function matchesAny(rules: readonly HeaderRule[], headers: HeaderBlock): boolean {
+  for (let i = 0; i < rules.length; i++) if (rules[i]!.matches(headers)) return true;
+  return false;
+}
+
+const COMMA = 44;
+/** A sign and the digits of an int64. */
+const LONGEST_INTEGER = 20;
+
+/** Pseudo headers that stand in a field: the scheme is what x-forwarded-proto says once the edge rules have run. */
+const FIELD_OF_PSEUDO: ReadonlyMap<string, string> = new Map([
+  [':authority', 'host'],
+  [':scheme', 'x-forwarded-proto'],
+]);
+
+function sourceOf(name: string): Source {
+  if (name === ':method') return Source.Method;
+  if (name === ':path') return Source.Path;
+  return name === ':status' ? Source.Status : Source.Field;
+}
+
+function textRule(config: HeaderMatcher, where: string): StringRule | undefined {
+  if (config.string_match !== undefined) return compileStringMatcher(config.string_match, `${where}.string_match`);
+  if (config.safe_regex_match !== undefined) {
+    return regexRule(config.safe_regex_match.regex ?? '', `${where}.safe_regex_match.regex`);
+  }
+  if (config.exact_match !== undefined) return new StringRule(StringKind.Exact, config.exact_match);
+  if (config.prefix_match !== undefined) return new StringRule(StringKind.Prefix, config.prefix_match);
+  if (config.suffix_match !== undefined) return new StringRule(StringKind.Suffix, config.suffix_match);
+  if (config.contains_match !== undefined) return new StringRule(StringKind.Contains, config.contains_match);
+  return undefined;
+}

@@ -1,0 +1,87 @@
+// The path condition of a route: prefix, whole path, prefix that ends at a slash, or regular expression. Queries don't count.
+
+import { BatonError } from '../../../common/errors.js';
+import { FOLD } from '../../../common/header-names.js';
+import { lowerAscii } from '../../../common/lower-ascii.js';
+import { compileFullMatch, type Regex } from '../../../common/regex.js';
+import type { RouteMatch } from '../../../config/generated/api.js';
+import type { Memory } from '../../../io/memory.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { endsPath, pathEndOf } from './query.js';
+import { regexText } from './regex-text.js';
+import { located } from './string-rule.js';
+
+const enum Kind {
+  Prefix = 0,
+  Exact = 1,
+  SeparatedPrefix = 2,
+  Regex = 3,
+  /** A path with '?' or '#' in it: the part of a path that is compared has neither. */
+  Never = 4,
+}
+
+export class PathRule {
+  readonly #kind: Kind;
+  readonly #bytes: Uint8Array;
+  readonly #length: number;
+  readonly #ignoresCase: boolean;
+  readonly #regex: Regex | undefined;
+
+  /** @throws BatonError when the condition is invalid; `where` is its path in the configuration. */
+  constructor(match: RouteMatch, where: string) {
+    this.#ignoresCase = match.case_sensitive === false;
+    let kind: Kind;
+    let text = '';
+    if (match.prefix !== undefined) {
+      kind = Kind.Prefix;
+      text = match.prefix;
+    } else if (match.path !== undefined) {
+      kind = Kind.Exact;
+      text = match.path;
+    } else if (match.path_separated_prefix !== undefined) {
+      kind = Kind.SeparatedPrefix;
+      text = match.path_separated_prefix;
+    } else if (match.safe_regex !== undefined) {
+      kind = Kind.Regex;
+      const pattern = match.safe_regex.regex ?? '';
+      this.#regex = located(`${where}.safe_regex.regex`, () => compileFullMatch(pattern));
+    } else {
+      const message = 'a route match needs prefix, path, path_separated_prefix or safe_regex';
+      throw new BatonError('CONFIG_INVALID', message, { where });
+    }
+    this.#kind = /[?#]/.test(text) ? Kind.Never : kind;
+    this.#bytes = new TextEncoder().encode(this.#ignoresCase ? lowerAscii(text) : text);
+    this.#length = this.#bytes.length;
+  }
+
+  /** Whether the path in [start, end) fulfils the condition. */
+  matches(memory: Memory, start: number, end: number): boolean {
+    const kind = this.#kind;
+    if (kind >= Kind.Regex) return kind === Kind.Regex && this.#matchesRegex(memory, start, end);
+    const length = this.#length;
+    if (end - start < length) return false;
+    const bytes = memory.bytes;
+    const wanted = this.#bytes;
+    // From the end: sibling routes often begin alike.
+    if (this.#ignoresCase) {
+      for (let i = length - 1; i >= 0; i--) if (FOLD[bytes[start + i]!] !== wanted[i]) return false;
+    } else {
+      for (let i = length - 1; i >= 0; i--) if (bytes[start + i] !== wanted[i]) return false;
+    }
+    if (kind === Kind.Prefix) return true;
+    const after = start + length;
+    return endsPath(bytes, after, end) || (kind === Kind.SeparatedPrefix && bytes[after] === SLASH);
+  }
+
+  /** Length of the part of a matching path that prefix_rewrite replaces. */
+  matchedLength(headers: HeaderBlock): number {
+    if (this.#kind !== Kind.Regex) return this.#length;
+    return pathEndOf(headers.memory.bytes, headers.pathStart, headers.pathEnd) - headers.pathStart;
+  }
+
+  #matchesRegex(memory: Memory, start: number, end: number): boolean {
+    return this.#regex!.test(regexText(memory, start, pathEndOf(memory.bytes, start, end)));
+  }
+}
+
+const SLASH = 47;

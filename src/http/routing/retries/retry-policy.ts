@@ -1,0 +1,152 @@
+// When and how often a request is tried again: envoy.config.route.v3.RetryPolicy, compiled.
+
+import { durationMs } from '../../../common/duration.js';
+import { BatonError } from '../../../common/errors.js';
+import type { RouteAction } from '../../../config/generated/api.js';
+import { Runtime, type RuntimeInteger } from '../../../runtime/runtime.js';
+import { compileHeaderRules, type HeaderRule } from '../matching/header-rule.js';
+import { RateLimitReset } from './rate-limit-reset.js';
+
+/** Conditions of retry_on, a bit each. */
+export const enum RetryOn {
+  None = 0,
+  ServerError = 1 << 0,
+  GatewayError = 1 << 1,
+  ConnectFailure = 1 << 2,
+  Retriable4xx = 1 << 3,
+  RefusedStream = 1 << 4,
+  RetriableStatusCodes = 1 << 5,
+  RetriableHeaders = 1 << 6,
+  Reset = 1 << 7,
+  ResetBeforeRequest = 1 << 8,
+  EnvoyRateLimited = 1 << 9,
+  GrpcCancelled = 1 << 10,
+  GrpcDeadlineExceeded = 1 << 11,
+  GrpcResourceExhausted = 1 << 12,
+  GrpcUnavailable = 1 << 13,
+  GrpcInternal = 1 << 14,
+}
+
+/** What a retry_on text asks for, and the words in it that mean nothing. */
+export interface ParsedRetryOn {
+  readonly conditions: number;
+  readonly unknown: readonly string[];
+}
+
+/** Parses a comma-separated retry_on: bits of RetryOn. */
+export function parseRetryOn(text: string): ParsedRetryOn {
+  let conditions: number = RetryOn.None;
+  const unknown: string[] = [];
+  for (const part of text.split(',')) {
+    const word = part.trim();
+    if (word === '') continue;
+    const condition = CONDITIONS.get(word);
+    if (condition === undefined) unknown.push(word);
+    else conditions |= condition;
+  }
+  return { conditions, unknown };
+}
+
+/** The words that retry_on knows. */
+function retryOnWords(): readonly string[] {
+  return [...CONDITIONS.keys()];
+}
+
+type RetryPolicyConfig = NonNullable<RouteAction['retry_policy']>;
+
+export class RetryPolicy {
+  /** Bits of RetryOn. */
+  readonly conditions: number;
+  readonly maxRetries: number;
+  /** Milliseconds; 0: as long as the whole request may take. */
+  readonly perTryTimeoutMs: number;
+  /** Longest pause in the response of one try, in milliseconds; 0: any. */
+  readonly perTryIdleTimeoutMs: number;
+  readonly statusCodes: readonly number[];
+  readonly headers: readonly HeaderRule[] | undefined;
+  /** If set, only requests for which one of these holds are tried again. */
+  readonly requestHeaders: readonly HeaderRule[] | undefined;
+  /** Another try prefers a host that the request has not been at: retry_host_predicate, of which there is one kind. */
+  readonly avoidsPreviousHosts: boolean;
+  /** How many further picks there are for such a host. */
+  readonly furtherPicks: number;
+  /** What hosts say of the time until another try. */
+  readonly reset: RateLimitReset | undefined;
+  readonly #baseInterval: RuntimeInteger;
+  readonly #maxIntervalMs: number | undefined;
+
+  /** @throws BatonError when the policy is invalid; `where` is its path in the configuration. */
+  constructor(config: RetryPolicyConfig, where: string, runtime: Runtime = new Runtime()) {
+    const { conditions, unknown } = parseRetryOn(config.retry_on ?? '');
+    if (unknown.length > 0) {
+      throw new BatonError('CONFIG_INVALID', `retry_on does not know '${unknown.join("', '")}'`, {
+        where: `${where}.retry_on`,
+        remedy: `one or more of ${retryOnWords().join(', ')}`,
+      });
+    }
+    this.conditions = conditions;
+    this.maxRetries = config.num_retries ?? 1;
+    this.perTryTimeoutMs = durationMs(config.per_try_timeout, 0);
+    this.perTryIdleTimeoutMs = durationMs(config.per_try_idle_timeout, 0);
+    this.statusCodes = config.retriable_status_codes ?? [];
+    this.headers = compileHeaderRules(config.retriable_headers, `${where}.retriable_headers`);
+    this.requestHeaders = compileHeaderRules(config.retriable_request_headers, `${where}.retriable_request_headers`);
+    this.avoidsPreviousHosts = (config.retry_host_predicate?.length ?? 0) > 0;
+    if (config.host_selection_retry_max_attempts !== undefined && !this.avoidsPreviousHosts) {
+      throw new BatonError('CONFIG_INVALID', 'it has no effect without retry_host_predicate', {
+        where: `${where}.host_selection_retry_max_attempts`,
+      });
+    }
+    // As in Envoy 0 is not set.
+    this.furtherPicks = Number(config.host_selection_retry_max_attempts ?? 0) || 1;
+    const limited = config.rate_limited_retry_back_off;
+    this.reset = limited && new RateLimitReset(limited, `${where}.rate_limited_retry_back_off`);
+    const backOff = config.retry_back_off;
+    this.#baseInterval =
+      backOff?.base_interval === undefined
+        ? runtime.integer('upstream.base_retry_backoff_ms', DEFAULT_BASE_MS)
+        : runtime.integer(undefined, wholeMs(backOff.base_interval));
+    this.#maxIntervalMs = backOff?.max_interval === undefined ? undefined : wholeMs(backOff.max_interval);
+    if (this.#maxIntervalMs !== undefined && this.#maxIntervalMs < this.baseIntervalMs) {
+      const message = 'max_interval must be greater than or equal to base_interval';
+      throw new BatonError('CONFIG_INVALID', message, { where: `${where}.retry_back_off.max_interval` });
+    }
+  }
+
+  /** The configuration's, else that of runtime. */
+  get baseIntervalMs(): number {
+    return Math.max(1, this.#baseInterval.value);
+  }
+
+  get maxIntervalMs(): number {
+    return this.#maxIntervalMs ?? this.baseIntervalMs * 10;
+  }
+}
+
+const DEFAULT_BASE_MS = 25;
+
+const CONDITIONS: ReadonlyMap<string, RetryOn> = new Map<string, RetryOn>([
+  ['5xx', RetryOn.ServerError],
+  ['gateway-error', RetryOn.GatewayError],
+  ['connect-failure', RetryOn.ConnectFailure],
+  ['retriable-4xx', RetryOn.Retriable4xx],
+  ['refused-stream', RetryOn.RefusedStream],
+  ['retriable-status-codes', RetryOn.RetriableStatusCodes],
+  ['retriable-headers', RetryOn.RetriableHeaders],
+  ['reset', RetryOn.Reset],
+  ['reset-before-request', RetryOn.ResetBeforeRequest],
+  ['envoy-ratelimited', RetryOn.EnvoyRateLimited],
+  ['cancelled', RetryOn.GrpcCancelled],
+  ['deadline-exceeded', RetryOn.GrpcDeadlineExceeded],
+  ['resource-exhausted', RetryOn.GrpcResourceExhausted],
+  ['unavailable', RetryOn.GrpcUnavailable],
+  ['internal', RetryOn.GrpcInternal],
+]);
+
+/** Retries nothing: for requests that ask for retries themselves on a route that has no policy. */
+export const NO_RETRIES = new RetryPolicy({}, '');
+
+/** Whole milliseconds, at least 1. */
+function wholeMs(duration: string): number {
+  return Math.max(1, Math.floor(durationMs(duration)));
+}

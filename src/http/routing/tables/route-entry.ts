@@ -1,0 +1,76 @@
+// One entry of a virtual host's routes: the conditions, and the route or routes behind them.
+
+import type { RouteMatch } from '../../../config/generated/api.js';
+import type { Memory } from '../../../io/memory.js';
+import type { Runtime, RuntimeFraction } from '../../../runtime/runtime.js';
+import { isGrpcRequest } from '../../grpc-reply.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import type { Route } from '../actions/route.js';
+import { compileHeaderRules, type HeaderRule, matchesAll } from '../matching/header-rule.js';
+import type { PathRule } from '../matching/path-rule.js';
+import { QueryRule } from '../matching/query-rule.js';
+
+/** Chooses among the routes of an entry that has several. */
+export interface RouteChoice<C> {
+  /** @param random 0 … 2^32 - 1 */
+  choose(headers: HeaderBlock, random: number): Route<C>;
+}
+
+export class RouteEntry<C> {
+  readonly #path: PathRule;
+  readonly #conditions: RouteConditions | undefined;
+  readonly #route: Route<C> | undefined;
+  readonly #choice: RouteChoice<C> | undefined;
+
+  constructor(path: PathRule, conditions: RouteConditions | undefined, target: Route<C> | RouteChoice<C>) {
+    this.#path = path;
+    this.#conditions = conditions;
+    if ('choose' in target) this.#choice = target;
+    else this.#route = target;
+  }
+
+  matches(memory: Memory, headers: HeaderBlock, random: number): boolean {
+    if (!this.#path.matches(memory, headers.pathStart, headers.pathEnd)) return false;
+    return this.#conditions === undefined || this.#conditions.hold(headers, random);
+  }
+
+  route(headers: HeaderBlock, random: number): Route<C> {
+    return this.#route ?? this.#choice!.choose(headers, random);
+  }
+}
+
+/** What a route asks for beyond the path. */
+export class RouteConditions {
+  readonly #headers: readonly HeaderRule[] | undefined;
+  readonly #query: readonly QueryRule[];
+  readonly #isGrpc: boolean;
+  /** The share of requests that match; undefined: all. */
+  readonly #fraction: RuntimeFraction | undefined;
+
+  private constructor(match: RouteMatch, where: string, runtime: Runtime) {
+    this.#headers = compileHeaderRules(match.headers, `${where}.headers`);
+    this.#query = (match.query_parameters ?? []).map(
+      (config, index) => new QueryRule(config, `${where}.query_parameters[${index}]`),
+    );
+    this.#isGrpc = match.grpc !== undefined;
+    this.#fraction = match.runtime_fraction && runtime.fractionOf(match.runtime_fraction, {});
+  }
+
+  /** Undefined when the path is all that counts. */
+  static of(match: RouteMatch, where: string, runtime: Runtime): RouteConditions | undefined {
+    const hasConditions =
+      (match.headers?.length ?? 0) > 0 ||
+      (match.query_parameters?.length ?? 0) > 0 ||
+      match.grpc !== undefined ||
+      match.runtime_fraction !== undefined;
+    return hasConditions ? new RouteConditions(match, where, runtime) : undefined;
+  }
+
+  hold(headers: HeaderBlock, random: number): boolean {
+    if (this.#fraction !== undefined && !this.#fraction.isHitBy(random)) return false;
+    if (this.#isGrpc && !isGrpcRequest(headers)) return false;
+    if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
+    for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
+    return true;
+  }
+}

@@ -1,0 +1,16 @@
+// Names of what routes come from: equal on the primary and on the workers for connection managers that can share it.
+
+import type { ConfigSource, Rds, ScopedRoutes } from '../../../config/generated/api.js';
+
+/** Of a route configuration of that name from that source. */
+export function rdsKey(source: ConfigSource, name: string): string {
+  return JSON.stringify([name, source]);
+}
+
+export function keyOfRds({ config_source, route_config_name }: Rds): string {
+  return rdsKey(config_source!, route_config_name ?? '');
+}
+
+export function keyOfScopedRoutes(scoped: ScopedRoutes): string {
+  return JSON.stringify(scoped);
+}

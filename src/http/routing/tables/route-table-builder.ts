@@ -1,0 +1,316 @@
+// Makes virtual hosts and routes from a RouteConfiguration: everything that matching would otherwise work out each time.
+
+import { durationMs } from '../../../common/duration.js';
+import { BatonError, buildEach } from '../../../common/errors.js';
+import { Priority } from '../../../common/priority.js';
+import type {
+  RouteAction,
+  Route as RouteConfig,
+  RouteConfiguration,
+  VirtualHost,
+  VirtualHost_TlsRequirementType,
+} from '../../../config/generated/api.js';
+import { Runtime } from '../../../runtime/runtime.js';
+import { ClusterByHeader, WeightedChoice } from '../actions/cluster-choice.js';
+import { directBody } from '../actions/direct-body.js';
+import { HostRewrite } from '../actions/host-rewrite.js';
+import { PathRewrite } from '../actions/path-rewrite.js';
+import { Redirect } from '../actions/redirect.js';
+import { Route, RouteKind, type RouteSettings } from '../actions/route.js';
+import { upgradeTypes } from '../actions/upgrade-types.js';
+import { PathRule } from '../matching/path-rule.js';
+import { RetryPolicy } from '../retries/retry-policy.js';
+import type { DomainTable } from './domain-table.js';
+import type { OnDemandHosts } from './on-demand-hosts.js';
+import { type RouteChoice, RouteConditions, RouteEntry } from './route-entry.js';
+import { type LevelSettings, type Place, type RouteFilter, settingsOfLevels } from './route-levels.js';
+
+/** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
+export type ClusterResolver<C> = (name: string) => C | undefined;
+
+export interface RouteTableOptions<C = unknown> {
+  /**
+   * Finds the cluster that a client names (cluster_header). Unlike the table's own resolver it must not keep anything for a
+   * name that is none. Absent: the table's own.
+   */
+  readonly findCluster?: (name: string) => C | undefined;
+  /** Filters of the chain, in its order: Route.filterConfigs has the same. */
+  readonly filters?: readonly RouteFilter[];
+  /** Of those that have vhds. */
+  readonly onDemandHosts?: OnDemandHosts | undefined;
+  /** Absent: values that the configuration gives hold. */
+  readonly runtime?: Runtime;
+  /**
+   * Virtual hosts that were built with the same resolver and options, of a configuration that is the same but for its virtual hosts:
+   * they are not built again. Takes those that are.
+   */
+  readonly built?: WeakMap<VirtualHost, BuiltVirtualHost<C>>;
+  /** Takes what makes a route impossible: the others are built to find their mistakes. Absent: the first one is thrown. */
+  readonly onMistake?: (error: unknown) => void;
+}
+
+/** A virtual host as tables have it. */
+export interface BuiltVirtualHost<C> {
+  readonly routes: readonly RouteEntry<C>[];
+  readonly requireTls: VirtualHost_TlsRequirementType;
+  /** The answer where TLS is required. */
+  readonly httpsRedirect: Route<C>;
+}
+
+/** Builds each virtual host, and adds it under its domains; yields after each route, and each virtual host that is built already. */
+export function* buildVirtualHosts<C, V>(
+  config: RouteConfiguration,
+  resolveCluster: ClusterResolver<C>,
+  options: RouteTableOptions<C>,
+  domains: DomainTable<V>,
+  make: (built: BuiltVirtualHost<C>) => V,
+): Generator<void, void> {
+  for (const [index, host] of (config.virtual_hosts ?? []).entries()) {
+    const where = `virtual_hosts[${index}]`;
+    const known = options.built?.get(host);
+    if (known !== undefined) yield;
+    try {
+      const value = make(
+        known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build()),
+      );
+      buildEach(host.domains ?? [], (domain, at) => {
+        if (domains.add(domain, value)) return;
+        throw new BatonError('CONFIG_INVALID', `the domain '${domain}' occurs twice in this route configuration`, {
+          where: `${where}.domains[${at}]`,
+        });
+      });
+    } catch (error) {
+      if (options.onMistake === undefined) throw error;
+      options.onMistake(error);
+    }
+  }
+}
+
+class VirtualHostBuilder<C> {
+  readonly #config: RouteConfiguration;
+  readonly #host: VirtualHost;
+  readonly #where: string;
+  readonly #resolveCluster: ClusterResolver<C>;
+  readonly #options: RouteTableOptions<C>;
+  readonly #runtime: Runtime;
+  readonly #retryPolicy: RetryPolicy | undefined;
+
+  constructor(
+    config: RouteConfiguration,
+    host: VirtualHost,
+    where: string,
+    resolveCluster: ClusterResolver<C>,
+    options: RouteTableOptions<C>,
+  ) {
+    this.#config = config;
+    this.#host = host;
+    this.#where = where;
+    this.#resolveCluster = resolveCluster;
+    this.#options = options;
+    this.#runtime = options.runtime ?? new Runtime();
+    this.#retryPolicy =
+      host.retry_policy === undefined
+        ? undefined
+        : new RetryPolicy(host.retry_policy, `${where}.retry_policy`, this.#runtime);
+  }
+
+  *build(): Generator<void, BuiltVirtualHost<C>> {
+    const routes: RouteEntry<C>[] = [];
+    for (const [index, route] of (this.#host.routes ?? []).entries()) {
+      const entry = this.#entryOrMistake(route, `${this.#where}.routes[${index}]`);
+      if (entry !== undefined) routes.push(entry);
+      yield;
+    }
+    const built = {
+      routes,
+      requireTls: this.#host.require_tls ?? 'NONE',
+      httpsRedirect: new Route<C>({
+        ...this.#settings({}, []),
+        kind: RouteKind.Redirect,
+        redirectsToHttps: true,
+        requestMutations: undefined,
+        responseMutations: undefined,
+      }),
+    };
+    this.#options.built?.set(this.#host, built);
+    return built;
+  }
+
+  #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | undefined {
+    const { onMistake } = this.#options;
+    if (onMistake === undefined) return this.#entry(route, where);
+    try {
+      return this.#entry(route, where);
+    } catch (error) {
+      onMistake(error);
+      return undefined;
+    }
+  }
+
+  #entry(route: RouteConfig, where: string): RouteEntry<C> {
+    const match = route.match ?? {};
+    const path = new PathRule(match, `${where}.match`);
+    return new RouteEntry(
+      path,
+      RouteConditions.of(match, `${where}.match`, this.#runtime),
+      this.#target(route, path, where),
+    );
+  }
+
+  #target(route: RouteConfig, path: PathRule, where: string): Route<C> | RouteChoice<C> {
+    const settings = this.#settings(route, [{ level: route, where }]);
+    if (route.route !== undefined) return this.#forward(route, route.route, settings, path, where);
+    if (route.redirect !== undefined) {
+      const redirect = new Redirect(route.redirect, path, `${where}.redirect`);
+      return new Route({ ...settings, kind: RouteKind.Redirect, redirect });
+    }
+    if (route.direct_response !== undefined) {
+      const limit = this.#config.max_direct_response_body_size_bytes ?? DEFAULT_DIRECT_BODY_LIMIT;
+      const bodyWhere = `${where}.direct_response.body`;
+      return new Route({
+        ...settings,
+        kind: RouteKind.DirectResponse,
+        directStatus: route.direct_response.status ?? 200,
+        directBody: directBody(route.direct_response.body, limit, bodyWhere),
+      });
+    }
+    throw new BatonError('CONFIG_INVALID', 'a route needs route, redirect or direct_response', { where });
+  }
+
+  #forward(
+    route: RouteConfig,
+    action: RouteAction,
+    common: RouteSettings<C>,
+    path: PathRule,
+    where: string,
+  ): Route<C> | RouteChoice<C> {
+    const at = `${where}.route`;
+    const settings: RouteSettings<C> = {
+      ...common,
+      kind: RouteKind.Forward,
+      clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
+      // As in Envoy, a route that says how long its streams may last has no timeout, not even one that it gives.
+      timeoutMs: action.max_stream_duration === undefined ? durationMs(action.timeout, DEFAULT_TIMEOUT_MS) : 0,
+      idleTimeoutMs: durationMs(action.idle_timeout, undefined),
+      maxStreamMs: durationMs(action.max_stream_duration?.max_stream_duration, undefined),
+      retryPolicy:
+        action.retry_policy === undefined
+          ? this.#retryPolicy
+          : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
+      upgrades: upgradesOf(action, at),
+      priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
+      autoHostRewrite: action.auto_host_rewrite ?? false,
+      appendsForwardedHost: action.append_x_forwarded_host ?? false,
+      pathRewrite: pathRewriteOf(action, path, at),
+      hostRewrite: HostRewrite.of(action, at),
+    };
+    if (action.cluster !== undefined) return this.#toCluster(settings, action.cluster);
+    if (action.cluster_header !== undefined) {
+      const find = this.#options.findCluster ?? this.#resolveCluster;
+      const make = (name: string): Route<C> => new Route({ ...settings, clusterName: name, cluster: find(name) });
+      return new ClusterByHeader(action.cluster_header, `${at}.cluster_header`, make);
+    }
+    if (action.weighted_clusters !== undefined) {
+      return new WeightedChoice(
+        action.weighted_clusters,
+        `${at}.weighted_clusters`,
+        this.#runtime,
+        (weight, weightWhere) => {
+          const places = [
+            { level: weight, where: weightWhere },
+            { level: route, where },
+          ];
+          const literal = weight.host_rewrite_literal;
+          return this.#toCluster(
+            {
+              ...settings,
+              ...this.#levels(places),
+              hostRewrite: literal
+                ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
+                : settings.hostRewrite,
+            },
+            weight.name ?? '',
+          );
+        },
+      );
+    }
+    throw new BatonError('CONFIG_INVALID', 'a route action needs cluster, cluster_header or weighted_clusters', {
+      where: at,
+    });
+  }
+
+  #toCluster(settings: RouteSettings<C>, name: string): Route<C> {
+    return new Route({ ...settings, clusterName: name, cluster: this.#resolveCluster(name) });
+  }
+
+  #settings(route: RouteConfig, places: readonly Place[]): RouteSettings<C> {
+    const host = this.#host;
+    return {
+      name: route.name ?? '',
+      virtualHostName: host.name ?? '',
+      kind: RouteKind.Forward,
+      cluster: undefined,
+      clusterName: '',
+      clusterNotFoundStatus: 503,
+      timeoutMs: 0,
+      idleTimeoutMs: undefined,
+      maxStreamMs: undefined,
+      retryPolicy: undefined,
+      upgrades: undefined,
+      priority: Priority.Default,
+      autoHostRewrite: false,
+      appendsForwardedHost: false,
+      includesRequestAttemptCount: host.include_request_attempt_count ?? false,
+      includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
+      requestBufferLimit: route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes,
+      pathRewrite: undefined,
+      hostRewrite: undefined,
+      redirect: undefined,
+      redirectsToHttps: false,
+      directStatus: 0,
+      directBody: NO_BYTES,
+      ...this.#levels(places),
+    };
+  }
+
+  /** What `places` (the most specific first) say together with virtual host and route configuration. */
+  #levels(places: readonly Place[]): LevelSettings {
+    const all = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
+    const specificWins = this.#config.most_specific_header_mutations_wins ?? false;
+    return settingsOfLevels(all, specificWins, this.#options.filters ?? []);
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 15_000;
+const DEFAULT_DIRECT_BODY_LIMIT = 4096;
+const NO_BYTES = new Uint8Array(0);
+
+const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
+  SERVICE_UNAVAILABLE: 503,
+  NOT_FOUND: 404,
+  INTERNAL_SERVER_ERROR: 500,
+};
+
+function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {
+  const { prefix_rewrite: prefix, regex_rewrite: regex } = action;
+  if (!prefix && regex === undefined) return undefined;
+  if (prefix && regex !== undefined) {
+    throw new BatonError('CONFIG_INVALID', 'prefix_rewrite and regex_rewrite exclude each other', { where });
+  }
+  checkTarget(prefix, `${where}.prefix_rewrite`);
+  checkTarget(regex?.substitution, `${where}.regex_rewrite.substitution`);
+  return new PathRewrite(path, prefix, regex, `${where}.regex_rewrite`);
+}
+
+/** What becomes a part of the request line must not end it, nor be cut off by the host. */
+function checkTarget(text: string | undefined, where: string): void {
+  if (text === undefined || !/[\0-\x20\x7f#]/.test(text)) return;
+  const remedy = 'write it in escaped form, such as %20 for a space';
+  const message = `'${text}' holds what no path of a request can hold: a space, a control character or '#'`;
+  throw new BatonError('CONFIG_INVALID', message, { where, remedy });
+}
+
+function upgradesOf(action: RouteAction, where: string): ReadonlyMap<string, boolean> | undefined {
+  const upgrades = upgradeTypes(action.upgrade_configs, `${where}.upgrade_configs`);
+  return upgrades.size === 0 ? undefined : upgrades;
+}

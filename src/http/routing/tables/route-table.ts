@@ -1,0 +1,164 @@
+// Finds the route of a request: the virtual host by its authority, then the first of its routes that matches.
+//
+// A table is made once for a configuration and thread; matching makes no string but for regular expressions.
+
+import { type HeaderKey, headerKey, knownHeader } from '../../../common/header-names.js';
+import { atOnce } from '../../../common/next-turn.js';
+import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
+import { checkRemovable } from '../../headers/field-name.js';
+import { type HeaderBlock, Method } from '../../headers/header-block.js';
+import type { Route } from '../actions/route.js';
+import { DomainTable } from './domain-table.js';
+import type { MissingHost, OnDemandHosts } from './on-demand-hosts.js';
+import {
+  type BuiltVirtualHost,
+  buildVirtualHosts,
+  type ClusterResolver,
+  type RouteTableOptions,
+} from './route-table-builder.js';
+
+export type { RouteFilter } from './route-levels.js';
+export type { BuiltVirtualHost, ClusterResolver, RouteTableOptions } from './route-table-builder.js';
+
+/**
+ * Makes the table of a RouteConfiguration.
+ * @throws BatonError CONFIG_INVALID or REGEX_INVALID, with the path within the configuration as `where`
+ */
+export function buildRouteTable<C>(
+  config: RouteConfiguration,
+  resolveCluster: ClusterResolver<C>,
+  options: RouteTableOptions<C> = {},
+): RouteTable<C> {
+  return atOnce(buildRouteTableInSteps(config, resolveCluster, options));
+}
+
+/** The same a route at a time: who builds a long table may let others have the thread between two steps. */
+export function* buildRouteTableInSteps<C>(
+  config: RouteConfiguration,
+  resolveCluster: ClusterResolver<C>,
+  options: RouteTableOptions<C>,
+): Generator<void, RouteTable<C>> {
+  const domains = new DomainTable<VirtualHost<C>>();
+  yield* buildVirtualHosts(config, resolveCluster, options, domains, (built) => new VirtualHost(built));
+  const internalOnly = (config.internal_only_headers ?? []).map((name, index) => {
+    checkRemovable(name, `internal_only_headers[${index}]`);
+    return headerKey(name);
+  });
+  const ignoresPort = config.ignore_port_in_host_matching ?? false;
+  return new RouteTable(config.name ?? '', domains, ignoresPort, internalOnly, options.onDemandHosts);
+}
+
+export class RouteTable<C> {
+  /** Of the RouteConfiguration. */
+  readonly name: string;
+  /** Headers that requests from outside lose: for ForwardingRules.apply(). */
+  readonly internalOnlyHeaders: readonly HeaderKey[];
+  readonly #domains: DomainTable<VirtualHost<C>>;
+  readonly #ignoresPort: boolean;
+  readonly #onDemandHosts: OnDemandHosts | undefined;
+
+  /** Use buildRouteTable(). */
+  constructor(
+    name: string,
+    domains: DomainTable<VirtualHost<C>>,
+    ignoresPort: boolean,
+    internalOnlyHeaders: readonly HeaderKey[],
+    onDemandHosts: OnDemandHosts | undefined,
+  ) {
+    this.name = name;
+    this.internalOnlyHeaders = internalOnlyHeaders;
+    this.#domains = domains;
+    this.#ignoresPort = ignoresPort;
+    this.#onDemandHosts = onDemandHosts;
+  }
+
+  /**
+   * The route of a request, or undefined (404): no virtual host, or none of its routes matches.
+   * @param random 0 … 2^32 - 1, for fractions and weights
+   */
+  match(headers: HeaderBlock, random: number): Route<C> | undefined {
+    const host = this.#virtualHost(headers);
+    // The target of a CONNECT is an authority: no path condition can match it.
+    if (host === undefined || headers.method === Method.Connect) return undefined;
+    return host.match(headers, random);
+  }
+
+  /** What can be asked for when there is no virtual host for a request. */
+  missingHost(headers: HeaderBlock): MissingHost | undefined {
+    const hosts = this.#onDemandHosts;
+    if (hosts === undefined || this.#virtualHost(headers) !== undefined) return undefined;
+    const index = headers.findId(HOST);
+    if (index < 0) return undefined;
+    const start = headers.valueStart(index);
+    let end = headers.valueEnd(index);
+    if (this.#ignoresPort) end = hostEnd(headers.memory.bytes, start, end);
+    return end === start ? undefined : { host: headers.memory.text(start, end).toLowerCase(), hosts };
+  }
+
+  #virtualHost(headers: HeaderBlock): VirtualHost<C> | undefined {
+    const domains = this.#domains;
+    if (domains.isCatchAll) return domains.catchAll;
+    const index = headers.findId(HOST);
+    if (index < 0) return undefined;
+    const { bytes } = headers.memory;
+    const start = headers.valueStart(index);
+    let end = headers.valueEnd(index);
+    if (this.#ignoresPort) end = hostEnd(bytes, start, end);
+    return domains.find(bytes, start, end);
+  }
+}
+
+/** The routes of one virtual host, in order. */
+class VirtualHost<C> {
+  readonly #routes: BuiltVirtualHost<C>['routes'];
+  readonly #requireTls: VirtualHost_TlsRequirementType;
+  readonly #httpsRedirect: Route<C>;
+
+  constructor(built: BuiltVirtualHost<C>) {
+    this.#routes = built.routes;
+    this.#requireTls = built.requireTls;
+    this.#httpsRedirect = built.httpsRedirect;
+  }
+
+  match(headers: HeaderBlock, random: number): Route<C> | undefined {
+    if (this.#requireTls !== 'NONE' && this.#mustBecomeHttps(headers)) return this.#httpsRedirect;
+    const { memory } = headers;
+    const routes = this.#routes;
+    for (let i = 0; i < routes.length; i++) {
+      const entry = routes[i]!;
+      if (entry.matches(memory, headers, random)) return entry.route(headers, random);
+    }
+    return undefined;
+  }
+
+  /** x-forwarded-proto is what counts, since it tells how the client came to the first proxy. */
+  #mustBecomeHttps(headers: HeaderBlock): boolean {
+    const index = headers.findId(FORWARDED_PROTO);
+    if (index >= 0 && isText(headers, index, 'https')) return false;
+    if (this.#requireTls === 'ALL') return true;
+    const internal = headers.findId(ENVOY_INTERNAL);
+    return internal < 0 || !isText(headers, internal, 'true');
+  }
+}
+
+const HOST = knownHeader('host');
+const FORWARDED_PROTO = knownHeader('x-forwarded-proto');
+const ENVOY_INTERNAL = knownHeader('x-envoy-internal');
+const COLON = 58;
+const BRACKET = 93;
+
+/** Where the authority ends without its port. */
+function hostEnd(bytes: Uint8Array, start: number, end: number): number {
+  for (let at = end - 1; at >= start; at--) {
+    if (bytes[at] === COLON) return at;
+    if (bytes[at] === BRACKET) return end;
+  }
+  return end;
+}
+
+function isText(headers: HeaderBlock, index: number, text: string): boolean {
+  const start = headers.valueStart(index);
+  if (headers.valueEnd(index) - start !== text.length) return false;
+  for (let i = 0; i < text.length; i++) if (headers.memory.bytes[start + i] !== text.charCodeAt(i)) return false;
+  return true;
+}

@@ -1,0 +1,322 @@
+// What a route does to a request and its response, and what it answers itself.
+
+import { join } from 'node:path';
+import t from 'tap';
+import { StreamInfo } from '../../../../src/access-log/stream-info.js';
+import { Priority } from '../../../../src/common/priority.js';
+import type {
+  Any,
+  RedirectAction,
+  RouteAction,
+  RouteConfiguration,
+  RouteMatch,
+  VirtualHost,
+} from '../../../../src/config/generated/api.js';
+import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { type Route, RouteKind } from '../../../../src/http/routing/actions/route.js';
+import { buildRouteTable, type RouteTableOptions } from '../../../../src/http/routing/tables/route-table.js';
+import { linesOf, requestHead, responseHead, valuesOf } from '../heads.js';
+
+/** The route that a request matches in a table of one virtual host. */
+function routeOf(
+  head: HeaderBlock,
+  routes: VirtualHost['routes'],
+  host: VirtualHost = {},
+  config: RouteConfiguration = {},
+  options: RouteTableOptions<string> = {},
+  random = 0,
+): Route<string> {
+  const virtual_hosts = [{ name: 'host', domains: ['*'], routes, ...host }];
+  return buildRouteTable({ ...config, virtual_hosts }, (name) => name, options).match(head, random)!;
+}
+
+/** A request after the rewrites of an action. */
+function rewritten(action: RouteAction, match: RouteMatch, path: string, ...lines: string[]): HeaderBlock {
+  const head = requestHead(`GET ${path}`, ...lines);
+  routeOf(head, [{ match, route: { cluster: 'a', ...action } }]).applyRewrites(head);
+  return head;
+}
+
+t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
+  const head = requestHead('GET /');
+  const plain = routeOf(head, [{ name: 'r', match: { prefix: '/' }, route: { cluster: 'a' } }]);
+  t.match(plain, { name: 'r', virtualHostName: 'host', kind: RouteKind.Forward, cluster: 'a', clusterName: 'a' });
+  t.equal(plain.timeoutMs, 15_000);
+  t.equal(plain.idleTimeoutMs, undefined);
+  t.equal(plain.retryPolicy, undefined);
+  t.equal(plain.priority, Priority.Default);
+  t.equal(plain.clusterNotFoundStatus, 503);
+  t.equal(plain.allowsUpgrade('websocket'), undefined);
+  t.equal(plain.requestMutations, undefined);
+  t.equal(plain.responseMutations, undefined);
+  const action: RouteAction = {
+    cluster: 'a',
+    timeout: '0s',
+    idle_timeout: '1.500s',
+    priority: 'HIGH',
+    cluster_not_found_response_code: 'NOT_FOUND',
+    auto_host_rewrite: true,
+    upgrade_configs: [{ upgrade_type: 'WebSocket' }, { upgrade_type: 'x', enabled: false }],
+  };
+  const set = routeOf(head, [{ match: { prefix: '/' }, route: action, per_request_buffer_limit_bytes: 7 }], {
+    include_request_attempt_count: true,
+    include_attempt_count_in_response: true,
+    per_request_buffer_limit_bytes: 9,
+  });
+  t.equal(set.timeoutMs, 0);
+  t.equal(set.idleTimeoutMs, 1500);
+  t.equal(set.priority, Priority.High);
+  t.equal(set.clusterNotFoundStatus, 404);
+  t.equal(set.autoHostRewrite, true);
+  t.equal(set.allowsUpgrade('websocket'), true);
+  t.equal(set.allowsUpgrade('x'), false);
+  t.equal(set.includesRequestAttemptCount, true);
+  t.equal(set.includesAttemptCountInResponse, true);
+  t.equal(set.requestBufferLimit, 7);
+});
+
+t.test('the retry policy is the own one, else that of the virtual host', async (t) => {
+  const head = requestHead('GET /');
+  const host: VirtualHost = { retry_policy: { retry_on: '5xx', num_retries: 5 } };
+  t.equal(routeOf(head, [{ match: { prefix: '/' }, route: { cluster: 'a' } }], host).retryPolicy!.maxRetries, 5);
+  const own = { cluster: 'a', retry_policy: { retry_on: 'reset', num_retries: 2 } };
+  t.equal(routeOf(head, [{ match: { prefix: '/' }, route: own }], host).retryPolicy!.maxRetries, 2);
+});
+
+t.test('prefix_rewrite replaces what matched', async (t) => {
+  const cases: [RouteMatch, string, string, string][] = [
+    [{ prefix: '/api' }, '/', '/api/x?y', '//x?y'],
+    [{ prefix: '/api/' }, '/', '/api/x?y', '/x?y'],
+    [{ prefix: '/' }, '/base/', '/x', '/base/x'],
+    [{ prefix: '/api', case_sensitive: false }, '/v1', '/API/x', '/v1/x'],
+    [{ path: '/a' }, '/much/longer', '/a?q', '/much/longer?q'],
+    [{ path_separated_prefix: '/a' }, '/b', '/a/c', '/b/c'],
+    [{ safe_regex: { regex: '/a.*' } }, '/b', '/abc?q', '/b?q'],
+    [{ prefix: '/' }, '/é', '/x', `${Buffer.from('/é').toString('latin1')}x`],
+  ];
+  for (const [match, prefix_rewrite, path, expected] of cases) {
+    const head = rewritten({ prefix_rewrite }, match, path);
+    t.equal(head.pathText(), expected, `${JSON.stringify(match)} ${path}`);
+    t.same(valuesOf(head, 'x-envoy-original-path'), [path]);
+    t.equal(head.startLineStart, head.startLineEnd, 'the start line is written anew');
+  }
+});
+
+t.test('regex_rewrite replaces every match in the path, never in the query', async (t) => {
+  const rewrite = (regex: string, substitution: string, path: string): string =>
+    rewritten({ regex_rewrite: { pattern: { regex }, substitution } }, { prefix: '/' }, path).pathText();
+  t.equal(rewrite('^/service/([^/]+)(/.*)$', '\\2/instance/\\1', '/service/foo/v1/api?x'), '/v1/api/instance/foo?x');
+  t.equal(rewrite('one', 'two', '/xxx/one/yyy/one/zzz?one'), '/xxx/two/yyy/two/zzz?one');
+  t.equal(rewrite('(?i)/xxx/', '/yyy/', '/aaa/XxX/bbb'), '/aaa/yyy/bbb');
+  t.equal(rewrite('b', '[\\0]$1\\\\', '/abc'), '/a[b]$1\\c');
+  t.equal(rewrite('none', 'x', '/abc'), '/abc');
+  t.equal(rewrite('^/a', '/é', '/a/\xff'), '/\xc3\xa9/\xff', 'bytes that are no UTF-8 stay');
+  t.equal(rewrite('é', 'e', '/\xc3\xa9'), '/e');
+  t.equal(rewrite('(.*)', '/v1\\1', '/abc?x'), '/v1/abc?x', 'once, though it matches the empty end too');
+  t.equal(rewrite('.*', '', '/abc'), '/', 'no request has an empty path');
+  t.equal(rewrite('^/abc$', '', '/abc?x'), '/?x');
+});
+
+t.test('suppressed x-envoy headers are not written', async (t) => {
+  const head = requestHead('GET /a', 'Host: old');
+  const action = { cluster: 'a', prefix_rewrite: '/b', host_rewrite_literal: 'new' };
+  routeOf(head, [{ match: { prefix: '/a' }, route: action }]).applyRewrites(head, false);
+  t.same(linesOf(head), ['host: new']);
+  t.equal(head.pathText(), '/b');
+});
+
+t.test('rewrites hold when the head has been moved out of the receive window', async (t) => {
+  const head = requestHead('GET /api/x?y', 'Host: old', 'a: b');
+  t.ok(head.retain());
+  const action = { cluster: 'a', prefix_rewrite: '/v1', host_rewrite_literal: 'new', append_x_forwarded_host: true };
+  routeOf(head, [{ match: { prefix: '/api' }, route: action }]).applyRewrites(head);
+  t.equal(head.pathText(), '/v1/x?y');
+  t.same(linesOf(head), [
+    'a: b',
+    'x-forwarded-host: old',
+    'x-envoy-original-host: old',
+    'host: new',
+    'x-envoy-original-path: /api/x?y',
+  ]);
+  head.clear();
+});
+
+t.test('host rewrites', async (t) => {
+  const hostAfter = (action: RouteAction, ...lines: string[]): string[] =>
+    valuesOf(rewritten(action, { prefix: '/' }, '/eu/x?q', ...lines), 'host');
+  t.same(hostAfter({ host_rewrite_literal: 'new' }, 'Host: old'), ['new']);
+  t.same(hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old', 'x-host: other'), ['other']);
+  t.same(hostAfter({ host_rewrite_header: ':method' }, 'host: old'), ['GET']);
+  t.same(
+    hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old'),
+    ['old'],
+    'a header that is missing changes nothing',
+  );
+  const host_rewrite_path_regex = { pattern: { regex: '^/(\\w+)/.*$' }, substitution: '\\1.example.com' };
+  t.same(hostAfter({ host_rewrite_path_regex }, 'host: old'), ['eu.example.com']);
+});
+
+t.test('append_x_forwarded_host', async (t) => {
+  const after = (...lines: string[]): string[] =>
+    valuesOf(
+      rewritten({ host_rewrite_literal: 'new', append_x_forwarded_host: true }, { prefix: '/' }, '/', ...lines),
+      'x-forwarded-host',
+    );
+  t.same(after('host: old'), ['old']);
+  t.same(after('host: old', 'x-forwarded-host: older'), ['older,old']);
+  t.same(after('host: old', 'x-forwarded-host: older, old'), ['older, old'], 'not twice');
+});
+
+t.test('auto_host_rewrite notes the original host at the first try only', async (t) => {
+  const head = requestHead('GET /', 'host: old');
+  const action = { cluster: 'a', auto_host_rewrite: true, append_x_forwarded_host: true };
+  const route = routeOf(head, [{ match: { prefix: '/' }, route: action }]);
+  route.rewriteToUpstreamHost(head, 'one');
+  route.rewriteToUpstreamHost(head, 'two', true, false);
+  t.same(linesOf(head), ['x-forwarded-host: old', 'x-envoy-original-host: old', 'host: two']);
+});
+
+t.test('redirects', async (t) => {
+  const location = (redirect: RedirectAction, path: string, host = 'foo.com', scheme = 'http'): string => {
+    const head = requestHead(`GET ${path}`, `Host: ${host}`);
+    return routeOf(head, [{ match: { prefix: '/old' }, redirect }]).redirectLocation(head, scheme);
+  };
+  t.equal(location({}, '/old?a'), 'http://foo.com/old?a');
+  t.equal(location({ https_redirect: true }, '/old?a'), 'https://foo.com/old?a');
+  t.equal(location({ https_redirect: true }, '/old', 'foo.com:80'), 'https://foo.com/old', 'the default port goes');
+  t.equal(location({ https_redirect: true }, '/old', 'foo.com:8080'), 'https://foo.com:8080/old');
+  t.equal(location({ https_redirect: true }, '/old', '[::1]:80'), 'https://[::1]/old');
+  t.equal(location({ scheme_redirect: 'http' }, '/old', 'foo.com:443', 'https'), 'http://foo.com/old');
+  t.equal(location({ scheme_redirect: 'https' }, '/old', 'foo.com:443', 'https'), 'https://foo.com:443/old');
+  t.equal(location({ port_redirect: 8443, https_redirect: true }, '/old', 'foo.com:80'), 'https://foo.com:8443/old');
+  t.equal(location({ port_redirect: 81 }, '/old', '[::1]'), 'http://[::1]:81/old');
+  t.equal(location({ host_redirect: 'bar.com' }, '/old?a', 'foo.com:81'), 'http://bar.com/old?a');
+  t.equal(location({ host_redirect: 'bar.com', port_redirect: 82 }, '/old'), 'http://bar.com:82/old');
+  t.equal(location({ path_redirect: '/new' }, '/old/x?a'), 'http://foo.com/new?a');
+  t.equal(location({ path_redirect: '/new?b' }, '/old?a'), 'http://foo.com/new?b');
+  t.equal(location({ path_redirect: '/new', strip_query: true }, '/old?a'), 'http://foo.com/new');
+  t.equal(location({ path_redirect: '/new?b', strip_query: true }, '/old?a'), 'http://foo.com/new?b');
+  t.equal(location({ strip_query: true }, '/old?a'), 'http://foo.com/old');
+  t.equal(location({ prefix_rewrite: '/new' }, '/old/x?a'), 'http://foo.com/new/x?a');
+  t.equal(location({ prefix_rewrite: '/new', strip_query: true }, '/old/x?a'), 'http://foo.com/new/x');
+  const regex_rewrite = { pattern: { regex: '^/old/(.*)$' }, substitution: '/\\1/new' };
+  t.equal(location({ regex_rewrite }, '/old/x?a'), 'http://foo.com/x/new?a');
+  t.equal(location({ regex_rewrite: { pattern: { regex: '.*' }, substitution: '' } }, '/old?a'), 'http://foo.com/?a');
+});
+
+t.test('redirect codes', async (t) => {
+  const status = (response_code?: RedirectAction['response_code']): number => {
+    const head = requestHead('GET /');
+    return routeOf(head, [{ match: { prefix: '/' }, redirect: { response_code } }]).redirectStatus;
+  };
+  t.equal(status(), 301);
+  t.equal(status('FOUND'), 302);
+  t.equal(status('SEE_OTHER'), 303);
+  t.equal(status('TEMPORARY_REDIRECT'), 307);
+  t.equal(status('PERMANENT_REDIRECT'), 308);
+});
+
+t.test('direct responses have their body ready', async (t) => {
+  const head = requestHead('GET /');
+  const direct = (body: object, config: RouteConfiguration = {}): Route<string> =>
+    routeOf(head, [{ match: { prefix: '/' }, direct_response: { status: 418, body } }], {}, config);
+  t.equal(direct({ inline_string: 'é' }).kind, RouteKind.DirectResponse);
+  t.equal(direct({ inline_string: 'é' }).directStatus, 418);
+  t.same([...direct({ inline_string: 'é' }).directBody], [0xc3, 0xa9]);
+  t.same([...direct({ inline_bytes: 'AP8=' }).directBody], [0, 255]);
+  const filename = join(t.testdir({ body: 'from a file' }), 'body');
+  t.equal(Buffer.from(direct({ filename }).directBody).toString(), 'from a file');
+  t.throws(() => direct({ inline_string: 'x'.repeat(4097) }), { code: 'CONFIG_INVALID' });
+  t.equal(
+    direct({ inline_string: 'x'.repeat(5000) }, { max_direct_response_body_size_bytes: 5000 }).directBody.length,
+    5000,
+  );
+});
+
+t.test('header mutations: the most general wins, or the most specific if asked for', async (t) => {
+  const set = (value: string): object => ({
+    request_headers_to_add: [{ header: { key: 'x', value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' }],
+    response_headers_to_add: [{ header: { key: 'y', value } }],
+  });
+  const weighted_clusters = { clusters: [{ name: 'a', weight: 1, ...set('cluster') }] };
+  const result = (wins: boolean): [string[], string[]] => {
+    const head = requestHead('GET /');
+    const response = responseHead(200);
+    const config = { ...set('config'), most_specific_header_mutations_wins: wins };
+    const routes = [{ match: { prefix: '/' }, route: { weighted_clusters }, ...set('route') }];
+    const route = routeOf(head, routes, set('host'), config);
+    route.finalizeRequest(head, new StreamInfo());
+    route.finalizeResponse(response, new StreamInfo());
+    return [valuesOf(head, 'x'), valuesOf(response, 'y')];
+  };
+  t.same(result(false), [['config'], ['cluster', 'route', 'host', 'config']]);
+  t.same(result(true), [['cluster'], ['config', 'host', 'route', 'cluster']]);
+});
+
+t.test('response headers may be made from the request, though it came in an earlier turn', async (t) => {
+  const head = requestHead('GET /', 'x-id: 42');
+  const info = new StreamInfo();
+  info.requestHeaders = head;
+  const response_headers_to_add = [{ header: { key: 'x-was', value: '%REQ(x-id)%' } }];
+  const route = routeOf(head, [{ match: { prefix: '/' }, route: { cluster: 'a' }, response_headers_to_add }]);
+  route.finalizeRequest(head, info);
+  head.memory.endTurn();
+  head.memory.bytes.fill(0, 0, head.memory.receiveBytes);
+  head.memory.bytes.fill(0, head.memory.scratch(1024), head.memory.scratch(1024));
+  const response = responseHead(200);
+  route.finalizeResponse(response, info);
+  t.same(valuesOf(response, 'x-was'), ['42']);
+  head.clear();
+});
+
+t.test('a weighted cluster rewrites the host in its own way', async (t) => {
+  const weighted_clusters = {
+    clusters: [
+      { name: 'a', weight: 1, host_rewrite_literal: 'a.local' },
+      { name: 'b', weight: 1 },
+    ],
+  };
+  const seen: Record<string, string> = {};
+  for (let random = 0; random < 2 ** 32; random += 2 ** 26) {
+    const head = requestHead('GET /', 'host: old');
+    const routes = [{ match: { prefix: '/' }, route: { weighted_clusters, host_rewrite_literal: 'route' } }];
+    const route = routeOf(head, routes, {}, {}, {}, random);
+    route.applyRewrites(head);
+    seen[route.cluster!] = valuesOf(head, 'host')[0]!;
+  }
+  t.same(seen, { a: 'a.local', b: 'route' });
+});
+
+t.test('mutations come before rewrites, and see the request as it came', async (t) => {
+  const head = requestHead('GET /a', 'host: old');
+  const info = new StreamInfo();
+  info.requestHeaders = head;
+  const routes = [
+    {
+      match: { prefix: '/a' },
+      route: { cluster: 'a', prefix_rewrite: '/b', host_rewrite_header: 'x-new' },
+      request_headers_to_add: [{ header: { key: 'x-new', value: 'from%REQ(:PATH)%' } }],
+    },
+  ];
+  routeOf(head, routes).finalizeRequest(head, info);
+  t.same(valuesOf(head, 'host'), ['from/a']);
+  t.equal(head.pathText(), '/b');
+});
+
+t.test('typed_per_filter_config reaches its filter, from general to specific', async (t) => {
+  const config = (value: string): object => ({ typed_per_filter_config: { f: { '@type': 'x', value } } });
+  const seen: unknown[] = [];
+  const filter = {
+    name: 'f',
+    compileRouteConfig: (configs: readonly Any[], where: string): string => {
+      seen.push(where);
+      return configs.map((config) => config['value']).join();
+    },
+  };
+  const other = { name: 'g', compileRouteConfig: (): string => 'never' };
+  const head = requestHead('GET /');
+  const routes = [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...config('route') }];
+  const route = routeOf(head, routes, config('host'), config('config'), { filters: [other, filter] });
+  t.same(route.filterConfigs, [undefined, 'config,host,route']);
+  t.ok(seen.includes('virtual_hosts[0].routes[0].typed_per_filter_config.f'));
+});
