@@ -6,8 +6,13 @@ import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
-import type { RouteChoice } from '../tables/route-entry.js';
 import type { Route } from './route.js';
+
+/** Chooses among the routes of an entry that has several. */
+export interface RouteChoice<C> {
+  /** @param random 0 … 2^32 - 1 */
+  choose(headers: HeaderBlock, random: number): Route<C>;
+}
 
 /** weighted_clusters: a route for each, in proportion to the weights, which runtime may override one by one. */
 export class WeightedChoice<C> implements RouteChoice<C> {

@@ -5,16 +5,11 @@ import type { Memory } from '../../../io/memory.js';
 import type { Runtime, RuntimeFraction } from '../../../runtime/runtime.js';
 import { isGrpcRequest } from '../../grpc-reply.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import type { RouteChoice } from '../actions/cluster-choice.js';
 import type { Route } from '../actions/route.js';
 import { compileHeaderRules, type HeaderRule, matchesAll } from '../matching/header-rule.js';
 import type { PathRule } from '../matching/path-rule.js';
 import { QueryRule } from '../matching/query-rule.js';
-
-/** Chooses among the routes of an entry that has several. */
-export interface RouteChoice<C> {
-  /** @param random 0 … 2^32 - 1 */
-  choose(headers: HeaderBlock, random: number): Route<C>;
-}
 
 export class RouteEntry<C> {
   readonly #path: PathRule;

@@ -11,7 +11,7 @@ import type {
   VirtualHost_TlsRequirementType,
 } from '../../../config/generated/api.js';
 import { Runtime } from '../../../runtime/runtime.js';
-import { ClusterByHeader, WeightedChoice } from '../actions/cluster-choice.js';
+import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cluster-choice.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite } from '../actions/host-rewrite.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
@@ -22,7 +22,7 @@ import { PathRule } from '../matching/path-rule.js';
 import { RetryPolicy } from '../retries/retry-policy.js';
 import type { DomainTable } from './domain-table.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
-import { type RouteChoice, RouteConditions, RouteEntry } from './route-entry.js';
+import { RouteConditions, RouteEntry } from './route-entry.js';
 import { type LevelSettings, type Place, type RouteFilter, settingsOfLevels } from './route-levels.js';
 
 /** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
