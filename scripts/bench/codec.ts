@@ -17,8 +17,8 @@ import { KnownFields } from '../../src/http/h1/known-fields.js';
 import { sendRequestHead } from '../../src/http/h1/serializer.js';
 import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../src/http/h1/server-codec.js';
 import { h1Shared } from '../../src/http/h1/shared.js';
+import { removeHopByHop } from '../../src/http/headers/edge/hop-by-hop.js';
 import { HeaderBlock } from '../../src/http/headers/header-block.js';
-import { removeHopByHop } from '../../src/http/headers/hop-by-hop.js';
 import { Memory } from '../../src/io/memory.js';
 
 const CURL =

@@ -4,7 +4,7 @@ import { StreamInfo } from '../../src/access-log/stream-info.js';
 import { headerIdOf } from '../../src/common/header-names.js';
 import { Random } from '../../src/common/random.js';
 import type { RouteConfiguration } from '../../src/config/generated/api.js';
-import { ForwardingRules } from '../../src/http/headers/forwarding-headers.js';
+import { ForwardingRules } from '../../src/http/headers/edge/forwarding-headers.js';
 import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { PathNormalizer } from '../../src/http/path-normalization.js';
 import { RetryPolicy } from '../../src/http/routing/retries/retry-policy.js';

@@ -8,7 +8,7 @@ import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } 
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js';
-import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
+import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';

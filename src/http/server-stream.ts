@@ -16,9 +16,9 @@ import { type CodecError, isUnreadable, type RequestDecoder, ResetReason, type R
 import type { LocalReply, TerminalFilter } from './filter.js';
 import { isGrpcRequest } from './grpc-reply.js';
 import { checkHead } from './head-checks.js';
-import type { EdgeConnection } from './headers/forwarding-headers.js';
+import type { EdgeConnection } from './headers/edge/forwarding-headers.js';
+import { removeHopByHop, removeNominated } from './headers/edge/hop-by-hop.js';
 import { type HeaderBlock, Method } from './headers/header-block.js';
-import { removeHopByHop, removeNominated } from './headers/hop-by-hop.js';
 import type { LocalEnd } from './host-normalization.js';
 import { encodeReply } from './local-reply.js';
 import type { ManagerContext } from './manager-context.js';

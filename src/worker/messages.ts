@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { FileLogOptions } from '../access-log/file-log.js';
 import type { ProfileCommand } from '../common/profiling/profile.js';
 import type { Any, FilterChain, Listener } from '../config/generated/api.js';
-import type { LocalIdentity } from '../http/headers/forwarding-headers.js';
+import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { DrainWindow } from '../listener/drain-window.js';
 import type { LevelRules } from '../log/level-rules.js';
 import type { LoggerFile, LoggingOptions } from '../log/logger.js';

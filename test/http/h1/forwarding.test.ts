@@ -7,8 +7,8 @@ import { HeadReader } from '../../../src/http/h1/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/known-fields.js';
 import { sendRequestHead, sendResponseHead } from '../../../src/http/h1/serializer.js';
 import { h1Shared } from '../../../src/http/h1/shared.js';
+import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
 import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
-import { removeHopByHop } from '../../../src/http/headers/hop-by-hop.js';
 import { Wire } from './wire.js';
 
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: true };

@@ -21,8 +21,8 @@ import {
   type H1ServerEvents,
   type H1ServerOptions,
 } from '../../../src/http/h1/server-codec.js';
+import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
-import { removeHopByHop } from '../../../src/http/headers/hop-by-hop.js';
 import { Wire } from './wire.js';
 
 /** What a message is made of: status or method and path first, then fields. */

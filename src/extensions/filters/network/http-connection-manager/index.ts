@@ -2,7 +2,7 @@
 
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
-import { InternalAddresses } from '../../../../http/headers/internal-addresses.js';
+import { InternalAddresses } from '../../../../http/headers/edge/internal-addresses.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import { findRouteMistakes } from '../../../../http/routing/tables/route-mistakes.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/tables/scope-key.js';

@@ -1,7 +1,7 @@
 // Header fields that are meant for one connection only, and go no further (RFC 9110 section 7.6.1).
 
-import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../common/header-names.js';
-import type { HeaderBlock } from './header-block.js';
+import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../../common/header-names.js';
+import type { HeaderBlock } from '../header-block.js';
 
 /**
  * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it

@@ -1,15 +1,15 @@
 // What the connection manager does to the headers of a request at the door: who the client is, what it may say about
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
-import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../common/header-names.js';
-import type { Random } from '../../common/random.js';
-import type { HttpConnectionManager } from '../../config/generated/api.js';
-import { ipAddress } from '../../io/address.js';
-import { byteText } from './byte-text.js';
+import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../../common/header-names.js';
+import type { Random } from '../../../common/random.js';
+import type { HttpConnectionManager } from '../../../config/generated/api.js';
+import { ipAddress } from '../../../io/address.js';
+import { byteText } from '../byte-text.js';
+import type { HeaderBlock } from '../header-block.js';
+import { beginLine, endLine, HeaderLine, writeLatin1 } from '../header-line.js';
 import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
-import type { HeaderBlock } from './header-block.js';
-import { beginLine, endLine, HeaderLine, writeLatin1 } from './header-line.js';
 import { InternalAddresses } from './internal-addresses.js';
 import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';

@@ -2,7 +2,7 @@
 //
 // As in Envoy the version nibble also tells why a request is traced; a '4', as written here, says that it is not.
 
-import type { Random } from '../../common/random.js';
+import type { Random } from '../../../common/random.js';
 
 export const REQUEST_ID_BYTES = 36;
 

@@ -1,9 +1,9 @@
 // What the connection manager writes into every response head: Server, Date and Via.
 
-import { headerKey } from '../../common/header-names.js';
-import type { Clock } from '../../io/clock.js';
-import type { HeaderBlock } from './header-block.js';
-import { HeaderLine } from './header-line.js';
+import { headerKey } from '../../../common/header-names.js';
+import type { Clock } from '../../../io/clock.js';
+import type { HeaderBlock } from '../header-block.js';
+import { HeaderLine } from '../header-line.js';
 
 /** HttpConnectionManager.server_header_transformation. */
 export const enum ServerHeader {

@@ -1,7 +1,7 @@
 // Takes from requests the headers by which only proxies and internal clients may speak to the proxy.
 
-import { type HeaderKey, HeaderSet, headerKey, type KnownHeader, knownHeader } from '../../common/header-names.js';
-import type { HeaderBlock } from './header-block.js';
+import { type HeaderKey, HeaderSet, headerKey, type KnownHeader, knownHeader } from '../../../common/header-names.js';
+import type { HeaderBlock } from '../header-block.js';
 
 /**
  * Takes what an external request may not say.

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Random } from '../../../src/common/random.js';
-import { REQUEST_ID_BYTES, writeRequestId } from '../../../src/http/headers/request-id.js';
+import { Random } from '../../../../src/common/random.js';
+import { REQUEST_ID_BYTES, writeRequestId } from '../../../../src/http/headers/edge/request-id.js';
 
 t.test('ids are version-4 UUIDs that do not repeat, and nothing around them is touched', async (t) => {
   const random = new Random(3);

@@ -1,15 +1,15 @@
 // The next hop learns who the client is, and clients can't pretend to be proxies.
 
 import t from 'tap';
-import { headerKey } from '../../../src/common/header-names.js';
-import { Random } from '../../../src/common/random.js';
+import { headerKey } from '../../../../src/common/header-names.js';
+import { Random } from '../../../../src/common/random.js';
 import {
   type ForwardingConfig,
   ForwardingRules,
   type LocalIdentity,
-} from '../../../src/http/headers/forwarding-headers.js';
-import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
-import { linesOf, requestHead, valuesOf } from '../routing/heads.js';
+} from '../../../../src/http/headers/edge/forwarding-headers.js';
+import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { linesOf, requestHead, valuesOf } from '../../routing/heads.js';
 
 const random = new Random(1);
 const LOCAL: LocalIdentity = { ip: '192.0.2.1', cluster: 'front', node: 'front-1', zone: '' };
