@@ -11,9 +11,9 @@ import type {
   ResponseEncoder,
 } from '../../src/http/codec.js';
 import { H1ClientCodec, type H1ClientEvents } from '../../src/http/h1/client-codec.js';
-import { HeadKind } from '../../src/http/h1/head-parser.js';
-import { HeadReader } from '../../src/http/h1/head-reader.js';
-import { KnownFields } from '../../src/http/h1/known-fields.js';
+import { HeadKind } from '../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../src/http/h1/head/known-fields.js';
 import { sendRequestHead } from '../../src/http/h1/serializer.js';
 import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../src/http/h1/server-codec.js';
 import { h1Shared } from '../../src/http/h1/shared.js';

@@ -9,7 +9,7 @@ import type { TimingWheel } from '../io/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
-import type { HeadLimits } from './h1/head-parser.js';
+import type { HeadLimits } from './h1/head/head-parser.js';
 import type { HeadTimeout } from './head-timeouts.js';
 import type { ForwardingRules } from './headers/edge/forwarding-headers.js';
 import type { ResponseHeaders } from './headers/edge/response-headers.js';

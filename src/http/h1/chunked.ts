@@ -3,8 +3,8 @@
 
 import type { Memory } from '../../io/memory.js';
 import type { ByteSink } from '../codec.js';
-import { Char, EXTENSION, HEX_VALUE } from './characters.js';
 import { H1Error } from './errors.js';
+import { Char, EXTENSION, HEX_VALUE } from './head/characters.js';
 import type { Lines } from './lines.js';
 
 export const enum ChunkState {

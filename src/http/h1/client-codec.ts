@@ -6,8 +6,8 @@ import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type 
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
-import { contentLengthOf, saysChunked } from './framing.js';
-import { HeadKind, type HeadLimits } from './head-parser.js';
+import { contentLengthOf, saysChunked } from './head/framing.js';
+import { HeadKind, type HeadLimits } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
 

@@ -7,11 +7,11 @@
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseDecoder } from '../codec.js';
 import type { HeaderBlock } from '../headers/header-block.js';
-import { Char } from './characters.js';
 import { BODY_END_BYTES, ChunkedDecoder, ChunkState, endsBody, sendChunk } from './chunked.js';
 import { codecError, H1Error } from './errors.js';
-import { HeadKind, type HeadLimits, INCOMPLETE } from './head-parser.js';
-import { HeadReader } from './head-reader.js';
+import { Char } from './head/characters.js';
+import { HeadKind, type HeadLimits, INCOMPLETE } from './head/head-parser.js';
+import { HeadReader } from './head/head-reader.js';
 import { HeldInput } from './held-input.js';
 import { sendTrailers } from './serializer.js';
 import { type H1Shared, h1Shared } from './shared.js';

@@ -5,8 +5,8 @@ import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
-import { contentLengthOf, saysChunked } from './framing.js';
-import { HeadKind, type HeadLimits } from './head-parser.js';
+import { contentLengthOf, saysChunked } from './head/framing.js';
+import { HeadKind, type HeadLimits } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
 

@@ -2,8 +2,8 @@
 
 import type { Memory } from '../../io/memory.js';
 import { HeaderBlockPool } from '../headers/header-block.js';
-import { HeadReader } from './head-reader.js';
-import { KnownFields } from './known-fields.js';
+import { HeadReader } from './head/head-reader.js';
+import { KnownFields } from './head/known-fields.js';
 import { Lines } from './lines.js';
 
 export class H1Shared {

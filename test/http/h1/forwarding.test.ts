@@ -2,9 +2,9 @@
 
 import t from 'tap';
 import { headerKey } from '../../../src/common/header-names.js';
-import { HeadKind } from '../../../src/http/h1/head-parser.js';
-import { HeadReader } from '../../../src/http/h1/head-reader.js';
-import { KnownFields } from '../../../src/http/h1/known-fields.js';
+import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
 import { sendRequestHead, sendResponseHead } from '../../../src/http/h1/serializer.js';
 import { h1Shared } from '../../../src/http/h1/shared.js';
 import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';

@@ -2,9 +2,9 @@
 
 import t from 'tap';
 import { headerKey, knownHeader } from '../../../src/common/header-names.js';
-import { HeadKind } from '../../../src/http/h1/head-parser.js';
-import { HeadReader } from '../../../src/http/h1/head-reader.js';
-import { KnownFields } from '../../../src/http/h1/known-fields.js';
+import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
 import { HeaderBlock, HeaderBlockPool, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 

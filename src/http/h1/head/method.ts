@@ -1,6 +1,6 @@
 // Methods by their bytes, which are case-sensitive (RFC 9110 section 9.1).
 
-import { Method } from '../headers/header-block.js';
+import { Method } from '../../headers/header-block.js';
 
 /** The method in bytes[start, end), which is not empty. */
 export function methodOf(bytes: Uint8Array, start: number, end: number): Method {

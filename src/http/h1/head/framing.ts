@@ -1,7 +1,7 @@
 // The two fields that tell where a body ends (RFC 9112 sections 6.1 and 6.2), read literally.
 
-import { ConnectionHeader } from '../../common/header-names.js';
-import type { HeaderBlock } from '../headers/header-block.js';
+import { ConnectionHeader } from '../../../common/header-names.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
 import { Char } from './characters.js';
 
 /** The number in bytes[start, end), or -1 unless it is all digits and at most 2^53 - 1. */

@@ -1,7 +1,7 @@
 // Request targets other than an absolute path (RFC 9112 section 3.2).
 
-import { equalsFolded, headerKey } from '../../common/header-names.js';
-import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { equalsFolded, headerKey } from '../../../common/header-names.js';
+import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import { isAuthority, Port } from './authority.js';
 import { Char } from './characters.js';
 

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { H1Error } from '../../../src/http/h1/errors.js';
-import { HeadKind, INCOMPLETE } from '../../../src/http/h1/head-parser.js';
-import { HeadReader } from '../../../src/http/h1/head-reader.js';
-import { KnownFields } from '../../../src/http/h1/known-fields.js';
-import { HeaderBlock } from '../../../src/http/headers/header-block.js';
-import { newMemory } from './wire.js';
+import { H1Error } from '../../../../src/http/h1/errors.js';
+import { HeadKind, INCOMPLETE } from '../../../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../../../src/http/h1/head/known-fields.js';
+import { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { newMemory } from '../wire.js';
 
 const LIMITS = { maxHeadBytes: 4096, maxHeaders: 12, acceptHttp10: true };
 const memory = newMemory();

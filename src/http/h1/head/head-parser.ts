@@ -11,12 +11,12 @@ import {
   isConnectionHeader,
   LONGEST_NAME,
   OTHER_HEADER,
-} from '../../common/header-names.js';
-import type { Memory } from '../../io/memory.js';
-import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
+} from '../../../common/header-names.js';
+import type { Memory } from '../../../io/memory.js';
+import { BodyKind, type HeaderBlock, Method } from '../../headers/header-block.js';
+import { H1Error } from '../errors.js';
 import { isAuthority, Port } from './authority.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
-import { H1Error } from './errors.js';
 import { parseContentLength } from './framing.js';
 import { isSecret, type KnownFields } from './known-fields.js';
 import { methodOf } from './method.js';

@@ -1,10 +1,10 @@
 // Reads one head that may come in pieces: in place when it is there at once, otherwise collected in an arena block that
 // the finished HeaderBlock takes over.
 
-import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../io/memory.js';
-import type { HeaderBlock } from '../headers/header-block.js';
+import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../../io/memory.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { H1Error } from '../errors.js';
 import { Char } from './characters.js';
-import { H1Error } from './errors.js';
 import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
 import type { KnownFields } from './known-fields.js';
 

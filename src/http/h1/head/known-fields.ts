@@ -4,9 +4,9 @@
 // A slot holds the lines of one head, as bytes and as the parser found them. Heads of different length have different
 // slots, so that clients who take turns find theirs.
 
-import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../common/header-names.js';
-import type { Memory } from '../../io/memory.js';
-import { FIELD_WORDS, Field, type HeaderBlock } from '../headers/header-block.js';
+import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../../common/header-names.js';
+import type { Memory } from '../../../io/memory.js';
+import { FIELD_WORDS, Field, type HeaderBlock } from '../../headers/header-block.js';
 
 const SLOTS_A_KIND = 16;
 const SLOTS = 2 * SLOTS_A_KIND;
