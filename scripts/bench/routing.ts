@@ -6,7 +6,7 @@ import { Random } from '../../src/common/random.js';
 import type { RouteConfiguration } from '../../src/config/generated/api.js';
 import { ForwardingRules } from '../../src/http/headers/edge/forwarding-headers.js';
 import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
-import { PathNormalizer } from '../../src/http/path-normalization.js';
+import { PathNormalizer } from '../../src/http/normalization/path-normalization.js';
 import { RetryPolicy } from '../../src/http/routing/retries/retry-policy.js';
 import { RetryState } from '../../src/http/routing/retries/retry-state.js';
 import { buildRouteTable } from '../../src/http/routing/tables/route-table.js';

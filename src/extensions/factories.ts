@@ -7,7 +7,7 @@ import type { Extension } from '../config/extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';
-import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filter.js';
+import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filters/filter.js';
 import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';

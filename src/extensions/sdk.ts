@@ -46,7 +46,7 @@ export {
   type HttpFilterFactory,
   type LocalReply,
   type StreamControl,
-} from '../http/filter.js';
+} from '../http/filters/filter.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 
 // ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,18 +4,18 @@ import type { RouteConfiguration } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
-import { FormerRequests } from './former-requests.js';
+import { FormerRequests } from './connections/former-requests.js';
+import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.js';
+import { ServerConnection, type ServerPools } from './connections/server-connection.js';
 import { H1ServerCodec } from './h1/server-codec.js';
-import { firstHeadTimeout, type HeadTimeout } from './head-timeouts.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
   HttpThread,
   ManagerContext,
 } from './manager-context.js';
-import { ServerConnection, type ServerPools } from './server-connection.js';
-import { ServerStream } from './server-stream.js';
 import { StepPool } from './step-pool.js';
+import { ServerStream } from './streams/server-stream.js';
 
 export class ConnectionManager implements TerminalNetworkFilter, ManagerContext {
   readonly thread: HttpThread;

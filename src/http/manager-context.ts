@@ -8,17 +8,17 @@ import type { Memory } from '../io/memory.js';
 import type { TimingWheel } from '../io/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
-import type { HttpFilterFactory, TerminalFilterFactory } from './filter.js';
+import type { HeadTimeout } from './connections/head-timeouts.js';
+import type { UserAgentStats } from './connections/user-agent-stats.js';
+import type { HttpFilterFactory, TerminalFilterFactory } from './filters/filter.js';
 import type { HeadLimits } from './h1/head/head-parser.js';
-import type { HeadTimeout } from './head-timeouts.js';
 import type { ForwardingRules } from './headers/edge/forwarding-headers.js';
 import type { ResponseHeaders } from './headers/edge/response-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
-import type { HostNormalizer } from './host-normalization.js';
-import type { PathNormalizer } from './path-normalization.js';
+import type { HostNormalizer } from './normalization/host-normalization.js';
+import type { PathNormalizer } from './normalization/path-normalization.js';
 import type { RouteTable } from './routing/tables/route-table.js';
-import type { UserAgentStats } from './user-agent-stats.js';
 
 /** The routes that new requests see; a request keeps those that it began with. */
 export interface RouteSource {

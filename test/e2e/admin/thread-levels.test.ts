@@ -21,14 +21,14 @@ t.test('levels by file hold on workers, on those that start later too', async (t
     waitFor(async () => (await httpRequest(port, path)) && logged(path), { what });
 
   const list = await set('');
-  t.match(list, /^ {2}src\/http\/server-stream\.js: info$/m, 'files of workers are listed');
+  t.match(list, /^ {2}src\/http\/streams\/server-stream\.js: info$/m, 'files of workers are listed');
   t.match(list, /^ {2}src\/server\/serve\.js: info$/m);
 
   await httpRequest(port, '/before');
-  t.match(await set('paths=server-stream:debug,src/http/*:off'), /^ {2}src\/http\/server-stream\.js: debug$/m);
+  t.match(await set('paths=server-stream:debug,src/http/*:off'), /^ {2}src\/http\/streams\/server-stream\.js: debug$/m);
   await untilLogged('/during', 'the line of the worker');
   t.notOk(logged('/before'));
-  t.match(baton.stderr, /^src\/http\/server-stream\.js \[debug\] .*request GET \/during/m);
+  t.match(baton.stderr, /^src\/http\/streams\/server-stream\.js \[debug\] .*request GET \/during/m);
 
   await killWorker('throw');
   await waitFor(
@@ -41,7 +41,11 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   );
   await waitFor(() => logged('/after'), { what: 'the line of the worker that follows' });
 
-  t.match(await set('serve=debug'), /^ {2}src\/http\/server-stream\.js: info$/m, 'the others are back at the default');
+  t.match(
+    await set('serve=debug'),
+    /^ {2}src\/http\/streams\/server-stream\.js: info$/m,
+    'the others are back at the default',
+  );
   let probes = 0;
   const isQuiet = async () => {
     const path = `/probe-${++probes}`;

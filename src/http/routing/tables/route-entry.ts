@@ -3,7 +3,7 @@
 import type { RouteMatch } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
 import type { Runtime, RuntimeFraction } from '../../../runtime/runtime.js';
-import { isGrpcRequest } from '../../grpc-reply.js';
+import { isGrpcRequest } from '../../headers/grpc-reply.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import type { RouteChoice } from '../actions/cluster-choice.js';
 import type { Route } from '../actions/route.js';

@@ -15,7 +15,7 @@ import type {
   WorkerContext,
 } from '../../../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
-import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filter.js';
+import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filters/filter.js';
 import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';

@@ -1,7 +1,7 @@
 // Routes that are answered here: redirects and direct responses.
 
 import { headerKey } from '../../../../common/header-names.js';
-import type { ResponseStream } from '../../../../http/filter.js';
+import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { Route } from '../../../../http/routing/actions/route.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';

@@ -1,7 +1,7 @@
 // envoy.filters.http.router: the extension that ends every HTTP filter chain.
 
 import type { Router as RouterConfig } from '../../../../config/generated/api.js';
-import type { TerminalFilterFactory } from '../../../../http/filter.js';
+import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import type { TerminalHttpFilterExtension } from '../../../factories.js';
 import { Router } from './router.js';

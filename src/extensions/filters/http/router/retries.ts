@@ -3,7 +3,7 @@
 
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import type { Random } from '../../../../common/random.js';
-import type { ResponseStream } from '../../../../http/filter.js';
+import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retries/retry-state.js';

@@ -5,11 +5,11 @@
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
 import { Protocol } from '../../../../access-log/stream-info.js';
-import { BodyBuffer } from '../../../../http/body-buffer.js';
 import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec.js';
-import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filter.js';
+import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
+import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
+import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import { NO_ROOM } from '../../../../http/no-room.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';

@@ -3,7 +3,7 @@
 // object a router, used again for each try of each request.
 
 import { type RequestEncoder, ResetReason } from '../../../../http/codec.js';
-import type { ResponseStream } from '../../../../http/filter.js';
+import type { ResponseStream } from '../../../../http/filters/filter.js';
 import { Timer } from '../../../../io/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';

@@ -3,7 +3,12 @@
 import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { messageOf } from '../../../../common/errors.js';
 import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
-import { HeadersStatus, type HttpFilter, type HttpFilterFactory, type StreamControl } from '../../../../http/filter.js';
+import {
+  HeadersStatus,
+  type HttpFilter,
+  type HttpFilterFactory,
+  type StreamControl,
+} from '../../../../http/filters/filter.js';
 import { getLogger } from '../../../../log/logger.js';
 import { discoveredExtension } from '../../../discovered-filters.js';
 import type {

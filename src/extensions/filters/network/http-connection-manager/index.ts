@@ -2,11 +2,11 @@
 
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
+import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
 import { InternalAddresses } from '../../../../http/headers/edge/internal-addresses.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import { findRouteMistakes } from '../../../../http/routing/tables/route-mistakes.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/tables/scope-key.js';
-import { UserAgentStats } from '../../../../http/user-agent-stats.js';
 import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
 import type { ScopeRequest } from '../../../../stats/store.js';

@@ -1,8 +1,8 @@
 // Whether the body of a request flows: all that it passes on its way must agree before it does.
 
-import { HttpStats } from '../stats/layouts/http.js';
-import type { Scope } from '../stats/thread-stats.js';
-import type { ResponseEncoder } from './codec.js';
+import { HttpStats } from '../../stats/layouts/http.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { ResponseEncoder } from '../codec.js';
 
 /** Beside the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;

@@ -1,11 +1,11 @@
 // What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
 
-import { knownHeader } from '../common/header-names.js';
-import { Http1CodecStats, HttpStats } from '../stats/layouts/http.js';
-import type { LocalReply } from './filter.js';
-import { type HeaderBlock, Method } from './headers/header-block.js';
-import { dropUnderscoredNames, hasUnderscoredNames } from './headers/header-underscores.js';
-import type { ConnectionManagerStats, ManagerContext } from './manager-context.js';
+import { knownHeader } from '../../common/header-names.js';
+import { Http1CodecStats, HttpStats } from '../../stats/layouts/http.js';
+import type { LocalReply } from '../filters/filter.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
+import type { ConnectionManagerStats, ManagerContext } from '../manager-context.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/header-underscores.js';
 
 const HOST = knownHeader('host');
 const SLASH = 47;

@@ -1,11 +1,11 @@
 // What filters cannot hold for want of memory is told from what is too large: the sender could do nothing about it.
 
 import t from 'tap';
-import { headerKey } from '../../src/common/header-names.js';
-import { DataStatus, HeadersStatus, type HttpFilter } from '../../src/http/filter.js';
-import { FilterPass } from '../../src/http/filter-pass.js';
-import { HeaderBlock } from '../../src/http/headers/header-block.js';
-import { BLOCK_SIZES, Memory, NO_BLOCK } from '../../src/io/memory.js';
+import { headerKey } from '../../../src/common/header-names.js';
+import { DataStatus, HeadersStatus, type HttpFilter } from '../../../src/http/filters/filter.js';
+import { FilterPass } from '../../../src/http/filters/filter-pass.js';
+import { HeaderBlock } from '../../../src/http/headers/header-block.js';
+import { BLOCK_SIZES, Memory, NO_BLOCK } from '../../../src/io/memory.js';
 
 const LIMIT = 1000;
 

@@ -1,13 +1,13 @@
 // Makes paths that mean the same look the same before anything decides by them: escaped slashes, dot segments (RFC 3986),
 // repeated slashes. One look at a path tells whether there is anything to do.
 
-import { headerKey } from '../common/header-names.js';
-import type { HttpConnectionManager } from '../config/generated/api.js';
-import { Runtime } from '../runtime/runtime.js';
-import type { LocalReply } from './filter.js';
-import { isGrpcRequest } from './grpc-reply.js';
-import { type HeaderBlock, Method } from './headers/header-block.js';
-import { pathEndOf } from './routing/matching/query.js';
+import { headerKey } from '../../common/header-names.js';
+import type { HttpConnectionManager } from '../../config/generated/api.js';
+import { Runtime } from '../../runtime/runtime.js';
+import type { LocalReply } from '../filters/filter.js';
+import { isGrpcRequest } from '../headers/grpc-reply.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { pathEndOf } from '../routing/matching/query.js';
 
 /** The fields of HttpConnectionManager that are read here. */
 export type PathConfig = Pick<

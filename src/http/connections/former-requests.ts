@@ -1,6 +1,6 @@
 // The requests of a connection that another process has had, as that process tells of them.
 
-import type { FilterProgress } from '../listener/travel.js';
+import type { FilterProgress } from '../../listener/travel.js';
 
 /** What a connection has seen in another process; times are monotonic. */
 export class FormerRequests {

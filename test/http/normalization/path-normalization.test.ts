@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { dropUnderscoredNames, hasUnderscoredNames } from '../../src/http/headers/header-underscores.js';
-import { type PathConfig, PathNormalizer } from '../../src/http/path-normalization.js';
-import { runtimeOf } from '../runtime/values.js';
-import { linesOf, requestHead, responseHead, valuesOf } from './routing/heads.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from '../../../src/http/normalization/header-underscores.js';
+import { type PathConfig, PathNormalizer } from '../../../src/http/normalization/path-normalization.js';
+import { runtimeOf } from '../../runtime/values.js';
+import { linesOf, requestHead, responseHead, valuesOf } from '../routing/heads.js';
 
 /** The path after normalization, or the status of the answer. */
 function apply(config: PathConfig, path: string): string | number {

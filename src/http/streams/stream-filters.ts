@@ -1,8 +1,8 @@
 // The HTTP filters of a stream: made for each request, its way in through them, and its response's way out. One object a
 // stream object whose chain has filters, used again for each of its requests.
 
-import type { StreamInfo } from '../access-log/stream-info.js';
-import { HttpStats } from '../stats/layouts/http.js';
+import type { StreamInfo } from '../../access-log/stream-info.js';
+import { HttpStats } from '../../stats/layouts/http.js';
 import {
   type DataStatus,
   HeadersStatus,
@@ -10,14 +10,14 @@ import {
   type LocalReply,
   type ResponseStream,
   type TerminalFilter,
-} from './filter.js';
-import { FilterControl, type FilterHost } from './filter-control.js';
-import { FilterPass } from './filter-pass.js';
-import type { HeaderBlock } from './headers/header-block.js';
-import type { ManagerContext } from './manager-context.js';
-import { NO_ROOM } from './no-room.js';
+} from '../filters/filter.js';
+import { FilterControl, type FilterHost } from '../filters/filter-control.js';
+import { FilterPass } from '../filters/filter-pass.js';
+import { NO_ROOM } from '../filters/no-room.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import type { ManagerContext } from '../manager-context.js';
+import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RequestFlow } from './request-flow.js';
-import type { MissingHost } from './routing/tables/on-demand-hosts.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
 export interface FilteredStream extends ResponseStream {

@@ -1,8 +1,8 @@
 // Which other protocols a request may change to.
 
-import { knownHeader } from '../common/header-names.js';
-import type { HeaderBlock } from './headers/header-block.js';
-import type { Route } from './routing/actions/route.js';
+import { knownHeader } from '../../common/header-names.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import type { Route } from '../routing/actions/route.js';
 
 const UPGRADE = knownHeader('upgrade');
 

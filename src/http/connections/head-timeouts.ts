@@ -1,11 +1,11 @@
 // Which timeout ends a request whose head does not come: all that hold for requests begin with its first byte.
 
-import type { ResponseFlag } from '../access-log/response-flags.js';
-import type { CounterSlot } from '../stats/layout.js';
-import { HttpStats } from '../stats/layouts/http.js';
-import type { CodecError } from './codec.js';
-import type { LocalReply } from './filter.js';
-import { idleTooLong, LATE_HEAD, LATE_REQUEST, lastedTooLong } from './stream-answers.js';
+import type { ResponseFlag } from '../../access-log/response-flags.js';
+import type { CounterSlot } from '../../stats/layout.js';
+import { HttpStats } from '../../stats/layouts/http.js';
+import type { CodecError } from '../codec.js';
+import type { LocalReply } from '../filters/filter.js';
+import { idleTooLong, LATE_HEAD, LATE_REQUEST, lastedTooLong } from '../streams/stream-answers.js';
 
 export interface HeadTimeout {
   readonly ms: number;

@@ -1,6 +1,6 @@
 // A part of a body that must outlive the turn: copied into arena blocks, in order, up to a limit.
 
-import { type Memory, NO_BLOCK } from '../io/memory.js';
+import { type Memory, NO_BLOCK } from '../../io/memory.js';
 
 interface Piece {
   block: number;

@@ -1,9 +1,9 @@
 // What one filter of one request may do with its stream, until it is destroyed. Streams are used again: a filter whose timer or
 // answer comes late holds this, and reaches no other request.
 
-import { StreamInfo } from '../access-log/stream-info.js';
+import { StreamInfo } from '../../access-log/stream-info.js';
+import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
-import type { MissingHost } from './routing/tables/on-demand-hosts.js';
 
 /** The stream, as far as its filters may use it; `filter` is the one that asks. Nothing of it throws. */
 export interface FilterHost {

@@ -3,10 +3,10 @@
 // A filter that stops at the headers still gets the data itself, so that it can collect a body; those behind it see
 // nothing until it continues. The two directions differ only in the callbacks they call and in where the message ends.
 
-import type { Memory } from '../io/memory.js';
+import type { Memory } from '../../io/memory.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import { BodyBuffer } from './body-buffer.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
-import type { HeaderBlock } from './headers/header-block.js';
 
 /** What one filter holds back. */
 interface Hold {

@@ -1,8 +1,8 @@
 // Local replies to gRPC requests: their clients look at grpc-status and not at the status of HTTP, so they get a head that has
 // the one and no body.
 
-import { headerKey } from '../common/header-names.js';
-import type { HeaderBlock } from './headers/header-block.js';
+import { headerKey } from '../../common/header-names.js';
+import type { HeaderBlock } from './header-block.js';
 
 const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');

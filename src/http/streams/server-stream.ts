@@ -5,28 +5,28 @@
 //
 // A stream object serves many requests, one after another: start() begins one, #finish() ends it exactly once.
 
-import { ResponseFlag } from '../access-log/response-flags.js';
-import { Protocol, StreamInfo } from '../access-log/stream-info.js';
-import { headerKey, knownHeader } from '../common/header-names.js';
-import { NoRoomError } from '../io/memory.js';
-import { getLogger } from '../log/logger.js';
-import { HttpStats } from '../stats/layouts/http.js';
-import type { Scope } from '../stats/thread-stats.js';
-import { type CodecError, isUnreadable, type RequestDecoder, ResetReason, type ResponseEncoder } from './codec.js';
-import type { LocalReply, TerminalFilter } from './filter.js';
-import { isGrpcRequest } from './grpc-reply.js';
+import { ResponseFlag } from '../../access-log/response-flags.js';
+import { Protocol, StreamInfo } from '../../access-log/stream-info.js';
+import { headerKey, knownHeader } from '../../common/header-names.js';
+import { NoRoomError } from '../../io/memory.js';
+import { getLogger } from '../../log/logger.js';
+import { HttpStats } from '../../stats/layouts/http.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import { type CodecError, isUnreadable, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
+import type { LocalReply, TerminalFilter } from '../filters/filter.js';
+import { NO_ROOM } from '../filters/no-room.js';
+import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
+import { removeHopByHop, removeNominated } from '../headers/edge/hop-by-hop.js';
+import { isGrpcRequest } from '../headers/grpc-reply.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
+import type { ManagerContext } from '../manager-context.js';
+import type { LocalEnd } from '../normalization/host-normalization.js';
+import type { Route } from '../routing/actions/route.js';
+import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
+import type { RouteTable } from '../routing/tables/route-table.js';
 import { checkHead } from './head-checks.js';
-import type { EdgeConnection } from './headers/edge/forwarding-headers.js';
-import { removeHopByHop, removeNominated } from './headers/edge/hop-by-hop.js';
-import { type HeaderBlock, Method } from './headers/header-block.js';
-import type { LocalEnd } from './host-normalization.js';
 import { encodeReply } from './local-reply.js';
-import type { ManagerContext } from './manager-context.js';
-import { NO_ROOM } from './no-room.js';
 import { RequestFlow } from './request-flow.js';
-import type { Route } from './routing/actions/route.js';
-import type { MissingHost } from './routing/tables/on-demand-hosts.js';
-import type { RouteTable } from './routing/tables/route-table.js';
 import { countStatus } from './status-counters.js';
 import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';

@@ -1,7 +1,7 @@
 // What is counted of each status that clients get: by connection manager and by listener.
 
-import { HttpStats, ListenerHttpStats } from '../stats/layouts/http.js';
-import type { ConnectionManagerStats } from './manager-context.js';
+import { HttpStats, ListenerHttpStats } from '../../stats/layouts/http.js';
+import type { ConnectionManagerStats } from '../manager-context.js';
 
 export function countStatus({ http, listener }: ConnectionManagerStats, status: number): void {
   http.increment(HttpStats.at.downstream_rq_completed);

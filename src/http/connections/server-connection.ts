@@ -1,12 +1,12 @@
 // One HTTP connection from a client: socket events to the codec, requests to streams, and the connection's own timeouts.
 
-import { ResponseFlag } from '../access-log/response-flags.js';
-import type { StreamInfo } from '../access-log/stream-info.js';
-import type { BufferedBytes } from '../io/buffered-bytes.js';
-import { Timer } from '../io/timing-wheel.js';
-import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
-import type { Departure } from '../listener/travel.js';
-import { HttpStats } from '../stats/layouts/http.js';
+import { ResponseFlag } from '../../access-log/response-flags.js';
+import type { StreamInfo } from '../../access-log/stream-info.js';
+import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import { Timer } from '../../io/timing-wheel.js';
+import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
+import type { Departure } from '../../listener/travel.js';
+import { HttpStats } from '../../stats/layouts/http.js';
 import {
   type ByteSink,
   type CodecError,
@@ -14,13 +14,13 @@ import {
   type RequestDecoder,
   ResetReason,
   type ResponseEncoder,
-} from './codec.js';
+} from '../codec.js';
+import type { H1ServerCodec, H1ServerEvents } from '../h1/server-codec.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
+import type { ManagerContext } from '../manager-context.js';
+import type { StepPool } from '../step-pool.js';
+import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
 import type { FormerRequests } from './former-requests.js';
-import type { H1ServerCodec, H1ServerEvents } from './h1/server-codec.js';
-import { type HeaderBlock, Method } from './headers/header-block.js';
-import type { ManagerContext } from './manager-context.js';
-import type { ServerStream, StreamConnection } from './server-stream.js';
-import type { StepPool } from './step-pool.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** What connections need only while something happens; used again and again. */

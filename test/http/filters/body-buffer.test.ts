@@ -1,8 +1,8 @@
 // A body that is kept: whole and in order, in blocks of whatever sizes there are, until none is left.
 
 import t from 'tap';
-import { BodyBuffer } from '../../src/http/body-buffer.js';
-import { Memory, NO_BLOCK } from '../../src/io/memory.js';
+import { BodyBuffer } from '../../../src/http/filters/body-buffer.js';
+import { Memory, NO_BLOCK } from '../../../src/io/memory.js';
 
 const PART = 100_000;
 
