@@ -35,7 +35,7 @@ import { StatsStore } from '../../src/stats/store.js';
 import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
-import { HostDirectory } from '../../src/upstream/host-directory.js';
+import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { ON_DEMAND_PORT } from '../../src/worker/awaited-hosts.js';
 import { callsOf } from '../../src/worker/extension-thread.js';

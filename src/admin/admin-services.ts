@@ -9,7 +9,7 @@ import type { LevelRules } from '../log/level-rules.js';
 import type { Layer } from '../runtime/layer.js';
 import type { StatsStore } from '../stats/store.js';
 import type { ClusterSpec } from '../upstream/cluster-config.js';
-import type { KnownHost } from '../upstream/host-directory.js';
+import type { KnownHost } from '../upstream/hosts/host-directory.js';
 import type { Thresholds } from '../upstream/limits.js';
 import type { ConfigDump } from './config-dump/config-dump.js';
 import type { ReloadRequest, ReloadView } from './config-reload/reload-view.js';

@@ -91,7 +91,8 @@ export type { Scope } from '../stats/thread-stats.js';
 export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
 export type { ClusterReference } from '../upstream/cluster-manager.js';
-export { ClusterStream, type ClusterStreamEvents } from '../upstream/cluster-stream.js';
+export { ClusterStream, type ClusterStreamEvents } from '../upstream/connections/cluster-stream.js';
+export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/connections/upstream-socket.js';
 export {
   HttpCall,
   type HttpCallAnswer,
@@ -99,7 +100,6 @@ export {
   type HttpCallRequest,
 } from '../upstream/http-calls/http-call.js';
 export { HttpService } from '../upstream/http-calls/http-service.js';
-export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/upstream-socket.js';
 
 // ── The thread: its log, memory, clock and timers ────────────────────────────────────────────────────────────────────────────
 

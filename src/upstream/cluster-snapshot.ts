@@ -2,7 +2,7 @@
 
 import type { ScopeRef } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
-import type { HostSetData } from './host-set.js';
+import type { HostSetData } from './hosts/host-set.js';
 
 export interface ClusterSnapshot {
   readonly spec: ClusterSpec;

@@ -8,15 +8,15 @@ import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
-import { UNHEALTHY_FLAGS } from './health-flags.js';
-import { Host } from './host.js';
-import { HostSet } from './host-set.js';
-import { HttpPool } from './http-pool.js';
+import { HttpPool } from './connections/http-pool.js';
+import type { ConnectingCluster } from './connections/upstream-connection.js';
+import { UNHEALTHY_FLAGS } from './hosts/health-flags.js';
+import { Host } from './hosts/host.js';
+import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
-import type { ConnectingCluster } from './upstream-connection.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 /** By priority; each is made when it is first used. */

@@ -8,7 +8,7 @@ import { headerKey } from '../common/header-names.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { scopePrefix } from '../stats/scope-prefix.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../stats/thread-stats.js';
-import type { Host } from './host.js';
+import type { Host } from './hosts/host.js';
 
 const CANARY = headerKey('x-envoy-upstream-canary');
 

@@ -25,7 +25,7 @@ import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
 import type { ScopeRef } from '../../src/stats/thread-stats.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
-import { HostDirectory, type KnownHost } from '../../src/upstream/host-directory.js';
+import { HostDirectory, type KnownHost } from '../../src/upstream/hosts/host-directory.js';
 
 export const LOOPBACK = parseAddress('127.0.0.1:0')!;
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { parseAddress } from '../../src/io/address.js';
 import { defineLayout } from '../../src/stats/layout.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
-import { HealthFlag } from '../../src/upstream/health-flags.js';
+import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { decodesAs } from './admin-messages.js';
 import { captureLog } from './capture-log.js';

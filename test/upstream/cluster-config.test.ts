@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Cluster } from '../../src/config/generated/api.js';
 import { addressText } from '../../src/io/address.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
-import { HealthFlag } from '../../src/upstream/health-flags.js';
+import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
 
 t.test("what is not configured has Envoy's defaults", async (t) => {
   t.match(clusterSpec({ name: 'c' }), {

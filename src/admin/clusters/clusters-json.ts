@@ -1,7 +1,7 @@
 // /clusters as JSON: envoy.admin.v3.Clusters.
 
 import type { StatsStore } from '../../stats/store.js';
-import { HealthFlag } from '../../upstream/health-flags.js';
+import { HealthFlag } from '../../upstream/hosts/health-flags.js';
 import type { Thresholds } from '../../upstream/limits.js';
 import type { ClusterView } from '../admin-services.js';
 import { addressJson, type Element, type JsonObject, prettyJson, prettyList } from '../json.js';

@@ -1,7 +1,7 @@
 // /clusters as text: one `cluster::…::key::value` a line.
 
 import type { StatsStore } from '../../stats/store.js';
-import { healthFlagsText } from '../../upstream/health-flags.js';
+import { healthFlagsText } from '../../upstream/hosts/health-flags.js';
 import type { ClusterView } from '../admin-services.js';
 import { COUNT_NAMES, type CountedHost, countHosts } from './host-counts.js';
 

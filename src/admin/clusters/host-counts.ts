@@ -3,7 +3,7 @@
 import { Kind } from '../../stats/layout.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
-import type { KnownHost } from '../../upstream/host-directory.js';
+import type { KnownHost } from '../../upstream/hosts/host-directory.js';
 
 const ENTRIES = [...HostStats.entries].sort((a, b) => (a.name < b.name ? -1 : 1));
 

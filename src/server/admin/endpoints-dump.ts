@@ -1,8 +1,8 @@
 // The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
 
 import { addressJson, type JsonObject } from '../../admin/json.js';
-import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
-import type { ResolvedEndpoint } from '../../upstream/host.js';
+import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../upstream/hosts/health-flags.js';
+import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
 import type { PrimaryCluster } from '../clusters/primary-cluster.js';
 import { any, type Dump, mapped } from './dump.js';
 

@@ -8,7 +8,7 @@ import { Http1CodecStats } from '../../stats/layouts/http.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
-import { HostDirectory, type HostResources } from '../../upstream/host-directory.js';
+import { HostDirectory, type HostResources } from '../../upstream/hosts/host-directory.js';
 import { LIMIT_KINDS, limitWord, type RuntimeThresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { Retired } from '../workers/snapshots.js';

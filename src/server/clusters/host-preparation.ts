@@ -2,8 +2,8 @@
 // with the hosts that it has.
 
 import { nextTurn } from '../../common/next-turn.js';
-import type { ResolvedEndpoint } from '../../upstream/host.js';
-import type { HostDirectory } from '../../upstream/host-directory.js';
+import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
+import type { HostDirectory } from '../../upstream/hosts/host-directory.js';
 
 export class HostPreparation {
   readonly #directory: HostDirectory;

@@ -5,7 +5,7 @@ import { http2Options } from '../../config/http-options.js';
 import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/address.js';
 import type { Keepalive } from '../../io/shim.js';
-import { UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
+import { UNHEALTHY_FLAGS } from '../../upstream/hosts/health-flags.js';
 import type { PrimaryCluster } from './primary-cluster.js';
 
 export class HostWatch implements ClusterHosts {

@@ -2,8 +2,8 @@
 
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/health-flags.js';
-import type { KnownHost } from '../../upstream/host-directory.js';
+import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../upstream/hosts/health-flags.js';
+import type { KnownHost } from '../../upstream/hosts/host-directory.js';
 
 export function setMembership(stats: Scope, hosts: Iterable<KnownHost>): void {
   let total = 0;

@@ -25,8 +25,8 @@ import {
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { DnsCluster } from '../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
-import type { ResolvedEndpoint } from '../../upstream/host.js';
-import type { HostChanges, KnownHost } from '../../upstream/host-directory.js';
+import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
+import type { HostChanges, KnownHost } from '../../upstream/hosts/host-directory.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';

@@ -8,7 +8,7 @@ import { ipAddress } from '../../io/address.js';
 import { Timer, type Timers } from '../../io/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { ClusterDiscovery, DnsSettings, EndpointSpec } from '../cluster-config.js';
-import type { ResolvedEndpoint } from '../host.js';
+import type { ResolvedEndpoint } from '../hosts/host.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 
 const logger = getLogger('dns');

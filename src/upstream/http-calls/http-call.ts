@@ -11,8 +11,13 @@ import { Timer } from '../../io/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
-import { countHostFailure, countHostResponse, countHostTimeout, countNoConnection } from '../host-outcomes.js';
-import { type HttpPool, PoolFailure, type PoolRequest } from '../http-pool.js';
+import {
+  countHostFailure,
+  countHostResponse,
+  countHostTimeout,
+  countNoConnection,
+} from '../connections/host-outcomes.js';
+import { type HttpPool, PoolFailure, type PoolRequest } from '../connections/http-pool.js';
 import { isOfCanary } from '../response-stats.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */

@@ -3,8 +3,8 @@
 
 import type { Random } from '../../common/random.js';
 import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
-import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../health-flags.js';
-import type { HostSetData } from '../host-set.js';
+import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
+import type { HostSetData } from '../hosts/host-set.js';
 import { HostWord } from '../shared-words.js';
 import { createLoadBalancer } from './create-load-balancer.js';
 import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.js';

@@ -2,9 +2,9 @@ import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { ipAddress } from '../../../src/io/address.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
-import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/health-flags.js';
-import type { ResolvedEndpoint } from '../../../src/upstream/host.js';
-import { HostDirectory } from '../../../src/upstream/host-directory.js';
+import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
+import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
+import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import {
   ClusterLoadBalancer,
   DEFAULT_HEALTH_POLICY,

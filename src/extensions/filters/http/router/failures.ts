@@ -4,7 +4,7 @@ import { ResponseFlag } from '../../../../access-log/response-flags.js';
 import { errorName } from '../../../../common/errno.js';
 import { ResetReason } from '../../../../http/codec.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
-import { PoolFailure } from '../../../../upstream/http-pool.js';
+import { PoolFailure } from '../../../../upstream/connections/http-pool.js';
 
 /** One way in which a try can end without a response. */
 export interface Failure {

@@ -25,10 +25,10 @@ import {
   countHostResponse,
   countHostTimeout,
   countNoConnection,
-} from '../../../../upstream/host-outcomes.js';
-import { PoolFailure, type PoolRequest } from '../../../../upstream/http-pool.js';
+} from '../../../../upstream/connections/host-outcomes.js';
+import { PoolFailure, type PoolRequest } from '../../../../upstream/connections/http-pool.js';
+import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
 import { isOfCanary } from '../../../../upstream/response-stats.js';
-import type { UpstreamConnection } from '../../../../upstream/upstream-connection.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';

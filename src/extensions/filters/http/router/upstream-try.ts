@@ -7,7 +7,7 @@ import type { ResponseStream } from '../../../../http/filters/filter.js';
 import { Timer } from '../../../../io/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
-import type { HttpPool, PoolRequest } from '../../../../upstream/http-pool.js';
+import type { HttpPool, PoolRequest } from '../../../../upstream/connections/http-pool.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 

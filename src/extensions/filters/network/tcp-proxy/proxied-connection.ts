@@ -12,8 +12,8 @@ import type { Departure } from '../../../../listener/travel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
-import type { Host } from '../../../../upstream/host.js';
-import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/upstream-socket.js';
+import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
+import type { Host } from '../../../../upstream/hosts/host.js';
 import type { FormerPairFacts } from './former-pair.js';
 import type { ProxyContext } from './proxy-context.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { endpointHealthFlags, HealthFlag, healthFlagsText } from '../../src/upstream/health-flags.js';
+import { endpointHealthFlags, HealthFlag, healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
 
 t.test('flags are written as /clusters shows them', async (t) => {
   t.equal(healthFlagsText(0), 'healthy');

@@ -1,9 +1,9 @@
 // Connections that could not be made because of the address that they were to be made from.
 
 import { constants } from 'node:os';
-import { ClusterStats } from '../stats/layouts/cluster.js';
-import type { Scope } from '../stats/thread-stats.js';
-import type { ClusterSpec } from './cluster-config.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { ClusterSpec } from '../cluster-config.js';
 
 const { EACCES, EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL } = constants.errno;
 

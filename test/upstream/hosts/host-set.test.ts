@@ -1,9 +1,9 @@
 import t from 'tap';
-import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../src/io/address.js';
-import type { ResolvedEndpoint } from '../../src/upstream/host.js';
-import { HostDirectory } from '../../src/upstream/host-directory.js';
-import { type HostObject, HostSet, type HostSetData } from '../../src/upstream/host-set.js';
-import { SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../../src/io/address.js';
+import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
+import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
+import { type HostObject, HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';
+import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 
 const LOCALITY = { region: 'r', zone: 'z', subZone: '' };
 

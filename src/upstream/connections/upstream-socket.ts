@@ -1,17 +1,17 @@
 // A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
 
-import { errorName } from '../common/errno.js';
-import { Priority } from '../common/priority.js';
-import { addressText, decodeSockaddr } from '../io/address.js';
-import type { BufferedBytes } from '../io/buffered-bytes.js';
-import { Timer } from '../io/timing-wheel.js';
-import type { ConnectionHandler } from '../io/transport.js';
-import { getLogger } from '../log/logger.js';
-import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
+import { errorName } from '../../common/errno.js';
+import { Priority } from '../../common/priority.js';
+import { addressText, decodeSockaddr } from '../../io/address.js';
+import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import { Timer } from '../../io/timing-wheel.js';
+import type { ConnectionHandler } from '../../io/transport.js';
+import { getLogger } from '../../log/logger.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import type { Cluster } from '../cluster.js';
+import type { Host } from '../hosts/host.js';
+import { LimitKind } from '../limits.js';
 import { countBindError } from './bind-errors.js';
-import type { Cluster } from './cluster.js';
-import type { Host } from './host.js';
-import { LimitKind } from './limits.js';
 
 const logger = getLogger('upstream');
 

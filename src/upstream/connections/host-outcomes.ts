@@ -1,8 +1,8 @@
 // What the end of a try says about its host, whoever has tried: one success or one error, counted once, and whether the host was
 // too slow. A refusal by a circuit breaker says nothing about it.
 
-import { HostStats } from '../stats/layouts/cluster.js';
-import type { Host } from './host.js';
+import { HostStats } from '../../stats/layouts/cluster.js';
+import type { Host } from '../hosts/host.js';
 import { PoolFailure } from './http-pool.js';
 
 /** The head of its response has come. */

@@ -1,7 +1,7 @@
 // The primary's list of a cluster's hosts: gives each host its shared words and stats, keeps them while the host stays,
 // and lays the list out for snapshots.
 
-import { type Address, addressText, encodeAddress } from '../io/address.js';
+import { type Address, addressText, encodeAddress } from '../../io/address.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 

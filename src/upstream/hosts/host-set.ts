@@ -1,7 +1,7 @@
 // All hosts of a cluster at one moment. They travel in columns, not as objects: 10,000 hosts reach a worker as a few
 // arrays, and a host becomes an object there when it is first used.
 
-import { HOST_WORDS } from './shared-words.js';
+import { HOST_WORDS } from '../shared-words.js';
 
 /** Plain data of a snapshot. Column `i` is host `i`; the order is that of the configuration. */
 export interface HostSetData {

@@ -2,9 +2,9 @@
 // it broke. Nothing waits for the host: beyond a bound it is taken for dead, and what waited is lost.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClusterStats } from '../stats/layouts/cluster.js';
-import type { CallingThread } from './calling-thread.js';
-import type { ClusterReference } from './cluster-manager.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
+import type { CallingThread } from '../calling-thread.js';
+import type { ClusterReference } from '../cluster-manager.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
 
 const PIECES_PER_TURN = 8;

@@ -1,21 +1,21 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
-import { errorName } from '../common/errno.js';
-import type { Priority } from '../common/priority.js';
-import type { ByteSink, RequestEncoder, ResponseDecoder } from '../http/codec.js';
-import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../http/h1/client-codec.js';
-import { addressText, decodeSockaddr } from '../io/address.js';
-import type { BufferedBytes } from '../io/buffered-bytes.js';
-import { Timer } from '../io/timing-wheel.js';
-import type { BufferLimits, ConnectionHandler, Transport } from '../io/transport.js';
-import { getLogger } from '../log/logger.js';
-import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
-import type { Scope } from '../stats/thread-stats.js';
+import { errorName } from '../../common/errno.js';
+import type { Priority } from '../../common/priority.js';
+import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec.js';
+import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../../http/h1/client-codec.js';
+import { addressText, decodeSockaddr } from '../../io/address.js';
+import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import { Timer } from '../../io/timing-wheel.js';
+import type { BufferLimits, ConnectionHandler, Transport } from '../../io/transport.js';
+import { getLogger } from '../../log/logger.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { ClusterSpec } from '../cluster-config.js';
+import type { Host } from '../hosts/host.js';
+import { type ClusterLimits, LimitKind } from '../limits.js';
+import type { UpstreamThread } from '../upstream-thread.js';
 import { countBindError } from './bind-errors.js';
-import type { ClusterSpec } from './cluster-config.js';
-import type { Host } from './host.js';
-import { type ClusterLimits, LimitKind } from './limits.js';
-import type { UpstreamThread } from './upstream-thread.js';
 
 const logger = getLogger('upstream');
 

@@ -1,14 +1,14 @@
 // A worker's HTTP/1.1 connections to one host: idle ones are used again, last-in first-out, and requests that find none
 // wait in line for the next connection that becomes free, whichever that is.
 
-import type { Priority } from '../common/priority.js';
-import type { RequestEncoder, ResponseDecoder } from '../http/codec.js';
-import { getLogger } from '../log/logger.js';
-import { ClusterStats } from '../stats/layouts/cluster.js';
-import type { Host } from './host.js';
-import { LimitKind } from './limits.js';
+import type { Priority } from '../../common/priority.js';
+import type { RequestEncoder, ResponseDecoder } from '../../http/codec.js';
+import { getLogger } from '../../log/logger.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
+import type { Host } from '../hosts/host.js';
+import { LimitKind } from '../limits.js';
+import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
-import type { UpstreamThread } from './upstream-thread.js';
 
 const logger = getLogger('pool');
 
