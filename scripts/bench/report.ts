@@ -2,10 +2,10 @@
 
 import { execFileSync } from 'node:child_process';
 import { cpus, release } from 'node:os';
-import type { Footprint } from './footprint.js';
-import type { Measurement } from './load.js';
+import type { Footprint } from './comparison/footprint.js';
+import type { Measurement } from './comparison/load.js';
+import type { Workload } from './comparison/workloads.js';
 import { median } from './statistics.js';
-import type { Workload } from './workloads.js';
 
 export interface WorkloadResult {
   workload: Workload;

@@ -4,15 +4,16 @@
 // one after the other, round by round, so that whatever else the machine does disturbs all of them alike.
 
 import { writeFileSync } from 'node:fs';
-import { type Environment, prepareEnvironment } from './environment.js';
-import { type Footprint, measureFootprint } from './footprint.js';
-import { type Measurement, measure } from './load.js';
-import { type BenchOptions, type PeerName, parseOptions, USAGE } from './options.js';
-import { baton } from './peers/baton.js';
-import { haproxy } from './peers/haproxy.js';
-import { nginx } from './peers/nginx.js';
-import { type Peer, type RunningPeer, startPeer } from './peers/peer.js';
-import { relay } from './peers/relay.js';
+import { type Environment, prepareEnvironment } from './comparison/environment.js';
+import { type Footprint, measureFootprint } from './comparison/footprint.js';
+import { type Measurement, measure } from './comparison/load.js';
+import { type BenchOptions, type PeerName, parseOptions, USAGE } from './comparison/options.js';
+import { baton } from './comparison/peers/baton.js';
+import { haproxy } from './comparison/peers/haproxy.js';
+import { nginx } from './comparison/peers/nginx.js';
+import { type Peer, type RunningPeer, startPeer } from './comparison/peers/peer.js';
+import { relay } from './comparison/peers/relay.js';
+import { WORKLOADS } from './comparison/workloads.js';
 import {
   describeMachine,
   footprintTable,
@@ -22,7 +23,6 @@ import {
   toJson,
   type WorkloadResult,
 } from './report.js';
-import { WORKLOADS } from './workloads.js';
 
 const WARM_UP_SECONDS = 1;
 

@@ -1,8 +1,8 @@
 // One measurement: wrk against one port, and what it cost the proxy.
 
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package-root.js';
+import { cpuSeconds, output, spawnPinned } from '../processes.js';
 import { portFor, type RunningPeer } from './peers/peer.js';
-import { cpuSeconds, output, spawnPinned } from './processes.js';
 import type { Workload } from './workloads.js';
 
 export interface Measurement {
@@ -38,7 +38,7 @@ export async function measure(
   const port = portFor(workload, running.ports);
   const args = [
     ...['-t', '1', '-c', String(workload.connections), '-d', `${seconds}s`, '--timeout', '10s'],
-    ...['-s', packagePath('scripts/bench/wrk.lua')],
+    ...['-s', packagePath('scripts/bench/comparison/wrk.lua')],
     ...workload.headers.flatMap((header) => ['-H', header]),
     `http://127.0.0.1:${port}${workload.path}`,
     ...['--', String(workload.postBytes)],

@@ -1,14 +1,14 @@
 // What statistics cost: nanoseconds a count on a worker, adding scopes, merging, and rendering a million stats.
 //
-// node dist/scripts/bench/stats.js [clusters]
+// node dist/scripts/bench/components/stats.js [clusters]
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { CircuitBreakerStats, ClusterStats } from '../../src/stats/layouts/cluster.js';
-import { Http1CodecStats } from '../../src/stats/layouts/http.js';
-import { StatsReader, type StatsReaderAttachment } from '../../src/stats/read/reader.js';
-import { renderText } from '../../src/stats/render/render-text.js';
-import { StatsStore } from '../../src/stats/store.js';
-import { type Scope, type ScopeRef, ThreadStats, type WorkerStatsAttachment } from '../../src/stats/thread-stats.js';
+import { CircuitBreakerStats, ClusterStats } from '../../../src/stats/layouts/cluster.js';
+import { Http1CodecStats } from '../../../src/stats/layouts/http.js';
+import { StatsReader, type StatsReaderAttachment } from '../../../src/stats/read/reader.js';
+import { renderText } from '../../../src/stats/render/render-text.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import { type Scope, type ScopeRef, ThreadStats, type WorkerStatsAttachment } from '../../../src/stats/thread-stats.js';
 import { cpuMs } from './cpu-time.js';
 
 const fileName = new URL(import.meta.url);

@@ -1,25 +1,25 @@
 // Nanoseconds that the HTTP/1.1 codecs need for one exchange: request in and out, response in and out. No sockets.
 //
-//   npx tsc -p . --outDir build-bench && node build-bench/scripts/bench/codec.js
+//   npx tsc -p . --outDir build-bench && node build-bench/scripts/bench/components/codec.js
 
-import { headerKey } from '../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/header-names.js';
 import type {
   ByteSink,
   RequestDecoder,
   RequestEncoder,
   ResponseDecoder,
   ResponseEncoder,
-} from '../../src/http/codec.js';
-import { H1ClientCodec, type H1ClientEvents } from '../../src/http/h1/client-codec.js';
-import { HeadKind } from '../../src/http/h1/head/head-parser.js';
-import { HeadReader } from '../../src/http/h1/head/head-reader.js';
-import { KnownFields } from '../../src/http/h1/head/known-fields.js';
-import { sendRequestHead } from '../../src/http/h1/serializer.js';
-import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../src/http/h1/server-codec.js';
-import { h1Shared } from '../../src/http/h1/shared.js';
-import { removeHopByHop } from '../../src/http/headers/edge/hop-by-hop.js';
-import { HeaderBlock } from '../../src/http/headers/header-block.js';
-import { Memory } from '../../src/io/memory.js';
+} from '../../../src/http/codec.js';
+import { H1ClientCodec, type H1ClientEvents } from '../../../src/http/h1/client-codec.js';
+import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
+import { sendRequestHead } from '../../../src/http/h1/serializer.js';
+import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../../src/http/h1/server-codec.js';
+import { h1Shared } from '../../../src/http/h1/shared.js';
+import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
+import { HeaderBlock } from '../../../src/http/headers/header-block.js';
+import { Memory } from '../../../src/io/memory.js';
 
 const CURL =
   'GET /api/v1/items?page=2 HTTP/1.1\r\nHost: localhost:8080\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n\r\n';

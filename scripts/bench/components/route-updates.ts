@@ -1,13 +1,13 @@
 // How long a route configuration of many virtual hosts keeps a thread from its other work: on the primary, which packs it, and on a
-// worker, which unpacks and builds it. `npm run build && node dist/scripts/bench/route-updates.js [hosts] [routes of each]`
+// worker, which unpacks and builds it. `npm run build && node dist/scripts/bench/components/route-updates.js [hosts] [routes of each]`
 
-import type { RouteConfiguration } from '../../src/config/generated/api.js';
-import type { WorkerPort } from '../../src/extensions/factories.js';
-import { rdsKey } from '../../src/http/routing/tables/route-keys.js';
-import { Runtime } from '../../src/runtime/runtime.js';
-import { ClusterManager } from '../../src/upstream/cluster-manager.js';
-import { type PackedRoutes, packRoutes } from '../../src/worker/packed-routes.js';
-import { RouteTables } from '../../src/worker/route-tables.js';
+import type { RouteConfiguration } from '../../../src/config/generated/api.js';
+import type { WorkerPort } from '../../../src/extensions/factories.js';
+import { rdsKey } from '../../../src/http/routing/tables/route-keys.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
+import { ClusterManager } from '../../../src/upstream/cluster-manager.js';
+import { type PackedRoutes, packRoutes } from '../../../src/worker/packed-routes.js';
+import { RouteTables } from '../../../src/worker/route-tables.js';
 import { cpuMs } from './cpu-time.js';
 
 const HOSTS = Number(process.argv[2] ?? 10_000);

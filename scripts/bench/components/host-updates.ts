@@ -1,18 +1,21 @@
 // How long an assignment of many endpoints keeps a thread from its other work: on the primary, which lays the hosts out, and on
-// a worker, which takes them over. `npm run build && node dist/scripts/bench/host-updates.js [hosts]`
+// a worker, which takes them over. `npm run build && node dist/scripts/bench/components/host-updates.js [hosts]`
 
 import { deserialize, serialize } from 'node:v8';
-import { Random } from '../../src/common/random.js';
-import type { ClusterLoadAssignment } from '../../src/config/generated/api.js';
-import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
-import { StatsStore } from '../../src/stats/store.js';
-import { endpointSpecs, staticEndpoint } from '../../src/upstream/cluster-config.js';
-import { Host } from '../../src/upstream/hosts/host.js';
-import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
-import { HostSet, type HostSetData } from '../../src/upstream/hosts/host-set.js';
-import { ClusterLoadBalancer, DEFAULT_HEALTH_POLICY } from '../../src/upstream/load-balancer/cluster-load-balancer.js';
-import type { LoadBalancerSpec } from '../../src/upstream/load-balancer/load-balancer.js';
-import { SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { Random } from '../../../src/common/random.js';
+import type { ClusterLoadAssignment } from '../../../src/config/generated/api.js';
+import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
+import { StatsStore } from '../../../src/stats/store.js';
+import { endpointSpecs, staticEndpoint } from '../../../src/upstream/cluster-config.js';
+import { Host } from '../../../src/upstream/hosts/host.js';
+import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
+import { HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';
+import {
+  ClusterLoadBalancer,
+  DEFAULT_HEALTH_POLICY,
+} from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
+import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { cpuMs } from './cpu-time.js';
 
 const HOSTS = Number(process.argv[2] ?? 10_000);

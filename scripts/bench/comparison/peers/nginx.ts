@@ -2,7 +2,7 @@
 
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { spawnPinned } from '../processes.js';
+import { spawnPinned } from '../../processes.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Debian builds TCP proxying as a module of its own (libnginx-mod-stream). */

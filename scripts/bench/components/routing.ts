@@ -1,16 +1,16 @@
-// CPU time of routing and header rules for one request: `node build/scripts/bench/routing.js`.
+// CPU time of routing and header rules for one request: `node build/scripts/bench/components/routing.js`.
 
-import { StreamInfo } from '../../src/access-log/stream-info.js';
-import { headerIdOf } from '../../src/common/header-names.js';
-import { Random } from '../../src/common/random.js';
-import type { RouteConfiguration } from '../../src/config/generated/api.js';
-import { ForwardingRules } from '../../src/http/headers/edge/forwarding-headers.js';
-import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
-import { PathNormalizer } from '../../src/http/normalization/path-normalization.js';
-import { RetryPolicy } from '../../src/http/routing/retries/retry-policy.js';
-import { RetryState } from '../../src/http/routing/retries/retry-state.js';
-import { buildRouteTable } from '../../src/http/routing/tables/route-table.js';
-import { Memory } from '../../src/io/memory.js';
+import { StreamInfo } from '../../../src/access-log/stream-info.js';
+import { headerIdOf } from '../../../src/common/header-names.js';
+import { Random } from '../../../src/common/random.js';
+import type { RouteConfiguration } from '../../../src/config/generated/api.js';
+import { ForwardingRules } from '../../../src/http/headers/edge/forwarding-headers.js';
+import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
+import { PathNormalizer } from '../../../src/http/normalization/path-normalization.js';
+import { RetryPolicy } from '../../../src/http/routing/retries/retry-policy.js';
+import { RetryState } from '../../../src/http/routing/retries/retry-state.js';
+import { buildRouteTable } from '../../../src/http/routing/tables/route-table.js';
+import { Memory } from '../../../src/io/memory.js';
 
 const ROUNDS = 7;
 const CALLS = 400_000;

@@ -2,9 +2,9 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { truncateSync } from 'node:fs';
-import { freePort } from '../../../test/e2e/harness/environment.js';
+import { freePort } from '../../../../test/e2e/harness/environment.js';
+import { end } from '../../processes.js';
 import type { Environment } from '../environment.js';
-import { end } from '../processes.js';
 import { timeToFirstAnswer } from '../start-up.js';
 import type { Workload } from '../workloads.js';
 

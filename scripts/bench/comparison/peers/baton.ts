@@ -10,8 +10,8 @@ import {
   routeAllTo,
   staticCluster,
   tcpListener,
-} from '../../../test/e2e/harness/bootstrap.js';
-import { spawnPinned } from '../processes.js';
+} from '../../../../test/e2e/harness/bootstrap.js';
+import { spawnPinned } from '../../processes.js';
 import type { Peer, Ports } from './peer.js';
 
 /** A Baton that is started by this command and these arguments. */

@@ -1,10 +1,10 @@
 // Memory and start-up time of a fresh process.
 
 import { setTimeout } from 'node:timers/promises';
+import { descriptorLimit, end, residentBytes, spawnPinned } from '../processes.js';
+import { median } from '../statistics.js';
 import type { Environment } from './environment.js';
 import { type Peer, startPeer } from './peers/peer.js';
-import { descriptorLimit, end, residentBytes, spawnPinned } from './processes.js';
-import { median } from './statistics.js';
 
 export interface Footprint {
   /** Median time to the first answer of three starts. */

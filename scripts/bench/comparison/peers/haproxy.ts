@@ -2,7 +2,7 @@
 
 import { openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { descriptorLimit, spawnPinned } from '../processes.js';
+import { descriptorLimit, spawnPinned } from '../../processes.js';
 import type { Peer, Ports } from './peer.js';
 
 export const haproxy: Peer = {

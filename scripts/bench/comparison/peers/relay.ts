@@ -1,6 +1,6 @@
 // The floor: a C program that only copies bytes (native/relay.c). It has one port and no log.
 
-import { spawnPinned } from '../processes.js';
+import { spawnPinned } from '../../processes.js';
 import type { Peer } from './peer.js';
 
 export const relay: Peer = {
