@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Writes which revision is built, whether the tree had changes, and what was left out, into src/common/generated/build.ts.
+// Writes which revision is built, whether the tree had changes, and what was left out, into src/common/package/generated/build.ts.
 //
 // Usage: node scripts/build-info.mjs [--admin-html=false]. It runs before tsc. Outside a git checkout BATON_REVISION names
 // the revision.
@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const target = join(root, 'src/common/generated/build.ts');
+const target = join(root, 'src/common/package/generated/build.ts');
 
 const revision = git('rev-parse', 'HEAD') ?? process.env.BATON_REVISION ?? '0';
 const status = git('status', '--porcelain', '--untracked-files=no') ? 'Modified' : 'Clean';

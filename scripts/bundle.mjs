@@ -2,7 +2,8 @@
 // loads in half the time, and in which V8 sees the constants of other modules. dist/src stays as it is, for tests and scripts.
 //
 // The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). positions.json tells the
-// place in the source of what stands where: [first line, file, line in that file] of every run of lines (src/common/source-places.ts).
+// place in the source of what stands where: [first line, file, line in that file] of every run of lines
+// (src/common/package/source-places.ts).
 
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';

@@ -5,9 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { operatorNames } from '../src/access-log/operators.js';
-import { packagePath } from '../src/common/package-root.js';
-import { ExtensionCatalog } from '../src/config/extension.js';
+import { operatorNames } from '../src/access-log/operators/operators.js';
+import { packagePath } from '../src/common/package/package-root.js';
+import { ExtensionCatalog } from '../src/config/catalog/extension.js';
 import { ACCESS_LOG } from '../src/config/implemented/access-log.js';
 import { BOOTSTRAP } from '../src/config/implemented/bootstrap.js';
 import { CLUSTER } from '../src/config/implemented/cluster.js';

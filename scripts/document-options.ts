@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { packagePath } from '../src/common/package-root.js';
+import { packagePath } from '../src/common/package/package-root.js';
 import { bashCompletion } from './options/bash.js';
 import { fishCompletion } from './options/fish.js';
 import { manPage } from './options/man-page.js';

@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
-import { type Extension, ExtensionCatalog } from '../src/config/extension.js';
+import { type Extension, ExtensionCatalog } from '../src/config/catalog/extension.js';
 import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
 import type { ImplementedTable } from '../src/config/implemented/table.js';
 import { jsonSchemaPath } from '../src/config/schema/json-schema-path.js';

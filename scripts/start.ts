@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
-import { packagePath } from '../src/common/package-root.js';
+import { packagePath } from '../src/common/package/package-root.js';
 
 const QUICKSTART = 'examples/quickstart.yaml';
 /** As in the quick start's cluster. */

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Baton's entry. Signals are listened for before anything else is loaded.
 
-import { endIfFewDescriptors } from './common/few-descriptors.js';
-import { Signals } from './common/signals.js';
+import { endIfFewDescriptors } from './common/errors/few-descriptors.js';
+import { Signals } from './common/process/signals.js';
 
 const signals = new Signals();
 try {

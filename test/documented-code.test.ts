@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../src/common/package-root.js';
+import { packagePath } from '../src/common/package/package-root.js';
 import { tempDir, UNWATCHED } from './e2e/harness/index.js';
 
 const { loadProtos } = await import(packagePath('scripts/schema/protos.mjs'));

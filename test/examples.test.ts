@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../src/common/package-root.js';
+import { packagePath } from '../src/common/package/package-root.js';
 import { endsWithTest, tempDir, waitFor } from './e2e/harness/index.js';
 
 const SCRIPTS = readdirSync(packagePath('examples')).flatMap((file) => {

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { packagePath } from '../src/common/package-root.js';
+import { packagePath } from '../src/common/package/package-root.js';
 
 const { bin } = JSON.parse(readFileSync(packagePath('package.json'), 'utf8')) as { bin: Record<string, string> };
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import minimist from 'minimist';
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../src/common/package/package-root.js';
 import type { Download, Downloaded } from './download.js';
 import { cpuSeconds } from './processes.js';
 import { describeMachine, markdown } from './report.js';

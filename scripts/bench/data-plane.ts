@@ -3,11 +3,10 @@
 //
 //   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--varied] [--access-log=PATH] [--connections=64] [--seconds=3]
 
-import { AccessLogFiles } from '../../src/access-log/file-log.js';
-import { inlineMore } from '../../src/common/optimizer.js';
+import { AccessLogFiles } from '../../src/access-log/files/file-log.js';
 import { Random } from '../../src/common/random.js';
+import { ownRoutes } from '../../src/config/fields/own-routes.js';
 import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
-import { ownRoutes } from '../../src/config/own-routes.js';
 import type { WorkerContext } from '../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
@@ -29,6 +28,7 @@ import {
 import { TimerDriver } from '../../src/io/timer-driver.js';
 import { Transport } from '../../src/io/transport.js';
 import { Runtime } from '../../src/runtime/runtime.js';
+import { inlineMore } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
@@ -37,13 +37,13 @@ import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstrea
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
-import { ON_DEMAND_PORT } from '../../src/worker/awaited-hosts.js';
-import { callsOf } from '../../src/worker/extension-thread.js';
-import { FilterConfigs } from '../../src/worker/filter-configs.js';
-import { packRoutes } from '../../src/worker/packed-routes.js';
-import { RouteTables } from '../../src/worker/route-tables.js';
-import { WorkerListeners } from '../../src/worker/worker-listeners.js';
-import { WorkerPorts } from '../../src/worker/worker-ports.js';
+import { callsOf } from '../../src/worker/extensions/extension-thread.js';
+import { FilterConfigs } from '../../src/worker/extensions/filter-configs.js';
+import { WorkerPorts } from '../../src/worker/extensions/worker-ports.js';
+import { WorkerListeners } from '../../src/worker/listeners/worker-listeners.js';
+import { packRoutes } from '../../src/worker/messages/packed-routes.js';
+import { ON_DEMAND_PORT } from '../../src/worker/routes/awaited-hosts.js';
+import { RouteTables } from '../../src/worker/routes/route-tables.js';
 
 const CURL_REQUEST =
   'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';

@@ -3,9 +3,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../src/common/package/package-root.js';
 import type { Random } from '../../src/common/random.js';
-import { ExtensionCatalog } from '../../src/config/extension.js';
+import { ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { loadConfiguration } from '../../src/config/load/load.js';
 import { formatProblems } from '../../src/config/text/problem.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';

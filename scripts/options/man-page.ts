@@ -2,7 +2,7 @@
 
 import { type OptionRow, shownDefault } from '../../src/cli/option-row.js';
 import { OPTION_ROWS } from '../../src/cli/options.js';
-import { releaseNumber } from '../../src/common/version.js';
+import { releaseNumber } from '../../src/common/package/version.js';
 import { COMPONENTS } from '../../src/log/components.js';
 import { LOG_FLAGS } from './log-flags.js';
 import { fullText } from './option-texts.js';

@@ -1,18 +1,18 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
-import { readDataSource } from '../config/data-source.js';
+import { readDataSource } from '../config/fields/data-source.js';
 import type {
   FileAccessLog,
   StderrAccessLog,
   StdoutAccessLog,
   SubstitutionFormatString,
 } from '../config/generated/api.js';
-import type { AccessLogFile, AccessLogFiles } from './file-log.js';
-import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
-import { placed } from './format-error.js';
-import { compileJsonFormat } from './json-format.js';
-import type { HeaderNeeds } from './operator.js';
-import type { StreamInfo } from './stream-info.js';
+import type { AccessLogFile, AccessLogFiles } from './files/file-log.js';
+import { compileFormat, DEFAULT_FORMAT, type Format } from './formats/format.js';
+import { compileJsonFormat } from './formats/json-format.js';
+import { placed } from './operators/format-error.js';
+import type { HeaderNeeds } from './operators/operator.js';
+import type { StreamInfo } from './stream/stream-info.js';
 
 export interface AccessLogger {
   /** Header names that it reads: heads that nobody reads need not be kept until the stream ends. */

@@ -1,8 +1,8 @@
 // A logger whose exceptions go no further: they keep neither the other loggers nor the end of the stream from what they have to do.
 
 import type { AccessLogger } from './access-logger.js';
-import type { HeaderNeeds } from './operator.js';
-import type { StreamInfo } from './stream-info.js';
+import type { HeaderNeeds } from './operators/operator.js';
+import type { StreamInfo } from './stream/stream-info.js';
 
 export class GuardedLogger implements AccessLogger {
   readonly needs: HeaderNeeds;

@@ -1,8 +1,8 @@
 // What the admin interface may see and do of the server: all that its handlers lean on.
 
-import type { ContentionSums } from '../common/contention.js';
+import type { ContentionSums } from '../common/process/contention.js';
+import type { ThreadMemory } from '../common/process/thread-memory.js';
 import type { ProfilerKind } from '../common/profiling/profile.js';
-import type { ThreadMemory } from '../common/thread-memory.js';
 import type { Node } from '../config/generated/api.js';
 import type { Address } from '../io/address.js';
 import type { LevelRules } from '../log/level-rules.js';

@@ -1,6 +1,6 @@
 // What the values of single options must look like. Each check gives the whole message, or undefined.
 
-import { didYouMean } from '../common/suggest.js';
+import { didYouMean } from '../common/text/suggest.js';
 import { COMPONENTS } from '../log/components.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 

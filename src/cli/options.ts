@@ -1,6 +1,6 @@
 // The option table: everything that parsing, help and /server_info know of an option stands in its row.
 
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
 import { checkComponentLevels, checkExtensions, checkLevel, checkSocketMode, checkStatsTag, oneOf } from './checks.js';

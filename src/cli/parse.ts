@@ -1,7 +1,7 @@
 // Parses and checks a command line: everything that the option table does not allow is refused in one clear line.
 
 import minimist from 'minimist';
-import { didYouMean } from '../common/suggest.js';
+import { didYouMean } from '../common/text/suggest.js';
 import { camel, type OptionRow } from './option-row.js';
 import { OPTION_ROWS, OPTIONS, type OptionName, type Options } from './options.js';
 

@@ -2,14 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { messageOf } from '../common/errors.js';
-import { fileIdentity } from '../common/file-watch.js';
-import { programFile } from '../common/package-root.js';
-import { print } from '../common/print.js';
-import type { SignalName, Signals } from '../common/signals.js';
+import { messageOf } from '../common/errors/errors.js';
+import { fileIdentity } from '../common/files/file-watch.js';
+import { programFile } from '../common/package/package-root.js';
+import { print } from '../common/process/print.js';
+import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
-import { overrideNode } from '../config/node.js';
 import { jsonSchemaPath } from '../config/schema/json-schema-path.js';
 import { formatProblem, formatProblems } from '../config/text/problem.js';
 import { loadShim } from '../io/shim.js';
@@ -20,6 +19,7 @@ import { writeBaseIdFile } from '../restart/base-id-file.js';
 import { hotRestartVersion } from '../restart/version.js';
 import type { HotRestart } from '../server/restart/hot-restart.js';
 import { helpText, USAGE_HINT } from './help.js';
+import { overrideNode } from './node.js';
 import type { Options } from './options.js';
 import { parseArguments } from './parse.js';
 import { hotRestartOptions, type Logging, loadOptions, loggingOptions, serverSettings } from './settings.js';

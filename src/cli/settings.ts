@@ -1,8 +1,8 @@
 // What the options mean to those who act on them: the process log, the loader, the server and its hot restarts.
 
 import { resolve } from 'node:path';
-import { fullVersionString, versionString } from '../common/version.js';
-import { workingDirectory } from '../common/working-directory.js';
+import { workingDirectory } from '../common/files/working-directory.js';
+import { fullVersionString, versionString } from '../common/package/version.js';
 import type { ThreadOptions } from '../config/load/load-in-thread.js';
 import type { Component } from '../log/components.js';
 import type { ComponentLevel } from '../log/level-rules.js';

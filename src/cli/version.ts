@@ -1,6 +1,6 @@
 // The text of --version.
 
-import { fullVersionString } from '../common/version.js';
+import { fullVersionString } from '../common/package/version.js';
 
 export function versionText(): string {
   return `\nbaton  version: ${fullVersionString()}\n\n`;

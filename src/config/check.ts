@@ -1,10 +1,10 @@
 // Walks a message in canonical form: implemented fields, constraints of the API, required oneofs, expressions, extensions.
 
-import { BatonError } from '../common/errors.js';
-import { compileRegex } from '../common/regex.js';
-import { sourceStack } from '../common/source-places.js';
-import type { Extension, ExtensionCatalog, Report } from './extension.js';
-import { ExtensionHints } from './extension-hints.js';
+import { BatonError } from '../common/errors/errors.js';
+import { sourceStack } from '../common/package/source-places.js';
+import { compileRegex } from '../common/text/regex.js';
+import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
+import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
 import type { Any } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';

@@ -1,7 +1,7 @@
 // Use of what the API deprecates or has not finished: counted each time, told the first time, refused where it says so.
 
+import { runtimeEntries } from './fields/runtime-entries.js';
 import type { Bootstrap } from './generated/api.js';
-import { runtimeEntries } from './runtime-entries.js';
 import type { Path } from './text/path.js';
 import type { Aspect, Problems } from './text/problems.js';
 

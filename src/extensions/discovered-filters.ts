@@ -1,6 +1,6 @@
 // HTTP filters whose configuration is discovered (ECDS), as the primary and the workers agree about them.
 
-import { BatonError } from '../common/errors.js';
+import { BatonError } from '../common/errors/errors.js';
 import type { Any, ExtensionConfigSource, HttpFilter } from '../config/generated/api.js';
 import { messageNameOf } from '../config/schema/message-name.js';
 import type { ExtensionFinder, HttpFilterExtension } from './factories.js';

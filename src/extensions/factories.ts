@@ -2,8 +2,8 @@
 // extension, as the loader has checked it.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
-import type { AccessLogFiles } from '../access-log/file-log.js';
-import type { Extension } from '../config/extension.js';
+import type { AccessLogFiles } from '../access-log/files/file-log.js';
+import type { Extension } from '../config/catalog/extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { ClusterHosts } from '../grpc/cluster-hosts.js';

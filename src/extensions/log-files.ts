@@ -1,7 +1,7 @@
 // Log files that a configuration names are such as can be opened; none is opened to find out.
 
-import { checkWritable } from '../access-log/writable.js';
-import type { Report } from '../config/extension.js';
+import { checkWritable } from '../access-log/files/writable.js';
+import type { Report } from '../config/catalog/extension.js';
 import { formatPath, type PathPart } from '../config/text/path.js';
 import { reportMistakes } from './report-mistakes.js';
 

@@ -1,7 +1,7 @@
 // Checks a configuration by building what a worker would build of it: mistakes are reported in their places before anything starts.
 
-import { BatonError, Mistakes, messageOf } from '../common/errors.js';
-import type { Report } from '../config/extension.js';
+import { BatonError, Mistakes, messageOf } from '../common/errors/errors.js';
+import type { Report } from '../config/catalog/extension.js';
 
 /** Calls `build`, and reports what it throws at the place that the error names within `base` (a path, or ''). */
 export function reportMistakes(report: Report, base: string, build: () => unknown): void {

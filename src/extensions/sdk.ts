@@ -5,7 +5,7 @@
 
 // ── What an extension is, and what it is given ───────────────────────────────────────────────────────────────────────
 
-export type { Report } from '../config/extension.js';
+export type { Report } from '../config/catalog/extension.js';
 export { accepted, type ImplementedTable, refused } from '../config/implemented/table.js';
 export type {
   AccessLoggerExtension,
@@ -29,16 +29,16 @@ export type {
 
 // ── Configuration: what it says, and what is wrong with it ───────────────────────────────────────────────────────────
 
-export { durationMs } from '../common/duration.js';
-export { BatonError, messageOf } from '../common/errors.js';
-export { checkGrpcService } from '../config/checks/grpc-service.js';
+export { BatonError, messageOf } from '../common/errors/errors.js';
+export { durationMs } from '../common/time/duration.js';
+export { checkGrpcService } from '../config/checks/services/grpc-service.js';
 export { unpack } from '../config/schema/any.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { reportMistakes } from './report-mistakes.js';
 
 // ── HTTP filters ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export { ResponseFlag } from '../access-log/response-flags.js';
+export { ResponseFlag } from '../access-log/stream/response-flags.js';
 export {
   DataStatus,
   HeadersStatus,
@@ -51,7 +51,7 @@ export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-h
 
 // ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
 
-export { type HeaderKey, headerKey, knownHeader } from '../common/header-names.js';
+export { type HeaderKey, headerKey, knownHeader } from '../common/text/header-names.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
@@ -68,8 +68,8 @@ export {
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../access-log/access-logger.js';
-export { compileFormat, type Format, noNeeds } from '../access-log/format.js';
-export type { StreamInfo } from '../access-log/stream-info.js';
+export { compileFormat, type Format, noNeeds } from '../access-log/formats/format.js';
+export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,11 +103,11 @@ export { HttpService } from '../upstream/http-calls/http-service.js';
 
 // ── The thread: its log, memory, clock and timers ────────────────────────────────────────────────────────────────────────────
 
-export { errorName } from '../common/errno.js';
-export { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+export { errorName } from '../common/errors/errno.js';
 export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
-export { atMostMs } from '../common/within-ms.js';
+export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+export { atMostMs } from '../common/time/within-ms.js';
 export { addressText, encodePath, ipAddress } from '../io/address.js';
 export type { Clock } from '../io/clock.js';
 export { type Memory, NoRoomError } from '../io/memory.js';

@@ -1,7 +1,7 @@
 // Makes grpc-js know clusters: the target `baton-cluster:name` resolves to the cluster's hosts, as they come and go.
 
 import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { type Address, AddressKind } from '../io/address.js';
 import { LIMITS_OPTION } from './call-breaker.js';
 import type { ClusterHosts, Http2Keepalive } from './cluster-hosts.js';

@@ -12,8 +12,8 @@ import {
   type ServiceError,
   setLogger,
 } from '@grpc/grpc-js';
-import { durationMs } from '../common/duration.js';
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { durationMs } from '../common/time/duration.js';
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { beginCall } from './call-breaker.js';

@@ -2,7 +2,7 @@
 
 import { isIPv4 } from 'node:net';
 import { endianness, networkInterfaces } from 'node:os';
-import { BatonError } from '../common/errors.js';
+import { BatonError } from '../common/errors/errors.js';
 
 export const enum AddressKind {
   /** No address: an unnamed Unix socket, or a family that Baton does not know. */

@@ -1,6 +1,6 @@
 // What a service manager, or the wrapper, asks for in the environment of a process that it starts (sd_notify(3)).
 
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { AddressKind, encodeAddress } from './address.js';
 
 /**

@@ -19,7 +19,7 @@
 //   whose generation is not the slot's current one.
 
 import { createRequire } from 'node:module';
-import { packagePath } from '../common/package-root.js';
+import { packagePath } from '../common/package/package-root.js';
 
 /** Low bits of an id that are the slot: at most 2^20 connections and listeners in a transport. */
 export const ID_SLOT_BITS = 20;

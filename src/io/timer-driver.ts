@@ -6,8 +6,8 @@
 // Node looks at its timers before it looks at sockets. Timers fire when it has done both: after a thread or a machine has stood
 // still, what has come in the meantime is served first, and is not late.
 
-import { LONGEST_TIMER_MS } from '../common/longest-timer.js';
-import { MOST_CATCHING_UP_MS } from '../common/patient-timeout.js';
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { MOST_CATCHING_UP_MS } from '../common/time/patient-timeout.js';
 import { Clock } from './clock.js';
 import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
 

@@ -2,7 +2,7 @@
 // are and however often one of them goes on and fails again.
 
 import { constants } from 'node:os';
-import { errorName } from '../common/errno.js';
+import { errorName } from '../common/errors/errno.js';
 import type { Clock } from '../io/clock.js';
 import type { Logger } from '../log/logger.js';
 

@@ -4,7 +4,7 @@
 // the peer, kind of source, source address, source port. Each leaves the chains with the most specific value that the
 // connection fulfils, and no later one brings others back.
 
-import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/filter-chains.js';
+import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/fields/filter-chains.js';
 import type { FilterChainMatch } from '../config/generated/api.js';
 import { type Address, AddressKind, parseIp } from '../io/address.js';
 import { type IpRange, ipRange, RangeTable } from '../io/ip-range.js';

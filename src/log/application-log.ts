@@ -1,6 +1,6 @@
 // The layout of process log lines that a bootstrap asks for: application_log_config.
 
-import { BatonError } from '../common/errors.js';
+import { BatonError } from '../common/errors/errors.js';
 import type { Bootstrap_ApplicationLogConfig } from '../config/generated/api.js';
 import { FLAG } from './log-format.js';
 

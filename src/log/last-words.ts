@@ -1,6 +1,6 @@
 // What ends the program is told where somebody looks: on standard error too when the log is silent or elsewhere.
 
-import { print } from '../common/print.js';
+import { print } from '../common/process/print.js';
 import { Level } from './levels.js';
 import type { Logger } from './logger.js';
 

@@ -2,8 +2,8 @@
 
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import sonicBoom, { type SonicBoom } from 'sonic-boom';
-import { blockThread } from '../common/block-thread.js';
-import { BatonError, messageOf } from '../common/errors.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
+import { blockThread } from '../common/time/block-thread.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
 const MAX_KEPT_BYTES = 1024 * 1024;

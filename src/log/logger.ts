@@ -3,8 +3,8 @@
 // A disabled message costs one comparison. With fine-grain logging the level belongs to the file that called
 // getLogger(), otherwise to the component.
 
-import { messageOf } from '../common/errors.js';
-import { sourceStack } from '../common/source-places.js';
+import { messageOf } from '../common/errors/errors.js';
+import { sourceStack } from '../common/package/source-places.js';
 import { COMPONENTS, type Component } from './components.js';
 import { type ComponentLevel, type LevelRules, levelFor } from './level-rules.js';
 import { Level } from './levels.js';

@@ -1,6 +1,6 @@
 // Where in the program a message was written: asked only for lines that are really printed and whose layout shows it.
 
-import { sourceName, sourcePlace } from '../common/source-places.js';
+import { sourceName, sourcePlace } from '../common/package/source-places.js';
 import type { SourceLocation } from './log-format.js';
 
 export const UNKNOWN_SOURCE: Readonly<SourceLocation> = { file: '', line: 0, function: '' };

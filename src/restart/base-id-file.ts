@@ -1,6 +1,6 @@
 // --base-id-path: a file that tells scripts which base ID the process has.
 
-import { writeValueFile } from '../common/value-file.js';
+import { writeValueFile } from '../common/files/value-file.js';
 import { getLogger } from '../log/logger.js';
 
 const logger = getLogger('main');

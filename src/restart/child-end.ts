@@ -4,7 +4,7 @@
 //   welcomed ── takeOver() ──> live ── terminate() ──> ending ──> over
 //      └── parent ended: fatal    └── parent ended ────────────────^
 
-import { PatientTimeout } from '../common/patient-timeout.js';
+import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { getLogger } from '../log/logger.js';
 import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';

@@ -1,8 +1,8 @@
 // How a new process comes to its parent: hello, proof of who the parent is, welcome with the sockets.
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { BatonError, messageOf } from '../common/errors.js';
-import { PatientTimeout } from '../common/patient-timeout.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
+import { PatientTimeout } from '../common/time/patient-timeout.js';
 import type { Credentials } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';

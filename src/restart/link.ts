@@ -1,8 +1,8 @@
 // The link between a parent and its child: messages in order with descriptors, and the end of the peer.
 
 import { constants } from 'node:os';
-import { errorName } from '../common/errno.js';
-import { messageOf } from '../common/errors.js';
+import { errorName } from '../common/errors/errno.js';
+import { messageOf } from '../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
 
 /** What a link does with its messages. */

@@ -3,8 +3,8 @@
 import { randomInt } from 'node:crypto';
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { constants } from 'node:os';
-import { errorName } from '../common/errno.js';
-import { BatonError, messageOf } from '../common/errors.js';
+import { errorName } from '../common/errors/errno.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { isSocketBound, removeSocketFile } from '../io/socket-file.js';

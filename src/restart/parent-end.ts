@@ -5,9 +5,9 @@
 //
 // A further child that ends before it is live leaves it alone again. Once it has been told to end, the child's own end is no news.
 
-import { messageOf } from '../common/errors.js';
-import { PatientTimeout } from '../common/patient-timeout.js';
-import { atMostMs } from '../common/within-ms.js';
+import { messageOf } from '../common/errors/errors.js';
+import { PatientTimeout } from '../common/time/patient-timeout.js';
+import { atMostMs } from '../common/time/within-ms.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';

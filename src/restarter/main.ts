@@ -2,8 +2,8 @@
 // The wrapper's entry. Signals are listened for before anything else is loaded: as process 1 of a container, a signal that
 // nobody listens for is not even delivered.
 
-import { endIfFewDescriptors } from '../common/few-descriptors.js';
-import { Signals } from '../common/signals.js';
+import { endIfFewDescriptors } from '../common/errors/few-descriptors.js';
+import { Signals } from '../common/process/signals.js';
 
 const signals = new Signals();
 try {

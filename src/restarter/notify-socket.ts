@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { errorName } from '../common/errno.js';
-import { messageOf } from '../common/errors.js';
+import { errorName } from '../common/errors/errno.js';
+import { messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/address.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { log } from './log.js';

@@ -1,7 +1,7 @@
 // Children that this process has not started: as process 1 it inherits every orphan, and nobody else takes their status.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { messageOf } from '../common/errors.js';
+import { messageOf } from '../common/errors/errors.js';
 import type { NativeShim } from '../io/shim.js';
 import { log } from './log.js';
 

@@ -1,6 +1,6 @@
 // The wrapper's decisions: when an epoch starts, when it counts as live, what the end of a child means.
 
-import type { SignalName } from '../common/signals.js';
+import type { SignalName } from '../common/process/signals.js';
 import { BackOff } from './back-off.js';
 import { type Departure, Epoch, type EpochEvents } from './epoch.js';
 import { log } from './log.js';

@@ -2,9 +2,9 @@
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { messageOf } from '../common/errors.js';
-import { print } from '../common/print.js';
-import type { Signals } from '../common/signals.js';
+import { messageOf } from '../common/errors/errors.js';
+import { print } from '../common/process/print.js';
+import type { Signals } from '../common/process/signals.js';
 import { watchdogIntervalMs } from '../io/notify-address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { log } from './log.js';

@@ -1,6 +1,6 @@
 // What the service manager above is told (sd_notify(3)): readiness, reloads, the end, a status line, signs of life.
 
-import { messageOf } from '../common/errors.js';
+import { messageOf } from '../common/errors/errors.js';
 import { notifyAddress } from '../io/notify-address.js';
 import { NotifyQueue } from '../io/notify-queue.js';
 import { log } from './log.js';

@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { BatonError, messageOf } from '../common/errors.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
 import type { Layer } from './layer.js';
 import { type RuntimeValue, valueOfText } from './value.js';
 

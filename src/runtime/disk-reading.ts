@@ -1,7 +1,7 @@
 // One reading of all disk layers, in slices of time: a large tree holds up nothing else on the primary.
 
-import { BatonError, messageOf } from '../common/errors.js';
-import { atOnce } from '../common/next-turn.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
+import { atOnce } from '../common/time/next-turn.js';
 import { readDiskLayer } from './disk-layer.js';
 import type { Layer } from './layer.js';
 

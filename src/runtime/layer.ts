@@ -1,7 +1,7 @@
 // A layer of runtime: values under a name. Later layers win over earlier ones.
 
+import { runtimeEntries } from '../config/fields/runtime-entries.js';
 import type { Struct } from '../config/generated/api.js';
-import { runtimeEntries } from '../config/runtime-entries.js';
 import { type RuntimeValue, valueOfJson } from './value.js';
 
 /** Never changes once it is made. */

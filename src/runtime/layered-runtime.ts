@@ -1,6 +1,6 @@
 // Runtime on the primary: its layers, what changes them, and the snapshots that are made of them.
 
-import { BatonError } from '../common/errors.js';
+import { BatonError } from '../common/errors/errors.js';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer, Struct } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { RuntimeStats } from '../stats/layouts/runtime.js';

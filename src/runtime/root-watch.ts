@@ -2,7 +2,7 @@
 
 import { type FSWatcher, statSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { BatonError, messageOf } from '../common/errors.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
 import { getLogger } from '../log/logger.js';
 
 const logger = getLogger('runtime');

@@ -1,7 +1,7 @@
 // The node as a server tells others of itself: what is configured, and what it is.
 
-import { BUILD } from '../common/generated/build.js';
-import { releaseNumber } from '../common/version.js';
+import { BUILD } from '../common/package/generated/build.js';
+import { releaseNumber } from '../common/package/version.js';
 import type { Node } from '../config/generated/api.js';
 import { EXTENSIONS } from '../extensions/index.js';
 

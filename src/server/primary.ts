@@ -1,9 +1,9 @@
 // The primary thread before it has a configuration: its sockets, stats, shared memory and timers, its workers and the ways to
 // them. It is made first, and what is configured is built on it.
 
+import { watchdogsOf } from '../config/fields/watchdogs.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
-import { watchdogsOf } from '../config/watchdogs.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';

@@ -1,10 +1,8 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
-import { messageOf } from '../common/errors.js';
-import type { FileWatch } from '../common/file-watch.js';
-import { localIp } from '../common/local-ip.js';
-import { HealthFailure } from '../common/server-health.js';
-import type { SignalName, Signals } from '../common/signals.js';
+import { messageOf } from '../common/errors/errors.js';
+import type { FileWatch } from '../common/files/file-watch.js';
+import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
@@ -12,11 +10,13 @@ import { repeatOnStderr } from '../log/last-words.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
+import { HealthFailure } from '../worker/messages/server-health.js';
 import { AdminInterface } from './admin/admin-interface.js';
 import { eventStreamEndpoint } from './admin/event-stream-endpoint.js';
 import { postEndpoint } from './admin/post-endpoint.js';
 import { drainBeforeExit } from './draining/exit-drain.js';
 import { extensionLines } from './extension-lines.js';
+import { localIp } from './local-ip.js';
 import { ConfigurationReload, configuration } from './reload/configuration-reload.js';
 import type { WatchedFile } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';

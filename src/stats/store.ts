@@ -1,7 +1,7 @@
 // The stats of the process as the primary keeps them: scopes come and go, histograms are merged, counters reset, and what a
 // dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
 
-import { atOnce } from '../common/next-turn.js';
+import { atOnce } from '../common/time/next-turn.js';
 import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
 import {
   type CounterSlot,

@@ -2,8 +2,9 @@
 //
 // ClusterSpec goes into snapshots and reaches the workers; ClusterDiscovery stays with the primary, which finds the hosts.
 
-import { durationMs } from '../common/duration.js';
-import { bufferLimitBytes } from '../config/buffer-limit.js';
+import { durationMs } from '../common/time/duration.js';
+import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
+import { httpOptions } from '../config/fields/http-options.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -17,7 +18,6 @@ import type {
   LocalityLbEndpoints,
   TcpKeepalive,
 } from '../config/generated/api.js';
-import { httpOptions } from '../config/http-options.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
 import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
 import type { Keepalive } from '../io/shim.js';

@@ -4,7 +4,7 @@
 // request came from; that of a canary under .canary. too, and where the zones of this server and of the host are known,
 // under .zone.<this server's>.<the host's>.
 
-import { headerKey } from '../common/header-names.js';
+import { headerKey } from '../common/text/header-names.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { scopePrefix } from '../stats/scope-prefix.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../stats/thread-stats.js';

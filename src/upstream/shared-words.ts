@@ -4,7 +4,7 @@
 // with Atomics and note what they have added in a share of their own, at the same index, so that the primary can take a
 // dead worker's part back: a breaker would stay tripped for ever otherwise. Memory costs nothing until it is touched.
 
-import { Contention } from '../common/contention.js';
+import { Contention } from '../common/process/contention.js';
 
 /** Words of a cluster's block; a cache line, so that clusters do not slow each other down. */
 export const enum ClusterWord {

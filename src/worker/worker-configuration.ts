@@ -1,9 +1,8 @@
 // The configuration that a worker serves with: runtime objects, built from the primary's snapshots.
 
-import type { AccessLogFiles } from '../access-log/file-log.js';
-import { messageOf } from '../common/errors.js';
-import { lacksDescriptors } from '../common/few-descriptors.js';
-import { ServerHealth } from '../common/server-health.js';
+import type { AccessLogFiles } from '../access-log/files/file-log.js';
+import { messageOf } from '../common/errors/errors.js';
+import { lacksDescriptors } from '../common/errors/few-descriptors.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
@@ -14,14 +13,15 @@ import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
-import { ON_DEMAND_PORT } from './awaited-hosts.js';
-import { callsOf, timersOf } from './extension-thread.js';
-import { FilterConfigs } from './filter-configs.js';
-import type { FromWorker, ListenerSnapshot, Snapshot, WorkerStart } from './messages.js';
-import { RouteTables } from './route-tables.js';
-import type { ThreadScopes } from './thread-scopes.js';
-import { WorkerListeners } from './worker-listeners.js';
-import type { WorkerPorts } from './worker-ports.js';
+import { callsOf, timersOf } from './extensions/extension-thread.js';
+import { FilterConfigs } from './extensions/filter-configs.js';
+import type { WorkerPorts } from './extensions/worker-ports.js';
+import { WorkerListeners } from './listeners/worker-listeners.js';
+import type { FromWorker, ListenerSnapshot, Snapshot, WorkerStart } from './messages/messages.js';
+import { ServerHealth } from './messages/server-health.js';
+import { ON_DEMAND_PORT } from './routes/awaited-hosts.js';
+import { RouteTables } from './routes/route-tables.js';
+import type { ThreadScopes } from './stats/thread-scopes.js';
 
 export interface ConfigurationHost {
   readonly thread: UpstreamThread;

@@ -1,13 +1,13 @@
 // A worker thread: serves connections, and does what the primary tells it, until it is told to end.
 
 import type { MessagePort } from 'node:worker_threads';
-import { AccessLogFiles } from '../access-log/file-log.js';
-import { atOnce } from '../common/next-turn.js';
+import { AccessLogFiles } from '../access-log/files/file-log.js';
+import { ownHeapBytes, threadMemory } from '../common/process/thread-memory.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
-import { ownHeapBytes, threadMemory } from '../common/thread-memory.js';
-import { atMostMs } from '../common/within-ms.js';
-import { bufferLimitBytes } from '../config/buffer-limit.js';
+import { atOnce } from '../common/time/next-turn.js';
+import { atMostMs } from '../common/time/within-ms.js';
+import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { Clock } from '../io/clock.js';
 import { Memory } from '../io/memory.js';
 import { loadShim } from '../io/shim.js';
@@ -20,14 +20,14 @@ import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { SharedWords } from '../upstream/shared-words.js';
-import { BufferedSampler } from './buffered-sampler.js';
-import { FilesystemStatsUpdate } from './filesystem-stats.js';
-import { HandOver } from './hand-over.js';
-import { startHeartbeat } from './heartbeat.js';
-import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages.js';
-import { ThreadScopes } from './thread-scopes.js';
+import { WorkerPorts } from './extensions/worker-ports.js';
+import { HandOver } from './hand-over/hand-over.js';
+import { startHeartbeat } from './messages/heartbeat.js';
+import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages/messages.js';
+import { BufferedSampler } from './stats/buffered-sampler.js';
+import { FilesystemStatsUpdate } from './stats/filesystem-stats.js';
+import { ThreadScopes } from './stats/thread-scopes.js';
 import { WorkerConfiguration } from './worker-configuration.js';
-import { WorkerPorts } from './worker-ports.js';
 
 const logger = getLogger('main');
 

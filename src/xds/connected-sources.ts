@@ -1,7 +1,7 @@
 // Sources of configuration that somebody has subscribed to: files that are read and watched, and what speaks to management
 // servers, which is loaded when the first subscription asks for one.
 
-import { fileOfSource } from '../config/file-of-source.js';
+import { fileOfSource } from '../config/fields/file-of-source.js';
 import type { PathConfigSource } from '../config/generated/api.js';
 import { FileSource } from './file-source.js';
 import type { GrpcSources } from './grpc/grpc-sources.js';

@@ -1,7 +1,7 @@
 // A file of resources, which any number of subscriptions share: it is read when it is another one, and each is told.
 
-import { messageOf } from '../common/errors.js';
-import { FileWatch, fileIdentity } from '../common/file-watch.js';
+import { messageOf } from '../common/errors/errors.js';
+import { FileWatch, fileIdentity } from '../common/files/file-watch.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
 import type { RefusedResource, ResourceType } from './resource.js';

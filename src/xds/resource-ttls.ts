@@ -1,6 +1,6 @@
 // Times to live of resources: one timer, at the earliest end. A heartbeat that waits to be read counts before it.
 
-import { PatientTimeout } from '../common/patient-timeout.js';
+import { PatientTimeout } from '../common/time/patient-timeout.js';
 
 export class ResourceTtls {
   readonly #expired: (names: readonly string[]) => void;

@@ -7,7 +7,7 @@ import {
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../../src/access-log/access-logger.js';
-import { AccessLogFiles } from '../../src/access-log/file-log.js';
+import { AccessLogFiles } from '../../src/access-log/files/file-log.js';
 import type { FileAccessLog } from '../../src/config/generated/api.js';
 import { tempDir } from '../e2e/harness/environment.js';
 import { stream, tcpStream } from './stream.js';

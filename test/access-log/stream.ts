@@ -1,7 +1,7 @@
 // A stream as the connection manager describes it, for tests.
 
-import { Protocol, StreamInfo } from '../../src/access-log/stream-info.js';
-import { headerKey } from '../../src/common/header-names.js';
+import { Protocol, StreamInfo } from '../../src/access-log/stream/stream-info.js';
+import { headerKey } from '../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { Memory } from '../../src/io/memory.js';
 

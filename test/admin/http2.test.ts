@@ -2,7 +2,7 @@
 
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import t, { type Test } from 'tap';
-import { compileFormat } from '../../src/access-log/format.js';
+import { compileFormat } from '../../src/access-log/formats/format.js';
 import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';

@@ -6,7 +6,7 @@ import t from 'tap';
 import { optionDocuments } from '../../scripts/document-options.js';
 import { LOG_FLAGS } from '../../scripts/options/log-flags.js';
 import { OPTION_ROWS } from '../../src/cli/options.js';
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../src/common/package/package-root.js';
 import { Level } from '../../src/log/levels.js';
 import { compileLogFormat } from '../../src/log/log-format.js';
 

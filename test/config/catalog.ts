@@ -1,6 +1,6 @@
 // Extensions as the loader's tests see them: names and type URLs without the code behind them.
 
-import { type Extension, ExtensionCatalog } from '../../src/config/extension.js';
+import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import type { StatsdSink } from '../../src/config/generated/api.js';
 
 const EXTENSIONS = 'envoy.extensions';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../src/common/package/package-root.js';
 import { problemsOf } from './load-text.js';
 
 const FILES = packagePath('test/config/certificates');

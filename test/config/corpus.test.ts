@@ -4,8 +4,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../../src/common/package-root.js';
-import { ExtensionCatalog } from '../../src/config/extension.js';
+import { packagePath } from '../../src/common/package/package-root.js';
+import { ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { loadConfiguration } from '../../src/config/load/load.js';
 import { formatProblems } from '../../src/config/text/problem.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';

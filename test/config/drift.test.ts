@@ -6,7 +6,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
-import { packagePath } from '../../src/common/package-root.js';
+import { packagePath } from '../../src/common/package/package-root.js';
 import { implementedBy, rowOf } from '../../src/config/implemented/index.js';
 import { loadSchema } from '../../src/config/schema/schema.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
@@ -36,7 +36,8 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
  * Rooms whose names are not of what is configured: the table itself, the types, hints of old fields, what unpacks binary protos,
  * the check of certificates (which looks at what is refused, too), answers of the admin interface.
  */
-const ELSEWHERE = /^(config\/(implemented|generated|text\/(hints|binary-proto)\.ts|checks\/certificates\.ts)|admin)\b/;
+const ELSEWHERE =
+  /^(config\/(implemented|generated|text\/hints\.ts|forms\/binary-proto\.ts|schema\/certificates\.ts)|admin)\b/;
 
 const schema = loadSchema();
 const table = implementedBy(EXTENSIONS);

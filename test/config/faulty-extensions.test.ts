@@ -1,7 +1,7 @@
 // What an author of an extension can get wrong is told with its name, and where the configuration uses it.
 
 import t from 'tap';
-import { type Extension, ExtensionCatalog } from '../../src/config/extension.js';
+import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 import { GOOD } from './good.js';

@@ -1,7 +1,7 @@
 // What Envoy's API disallows needs runtime's leave; what it has not finished is counted.
 
 import t from 'tap';
-import { type Extension, ExtensionCatalog } from '../../src/config/extension.js';
+import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { BOOTSTRAP } from '../../src/config/implemented/bootstrap.js';
 import { ALL } from '../../src/config/implemented/table.js';
 import { TEST_EXTENSIONS } from './catalog.js';

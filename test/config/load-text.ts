@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ExtensionCatalog } from '../../src/config/extension.js';
+import type { ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import type { Bootstrap } from '../../src/config/generated/api.js';
 import { type LoadResult, loadConfiguration } from '../../src/config/load/load.js';
 import type { LoadOptions } from '../../src/config/load/load-options.js';

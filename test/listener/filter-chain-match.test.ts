@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
-import { CRITERIA, CRITERION_NAMES, overlapOf } from '../../src/config/filter-chains.js';
+import { CRITERIA, CRITERION_NAMES, overlapOf } from '../../src/config/fields/filter-chains.js';
 import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api.js';
 import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/address.js';
 import { ipRange, isInRange } from '../../src/io/ip-range.js';

@@ -4,7 +4,7 @@
 import protobuf from 'protobufjs/minimal.js';
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
-import { checkManagementService } from '../../src/config/checks/grpc-service.js';
+import { checkManagementService } from '../../src/config/checks/services/grpc-service.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';

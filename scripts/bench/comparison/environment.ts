@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { freePort } from '../../../test/e2e/harness/environment.js';
 import { type Cores, chooseCores, end, spawnPinned } from '../processes.js';
 import { timeToFirstAnswer } from './start-up.js';

@@ -1,6 +1,6 @@
 // One measurement: wrk against one port, and what it cost the proxy.
 
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { cpuSeconds, output, spawnPinned } from '../processes.js';
 import { portFor, type RunningPeer } from './peers/peer.js';
 import type { Workload } from './workloads.js';

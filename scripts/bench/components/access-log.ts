@@ -1,11 +1,11 @@
 // Times one access log line: `npm run build && node dist/scripts/bench/components/access-log.js`. Prints nanoseconds a line for a
 // few formats.
 
-import { compileFormat, DEFAULT_FORMAT, type Format } from '../../../src/access-log/format.js';
-import { compileJsonFormat } from '../../../src/access-log/json-format.js';
+import { compileFormat, DEFAULT_FORMAT, type Format } from '../../../src/access-log/formats/format.js';
+import { compileJsonFormat } from '../../../src/access-log/formats/json-format.js';
 import { LogBuffer } from '../../../src/access-log/log-buffer.js';
-import { Protocol, StreamInfo } from '../../../src/access-log/stream-info.js';
-import { headerKey } from '../../../src/common/header-names.js';
+import { Protocol, StreamInfo } from '../../../src/access-log/stream/stream-info.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 

@@ -2,7 +2,7 @@
 //
 //   npx tsc -p . --outDir build-bench && node build-bench/scripts/bench/components/codec.js
 
-import { headerKey } from '../../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import type {
   ByteSink,
   RequestDecoder,

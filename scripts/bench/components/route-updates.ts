@@ -6,8 +6,8 @@ import type { WorkerPort } from '../../../src/extensions/factories.js';
 import { rdsKey } from '../../../src/http/routing/tables/route-keys.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterManager } from '../../../src/upstream/cluster-manager.js';
-import { type PackedRoutes, packRoutes } from '../../../src/worker/packed-routes.js';
-import { RouteTables } from '../../../src/worker/route-tables.js';
+import { type PackedRoutes, packRoutes } from '../../../src/worker/messages/packed-routes.js';
+import { RouteTables } from '../../../src/worker/routes/route-tables.js';
 import { cpuMs } from './cpu-time.js';
 
 const HOSTS = Number(process.argv[2] ?? 10_000);

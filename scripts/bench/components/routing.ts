@@ -1,8 +1,8 @@
 // CPU time of routing and header rules for one request: `node build/scripts/bench/components/routing.js`.
 
-import { StreamInfo } from '../../../src/access-log/stream-info.js';
-import { headerIdOf } from '../../../src/common/header-names.js';
+import { StreamInfo } from '../../../src/access-log/stream/stream-info.js';
 import { Random } from '../../../src/common/random.js';
+import { headerIdOf } from '../../../src/common/text/header-names.js';
 import type { RouteConfiguration } from '../../../src/config/generated/api.js';
 import { ForwardingRules } from '../../../src/http/headers/edge/forwarding-headers.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';

@@ -1,7 +1,7 @@
 // What a request to /config_dump chooses of the dumps, by resource, mask and name_regex, and what it is answered.
 
-import { messageOf } from '../../common/errors.js';
-import { compileFullMatch, type Regex } from '../../common/regex.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { compileFullMatch, type Regex } from '../../common/text/regex.js';
 import { type FieldMask, maskFits, maskFitsResource, parseFieldMask, trim } from '../../config/schema/field-mask.js';
 import type { Schema } from '../../config/schema/schema.js';
 import { Refusal } from '../admin-handler.js';

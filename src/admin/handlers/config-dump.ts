@@ -1,6 +1,6 @@
 // GET /config_dump: the configuration that the server runs with (envoy.admin.v3.ConfigDump), without what is secret.
 
-import { inTurns } from '../../common/next-turn.js';
+import { inTurns } from '../../common/time/next-turn.js';
 import { freshSchema } from '../../config/schema/schema.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { dumpTexts } from '../config-dump/config-dump-query.js';

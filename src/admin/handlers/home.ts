@@ -1,6 +1,6 @@
 // GET /: the page from which a person reaches everything, with the state of the server.
 
-import { ADMIN_HTML } from '../../common/generated/build.js';
+import { ADMIN_HTML } from '../../common/package/generated/build.js';
 import type { AdminHandler } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
 import { endpointRows } from '../html/forms.js';

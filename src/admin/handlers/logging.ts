@@ -1,6 +1,6 @@
 // POST /logging: lists loggers with their levels, and changes levels on all threads.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { LEVEL_NAMES } from '../../log/levels.js';
 import { isFineGrain, levelRules, loggerFiles, loggerStates } from '../../log/logger.js';
 import { type AdminHandler, Refusal } from '../admin-handler.js';

@@ -1,6 +1,6 @@
 // GET /memory/allocator: what each thread's heap consists of.
 
-import { arrayBufferBytes, residentBytes, type ThreadMemory } from '../../common/thread-memory.js';
+import { arrayBufferBytes, residentBytes, type ThreadMemory } from '../../common/process/thread-memory.js';
 import type { AdminHandler } from '../admin-handler.js';
 
 export const memoryAllocator: AdminHandler = {

@@ -4,7 +4,7 @@
 // allocated: in use; heap_size: reserved; pageheap_unmapped: reserved, not backed by memory; pageheap_free: backed, not in use;
 // total_thread_cache: what V8 took from malloc() for each thread; total_physical_bytes: the whole process.
 
-import { heapBytes, residentBytes } from '../../common/thread-memory.js';
+import { heapBytes, residentBytes } from '../../common/process/thread-memory.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { JSON_TYPE, prettyJson } from '../json.js';
 

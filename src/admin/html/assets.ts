@@ -1,8 +1,8 @@
 // What the pages consist of besides their HTML, each served at a path of its own: files, and what only their scripts ask for.
 
 import { readFile } from 'node:fs/promises';
-import { ADMIN_HTML } from '../../common/generated/build.js';
-import { packagePath } from '../../common/package-root.js';
+import { ADMIN_HTML } from '../../common/package/generated/build.js';
+import { packagePath } from '../../common/package/package-root.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { listenerRows } from './listener-rows.js';
 

@@ -1,6 +1,6 @@
 // What all pages of the admin interface have in common: their frame, their headers, and the answer in a build without them.
 
-import { ADMIN_HTML } from '../../common/generated/build.js';
+import { ADMIN_HTML } from '../../common/package/generated/build.js';
 import { type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
 
 export interface PageParts {

@@ -1,6 +1,6 @@
 // --admin-address-path: a file that tells scripts where the admin interface listens.
 
-import { writeValueFile } from '../../common/value-file.js';
+import { writeValueFile } from '../../common/files/value-file.js';
 import { type Address, addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
 

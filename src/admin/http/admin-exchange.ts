@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
-import { Protocol } from '../../access-log/stream-info.js';
+import { Protocol } from '../../access-log/stream/stream-info.js';
 import type { AdminIncoming, AdminOutgoing } from './exchange.js';
 import { parseTarget } from './request-target.js';
 

@@ -1,7 +1,7 @@
 // The admin interface's HTTP server: connections in, answers out, nothing about what is answered.
 
 import { Server as NetServer, type Socket } from 'node:net';
-import { Protocol } from '../../access-log/stream-info.js';
+import { Protocol } from '../../access-log/stream/stream-info.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { type Address, addressText } from '../../io/address.js';
 import { Level } from '../../log/levels.js';

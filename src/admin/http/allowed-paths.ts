@@ -1,8 +1,8 @@
 // admin.allow_paths: which paths may be asked for at all.
 
-import { BatonError } from '../../common/errors.js';
-import { lowerAscii } from '../../common/lower-ascii.js';
-import { compileFullMatch } from '../../common/regex.js';
+import { BatonError } from '../../common/errors/errors.js';
+import { lowerAscii } from '../../common/text/lower-ascii.js';
+import { compileFullMatch } from '../../common/text/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { located } from '../../http/routing/matching/string-rule.js';
 

@@ -1,6 +1,6 @@
 // Which endpoint answers a request, and what is answered when none does. No I/O.
 
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';

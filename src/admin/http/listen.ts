@@ -3,7 +3,7 @@
 import { chmodSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import { loadShim } from '../../io/shim.js';
 import { removeStaleSocket } from '../../io/socket-file.js';

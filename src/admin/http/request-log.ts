@@ -3,10 +3,10 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { AccessLogger } from '../../access-log/access-logger.js';
 import { GuardedLogger } from '../../access-log/guarded-logger.js';
-import type { HeaderView } from '../../access-log/header-view.js';
-import { ResponseFlag } from '../../access-log/response-flags.js';
-import { type Protocol, StreamInfo } from '../../access-log/stream-info.js';
-import type { HeaderKey } from '../../common/header-names.js';
+import type { HeaderView } from '../../access-log/stream/header-view.js';
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import { type Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { HeaderKey } from '../../common/text/header-names.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 

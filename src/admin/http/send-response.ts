@@ -1,6 +1,6 @@
 // Sends an answer: headers first, then the body as fast as the client takes it, with a turn of the loop between two pieces.
 
-import { nextTurn } from '../../common/next-turn.js';
+import { nextTurn } from '../../common/time/next-turn.js';
 import type { AdminResponse, Pieces } from '../admin-handler.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 

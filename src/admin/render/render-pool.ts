@@ -2,9 +2,9 @@
 
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { messageOf } from '../../common/errors.js';
-import { programFile } from '../../common/package-root.js';
-import { leaveRemovedDirectory } from '../../common/working-directory.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
+import { programFile } from '../../common/package/package-root.js';
 import { getLogger } from '../../log/logger.js';
 import { BodyPlaces, EndingError } from './body-places.js';
 import { RenderStream } from './render-stream.js';

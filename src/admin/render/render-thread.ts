@@ -1,8 +1,8 @@
 // The inside of a render thread: makes a body and posts its pieces, never more than the other end has asked for.
 
 import type { MessagePort } from 'node:worker_threads';
-import { messageOf } from '../../common/errors.js';
-import { nextTurn } from '../../common/next-turn.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { nextTurn } from '../../common/time/next-turn.js';
 import { type RenderMessage, type RenderReply, WINDOW } from './render-stream.js';
 import { RENDERERS, type RenderKind, type RenderRequests, type RenderSupplies } from './renderers.js';
 

@@ -1,7 +1,7 @@
 // The `filter` parameter: a regular expression that may match anywhere in a name.
 
-import { BatonError } from '../../common/errors.js';
-import { compileRegex } from '../../common/regex.js';
+import { BatonError } from '../../common/errors/errors.js';
+import { compileRegex } from '../../common/text/regex.js';
 import { Refusal } from '../admin-handler.js';
 import type { QueryParameters } from '../http/query-parameters.js';
 

@@ -1,6 +1,6 @@
 // This thread's end of profiles. Nothing of the profilers is loaded before the first command.
 
-import { messageOf } from '../errors.js';
+import { messageOf } from '../errors/errors.js';
 import type { ProfileCommand, ProfileReply } from './profile.js';
 import type { ThreadProfilers } from './thread-profilers.js';
 

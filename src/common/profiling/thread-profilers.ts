@@ -1,7 +1,7 @@
 // V8's profilers of the thread that this runs in, reached through its inspector: no port is opened.
 
 import { type HeapProfiler, Session } from 'node:inspector/promises';
-import { threadMemory } from '../thread-memory.js';
+import { threadMemory } from '../process/thread-memory.js';
 import {
   CPU_PERIOD_NS,
   HEAP_PERIOD_BYTES,

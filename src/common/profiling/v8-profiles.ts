@@ -1,8 +1,8 @@
 // Turns what V8's profilers give into the profile of a thread. No I/O.
 
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
-import { sourceName, sourcePlace } from '../source-places.js';
-import type { ThreadMemory } from '../thread-memory.js';
+import { sourceName, sourcePlace } from '../package/source-places.js';
+import type { ThreadMemory } from '../process/thread-memory.js';
 import { CPU_PERIOD_NS, type ProfiledCall, type ProfiledSample, type ThreadProfile } from './profile.js';
 
 /** HeapProfiler.SamplingHeapProfile with the samples, which Node's types leave out. */

@@ -1,16 +1,16 @@
 // What no single message can tell: names given twice, references to nothing, filters in an order that cannot work.
 
-import type { ExtensionCatalog } from '../extension.js';
+import type { ExtensionCatalog } from '../catalog/extension.js';
+import { speaksHttp2 } from '../fields/http-options.js';
 import type { Bootstrap } from '../generated/api.js';
-import { speaksHttp2 } from '../http-options.js';
 import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
-import { checkClusters } from './clusters.js';
-import { checkAdsConfig, checkConfigSources, reachOf } from './config-sources.js';
-import { checkListeners } from './listeners.js';
+import { checkClusters } from './clusters/clusters.js';
+import { checkListeners } from './listeners/listeners.js';
 import { checkRuntime } from './runtime.js';
-import { checkStatsSinks } from './stats-sinks.js';
+import { checkAdsConfig, checkConfigSources, reachOf } from './services/config-sources.js';
+import { checkStatsSinks } from './services/stats-sinks.js';
 import { checkWatchdogs } from './watchdogs.js';
 
 /** Checks a bootstrap whose messages are right each by itself. */

@@ -1,5 +1,6 @@
 // What no single message can tell of a dynamic resource: the checks of a bootstrap, for one message that stands by itself.
 
+import { speaksHttp2 } from '../fields/http-options.js';
 import type {
   Cluster,
   ClusterLoadAssignment,
@@ -8,12 +9,11 @@ import type {
   ScopedRouteConfiguration,
   VirtualHost,
 } from '../generated/api.js';
-import { speaksHttp2 } from '../http-options.js';
-import { checkCluster, checkEndpoints } from './clusters.js';
-import { checkRouteFilters, checkVirtualHostFilters } from './http-filters.js';
-import { checkListener } from './listeners.js';
-import { checkScope } from './manager-routes.js';
-import { checkNamedClusters } from './named-clusters.js';
+import { checkCluster, checkEndpoints } from './clusters/clusters.js';
+import { checkRouteFilters, checkVirtualHostFilters } from './listeners/http-filters.js';
+import { checkListener } from './listeners/listeners.js';
+import { checkScope } from './listeners/manager-routes.js';
+import { checkNamedClusters } from './names/named-clusters.js';
 import { checkRoutes, checkVirtualHost } from './routes.js';
 import type { Surroundings } from './surroundings.js';
 

@@ -1,9 +1,9 @@
 // Route configurations: unique virtual hosts and domains, and clusters that exist.
 
-import { didYouMean } from '../../common/suggest.js';
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
 import type { Path } from '../text/path.js';
-import { checkUnique } from './names.js';
+import { checkClusterName } from './names/cluster-name.js';
+import { checkUnique } from './names/unique-names.js';
 import type { Surroundings } from './surroundings.js';
 
 /** @param needsClusters whether clusters have to exist where validate_clusters does not say it */
@@ -28,20 +28,6 @@ export function checkRoutes(
 export function checkVirtualHost(host: VirtualHost, path: Path, around: Surroundings): void {
   checkDomains([host], () => [...path, 'domains'], around);
   checkHostRoutes(host, path, around, false);
-}
-
-/** Reports a cluster that no cluster has as its name, if it has to exist, or that traffic cannot go to. */
-export function checkClusterName(
-  name: string | undefined,
-  path: Path,
-  { clusters, http2Clusters, problems }: Surroundings,
-  mustExist = true,
-): void {
-  if (name !== undefined && http2Clusters.has(name)) {
-    problems.error(path, `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`);
-  }
-  if (!mustExist || name === undefined || name === '' || clusters === undefined || clusters.has(name)) return;
-  problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
 }
 
 function checkDomains(

@@ -1,11 +1,11 @@
 // Runtime layers: unique names, one admin layer at most, static layers whose values are values, and
 // layers of management servers that say which resource they are.
 
+import { wrongRuntimeValues } from '../fields/runtime-entries.js';
 import type { LayeredRuntime, RuntimeLayer_RtdsLayer } from '../generated/api.js';
-import { wrongRuntimeValues } from '../runtime-entries.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
-import { checkUnique } from './names.js';
+import { checkUnique } from './names/unique-names.js';
 
 const LAYERS = ['layered_runtime', 'layers'];
 

@@ -1,6 +1,6 @@
 // What the checks of listeners and routes need to know of the rest of the configuration.
 
-import type { ExtensionCatalog } from '../extension.js';
+import type { ExtensionCatalog } from '../catalog/extension.js';
 import type { Problems } from '../text/problems.js';
 
 export interface Surroundings {

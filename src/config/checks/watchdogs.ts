@@ -1,6 +1,6 @@
 // Watchdogs: times in which a thread can show that it runs.
 
-import { durationMs } from '../../common/duration.js';
+import { durationMs } from '../../common/time/duration.js';
 import type { Bootstrap, Watchdog } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';

@@ -1,7 +1,7 @@
 // One question to a thread that answers it and ends.
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
-import { leaveRemovedDirectory } from '../../common/working-directory.js';
+import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
 
 export interface ThreadQuestion<A> {
   /** File of the thread: it reads workerData and posts one message. */

@@ -1,23 +1,23 @@
 // Loads a bootstrap: reads the texts, merges them, checks everything, and gives plain data or all mistakes at once.
 
-import type { BootstrapCheck } from '../bootstrap-check.js';
+import { checkCatalog } from '../catalog/check-catalog.js';
+import type { ExtensionCatalog } from '../catalog/extension.js';
 import { ask, Checker } from '../check.js';
-import { checkCatalog } from '../checks/catalog.js';
 import { checkBootstrap } from '../checks/index.js';
-import type { ExtensionCatalog } from '../extension.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
+import { readFileSource } from '../forms/file-source.js';
 import type { Bootstrap } from '../generated/api.js';
 import { implementedBy } from '../implemented/index.js';
 import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
-import { mergeMessage } from '../schema/merge.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
-import { readFileSource } from '../text/file-source.js';
 import { type Problem, problemOf } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
 import type { Source, SourceResult } from '../text/source.js';
+import type { BootstrapCheck } from './bootstrap-check.js';
 import type { LoadOptions } from './load-options.js';
+import { mergeMessage } from './merge.js';
 
 /** What is counted while a configuration is loaded. */
 export interface LoadCounts {

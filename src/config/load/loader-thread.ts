@@ -1,11 +1,11 @@
 // The inside of the thread that loads a configuration.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../../common/errors.js';
-import { didYouMean } from '../../common/suggest.js';
-import type { BootstrapCheck } from '../bootstrap-check.js';
-import { type Extension, ExtensionCatalog } from '../extension.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { didYouMean } from '../../common/text/suggest.js';
+import { type Extension, ExtensionCatalog } from '../catalog/extension.js';
 import { type Problem, problemOf } from '../text/problem.js';
+import type { BootstrapCheck } from './bootstrap-check.js';
 import { type LoadResult, loadConfiguration } from './load.js';
 import { refusal, type ThreadOptions } from './load-in-thread.js';
 

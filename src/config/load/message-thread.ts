@@ -1,9 +1,9 @@
 // The inside of the thread that checks one message.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { type Extension, ExtensionCatalog } from '../catalog/extension.js';
 import { Checker } from '../check.js';
-import { type Extension, ExtensionCatalog } from '../extension.js';
 import { FeatureUse } from '../feature-use.js';
 import { implementedBy } from '../implemented/index.js';
 import { Decoder } from '../schema/decode.js';

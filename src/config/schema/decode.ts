@@ -3,14 +3,14 @@
 // The form: proto field names, wrappers unwrapped, durations and 64-bit integers as strings, Any unpacked in place, and
 // nothing that has its default (unless its being set means something).
 
-import { didYouMean, nearest, suggestion } from '../../common/suggest.js';
-import { CREDENTIALS } from '../checks/certificates.js';
+import { didYouMean, nearest, suggestion } from '../../common/text/suggest.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
-import { textOfNumber } from '../text/yaml-number.js';
-import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
+import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
+import { textOfNumber } from '../text/yaml/yaml-number.js';
+import { CREDENTIALS } from './certificates.js';
 import { messageNameOf } from './message-name.js';
 import {
   choices,

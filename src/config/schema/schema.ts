@@ -5,8 +5,8 @@
 
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { BatonError, messageOf } from '../../common/errors.js';
-import { packagePath } from '../../common/package-root.js';
+import { BatonError, messageOf } from '../../common/errors/errors.js';
+import { packagePath } from '../../common/package/package-root.js';
 
 export type ScalarKind = 'string' | 'bytes' | 'bool' | 'int32' | 'uint32' | 'int64' | 'uint64' | 'double' | 'float';
 

@@ -1,9 +1,9 @@
 // Collects what is wrong, all at once, and finds each place in the texts it came from.
 
-import { isTypedStruct, typeUrlMember } from '../typed-struct.js';
 import { formatPath, type Path, type PathPart } from './path.js';
 import { type Problem, problemOf } from './problem.js';
 import type { Source } from './source.js';
+import { isTypedStruct, typeUrlMember } from './typed-struct.js';
 
 /**
  * What a reported path is about: the name itself (unknown, not implemented), or what it holds. Of a secret the line is named

@@ -3,9 +3,9 @@
 // Hostile input is bounded: size, depth and what aliases expand to; its mistakes become problems, never exceptions.
 
 import { scanJson } from './json-scan.js';
-import { readPlainYaml } from './plain-yaml.js';
 import { type SourceResult, syntaxProblems } from './source.js';
-import { readDocument, wayBack } from './yaml-document.js';
+import { readPlainYaml } from './yaml/plain-yaml.js';
+import { readDocument, wayBack } from './yaml/yaml-document.js';
 
 /** Reads YAML 1.2; JSON is a part of it. */
 export function readYaml(name: string, text: string): SourceResult {

@@ -2,7 +2,7 @@
 // wrong with the text, and however the names are mistyped.
 
 import type { Alias, Document, Node, Pair, visit } from 'yaml';
-import { nearest } from '../../common/suggest.js';
+import { nearest } from '../../common/text/suggest.js';
 import type { Range } from './excerpt.js';
 
 /**

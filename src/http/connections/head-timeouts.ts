@@ -1,6 +1,6 @@
 // Which timeout ends a request whose head does not come: all that hold for requests begin with its first byte.
 
-import type { ResponseFlag } from '../../access-log/response-flags.js';
+import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { CounterSlot } from '../../stats/layout.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { CodecError } from '../codec.js';

@@ -1,7 +1,7 @@
 // One HTTP connection from a client: socket events to the codec, requests to streams, and the connection's own timeouts.
 
-import { ResponseFlag } from '../../access-log/response-flags.js';
-import type { StreamInfo } from '../../access-log/stream-info.js';
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { Timer } from '../../io/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';

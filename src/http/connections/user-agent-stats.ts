@@ -3,7 +3,7 @@
 // As in Envoy the first request of a connection tells whose it is, and the names come with the first such connection. Words are
 // compared as they stand.
 
-import { knownHeader } from '../../common/header-names.js';
+import { knownHeader } from '../../common/text/header-names.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../../stats/thread-stats.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 

@@ -1,7 +1,7 @@
 // What one filter of one request may do with its stream, until it is destroyed. Streams are used again: a filter whose timer or
 // answer comes late holds this, and reaches no other request.
 
-import { StreamInfo } from '../../access-log/stream-info.js';
+import { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
 

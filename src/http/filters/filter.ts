@@ -3,7 +3,7 @@
 // Filters run in configured order for requests and in the opposite order for responses. The last one, the terminal
 // filter, has no decode callbacks of its own here: it forwards the request (TerminalFilter).
 
-import type { StreamInfo } from '../../access-log/stream-info.js';
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';

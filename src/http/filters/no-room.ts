@@ -1,6 +1,6 @@
 // The answer when a thread has no memory left to hold a request in, whoever of those that serve it notices.
 
-import { ResponseFlag } from '../../access-log/response-flags.js';
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { LocalReply } from './filter.js';
 
 export const NO_ROOM: Readonly<LocalReply> = {

@@ -1,6 +1,6 @@
 // The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
 
-import { ConnectionHeader } from '../../common/header-names.js';
+import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';

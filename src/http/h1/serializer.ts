@@ -1,7 +1,7 @@
 // Writes heads as ranges: lines that stand behind each other where they were received are one range, and a head that
 // nobody changed is sent with a single one.
 
-import { ConnectionHeader } from '../../common/header-names.js';
+import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { ByteSink } from '../codec.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Line } from './lines.js';

@@ -1,6 +1,6 @@
 // The server's end of an HTTP/1 connection: reads requests one after the other, writes their answers in order.
 
-import { ConnectionHeader } from '../../common/header-names.js';
+import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';

@@ -1,7 +1,7 @@
 // Names of header fields in a configuration: those that no message can have would never be found, and are refused.
 
-import { BatonError } from '../../common/errors.js';
-import { isFieldName } from '../../common/header-names.js';
+import { BatonError } from '../../common/errors/errors.js';
+import { isFieldName } from '../../common/text/header-names.js';
 
 /** @throws BatonError CONFIG_INVALID; `where` is the name's path in the configuration */
 export function checkFieldName(name: string, where: string): void {

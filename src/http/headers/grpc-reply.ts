@@ -1,7 +1,7 @@
 // Local replies to gRPC requests: their clients look at grpc-status and not at the status of HTTP, so they get a head that has
 // the one and no body.
 
-import { headerKey } from '../../common/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from './header-block.js';
 
 const CONTENT_LENGTH = headerKey('content-length');

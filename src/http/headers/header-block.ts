@@ -4,7 +4,7 @@
 // into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
-import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/header-names.js';
+import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/text/header-names.js';
 import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 

@@ -1,6 +1,6 @@
 // Header lines that are written in advance: "name: value CRLF" as bytes, copied into a head in one go.
 
-import type { HeaderKey } from '../../common/header-names.js';
+import type { HeaderKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from './header-block.js';
 

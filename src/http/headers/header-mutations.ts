@@ -1,10 +1,10 @@
 // request_headers_to_add, …_to_remove and their likes, compiled: constants are lines copied at once, values with %OPERATORS%
 // are formatted for each message.
 
-import { compileFormat, type Format } from '../../access-log/format.js';
-import type { StreamInfo } from '../../access-log/stream-info.js';
-import { BatonError, buildEach, Mistakes, messageOf } from '../../common/errors.js';
-import { type HeaderKey, headerKey } from '../../common/header-names.js';
+import { compileFormat, type Format } from '../../access-log/formats/format.js';
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import { BatonError, buildEach, Mistakes, messageOf } from '../../common/errors/errors.js';
+import { type HeaderKey, headerKey } from '../../common/text/header-names.js';
 import type { HeaderValueOption } from '../../config/generated/api.js';
 import { checkFieldName, checkRemovable } from './field-name.js';
 import type { HeaderBlock } from './header-block.js';

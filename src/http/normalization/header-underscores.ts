@@ -1,6 +1,6 @@
 // headers_with_underscores_action: header names with '_' may collide with others where '-' and '_' mean the same (CGI).
 
-import { OTHER_HEADER } from '../../common/header-names.js';
+import { OTHER_HEADER } from '../../common/text/header-names.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
 const UNDERSCORE = 95;

@@ -1,7 +1,7 @@
 // Takes from the Host of a request what a client may write or leave out without meaning another host, before anything is matched
 // against it: the port (strip_any_host_port, strip_matching_host_port) and a dot behind the name (strip_trailing_host_dot).
 
-import { headerKey } from '../../common/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { portStart } from '../routing/actions/redirect.js';

@@ -1,7 +1,7 @@
 // Makes paths that mean the same look the same before anything decides by them: escaped slashes, dot segments (RFC 3986),
 // repeated slashes. One look at a path tells whether there is anything to do.
 
-import { headerKey } from '../../common/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
 import { Runtime } from '../../runtime/runtime.js';
 import type { LocalReply } from '../filters/filter.js';

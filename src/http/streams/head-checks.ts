@@ -1,6 +1,6 @@
 // What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
 
-import { knownHeader } from '../../common/header-names.js';
+import { knownHeader } from '../../common/text/header-names.js';
 import { Http1CodecStats, HttpStats } from '../../stats/layouts/http.js';
 import type { LocalReply } from '../filters/filter.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';

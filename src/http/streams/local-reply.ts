@@ -1,7 +1,7 @@
 // A local reply as its client gets it: the head of a response of its own, and the text that it says as the body. Whether a
 // request may still be answered, and what then becomes of the response that it had, is its stream's to say.
 
-import { headerKey } from '../../common/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import type { LocalReply, ResponseStream } from '../filters/filter.js';
 import { becomeGrpcReply } from '../headers/grpc-reply.js';

@@ -5,9 +5,9 @@
 //
 // A stream object serves many requests, one after another: start() begins one, #finish() ends it exactly once.
 
-import { ResponseFlag } from '../../access-log/response-flags.js';
-import { Protocol, StreamInfo } from '../../access-log/stream-info.js';
-import { headerKey, knownHeader } from '../../common/header-names.js';
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import { Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
+import { headerKey, knownHeader } from '../../common/text/header-names.js';
 import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';

@@ -1,8 +1,8 @@
 // The answers that a stream gives by itself, beside those of its filters: what clients and logs are told when a time is over or
 // another protocol is not to be had.
 
-import { ResponseFlag } from '../../access-log/response-flags.js';
-import { headerKey } from '../../common/header-names.js';
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { LocalReply } from '../filters/filter.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 

@@ -1,7 +1,7 @@
 // The HTTP filters of a stream: made for each request, its way in through them, and its response's way out. One object a
 // stream object whose chain has filters, used again for each of its requests.
 
-import type { StreamInfo } from '../../access-log/stream-info.js';
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import {
   type DataStatus,

@@ -1,6 +1,6 @@
 // Which other protocols a request may change to.
 
-import { knownHeader } from '../../common/header-names.js';
+import { knownHeader } from '../../common/text/header-names.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 

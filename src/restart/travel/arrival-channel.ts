@@ -1,6 +1,6 @@
 // The child's end of a channel on which connections arrive: departure-channel.ts says who owns them when.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
 import { decodeCargo, decodeMessage, encodeMessage, TravelError, TravelKind } from './travel-wire.js';

@@ -27,7 +27,7 @@
 // The child closes the channel only after it has let go of what has not begun; the parent only when its worker ends, and
 // what it has offered until then is the child's.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
 import type { Cargo } from '../../listener/travel.js';
 import { getLogger } from '../../log/logger.js';

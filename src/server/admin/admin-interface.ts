@@ -1,13 +1,13 @@
 // The admin interface of a server as it is configured: where it listens, who may ask, its access log, what is counted of it.
 
-import { AccessLogFiles, type FileLogOptions } from '../../access-log/file-log.js';
+import { AccessLogFiles, type FileLogOptions } from '../../access-log/files/file-log.js';
 import type { HandlerTable } from '../../admin/handler-table.js';
 import { writeAddressFile } from '../../admin/http/address-file.js';
 import { AdminServer } from '../../admin/http/admin-server.js';
 import { AdminTraffic } from '../../admin/http/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
-import { atMostMs } from '../../common/within-ms.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
@@ -16,7 +16,7 @@ import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
-import { FilesystemStatsUpdate } from '../../worker/filesystem-stats.js';
+import { FilesystemStatsUpdate } from '../../worker/stats/filesystem-stats.js';
 import type { InheritedSockets } from '../listeners/inherited-sockets.js';
 import { listenAddress } from '../listeners/listen-sockets.js';
 import { ProfileFile } from '../profiling/profile-file.js';

@@ -2,7 +2,7 @@
 
 import { chmodSync, lstatSync } from 'node:fs';
 import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
 import type { NativeShim } from '../../io/shim.js';

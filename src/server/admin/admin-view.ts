@@ -1,8 +1,8 @@
 // The server as its admin interface sees it.
 
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
-import { inTurns } from '../../common/next-turn.js';
-import { HealthFailure } from '../../common/server-health.js';
+import { inTurns } from '../../common/time/next-turn.js';
+import { HealthFailure } from '../../worker/messages/server-health.js';
 import type { DrainReach } from '../draining/drain-manager.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';

@@ -1,6 +1,6 @@
 // CDS: clusters from a file or a management server. Those that are right are used even when others of the update are not.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { AnswerGate } from '../../xds/answer-gate.js';

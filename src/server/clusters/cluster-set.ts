@@ -2,7 +2,7 @@
 // before it serves, and replaces it on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
-import { fileOfSource } from '../../config/file-of-source.js';
+import { fileOfSource } from '../../config/fields/file-of-source.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';

@@ -1,7 +1,7 @@
 // The endpoint assignment of one cluster from EDS. It is subscribed to as long as a version of the cluster uses it; the next version
 // gets what is known at once.
 
-import { durationMs } from '../../common/duration.js';
+import { durationMs } from '../../common/time/duration.js';
 import type { ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';

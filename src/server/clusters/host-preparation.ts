@@ -1,7 +1,7 @@
 // What the hosts of a long list need is made in steps, between which the primary does other things. Until then the cluster goes on
 // with the hosts that it has.
 
-import { nextTurn } from '../../common/next-turn.js';
+import { nextTurn } from '../../common/time/next-turn.js';
 import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
 import type { HostDirectory } from '../../upstream/hosts/host-directory.js';
 

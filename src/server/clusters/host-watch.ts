@@ -1,7 +1,7 @@
 // Tells the primary's gRPC channels the hosts of their clusters, whenever these change.
 
-import { durationMs } from '../../common/duration.js';
-import { http2Options } from '../../config/http-options.js';
+import { durationMs } from '../../common/time/duration.js';
+import { http2Options } from '../../config/fields/http-options.js';
 import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/address.js';
 import type { Keepalive } from '../../io/shim.js';

@@ -1,11 +1,11 @@
 // One version of a cluster's configuration as the primary keeps it: hosts as discovery finds them, and what workers are
 // told of it. Until it is activated it only gets ready, while the version before it serves.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { Priority } from '../../common/priority.js';
 import type { Random } from '../../common/random.js';
+import { speaksHttp2 } from '../../config/fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../config/generated/api.js';
-import { speaksHttp2 } from '../../config/http-options.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { Timers } from '../../io/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';

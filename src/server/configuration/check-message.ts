@@ -1,6 +1,6 @@
 // Checks a message that a client has sent, in a thread that ends afterwards: neither the schema nor YAML stays in memory.
 
-import { programFile } from '../../common/package-root.js';
+import { programFile } from '../../common/package/package-root.js';
 import { type CheckedMessage, checkInThread } from '../../config/load/check-in-thread.js';
 
 const THREAD = programFile('server/configuration/message-thread.js');

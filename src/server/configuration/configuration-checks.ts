@@ -1,7 +1,7 @@
 // What start-up would refuse of a whole bootstrap, found while it is loaded: by building what start-up builds.
 
-import { checkWritable } from '../../access-log/writable.js';
-import type { BootstrapCheck } from '../../config/bootstrap-check.js';
+import { checkWritable } from '../../access-log/files/writable.js';
+import type { BootstrapCheck } from '../../config/load/bootstrap-check.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';

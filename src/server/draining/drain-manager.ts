@@ -4,7 +4,7 @@ import type { Listener } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/timing-wheel.js';
 import { type DrainStrategy, type DrainWindow, moreUrgent } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';
-import type { ToWorker } from '../../worker/messages.js';
+import type { ToWorker } from '../../worker/messages/messages.js';
 
 const logger = getLogger('main');
 

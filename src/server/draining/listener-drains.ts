@@ -3,7 +3,7 @@
 import { monotonicMs } from '../../io/timer-driver.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats } from '../../stats/layouts/listener.js';
-import type { WorkerConnections } from '../../worker/messages.js';
+import type { WorkerConnections } from '../../worker/messages/messages.js';
 import type { PrimaryListener } from '../listeners/primary-listener.js';
 import type { Primary } from '../primary.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';

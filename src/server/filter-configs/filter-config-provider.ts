@@ -1,12 +1,12 @@
 // One configuration of an HTTP filter that a source delivers (ECDS), for all chains that name it: checked here, published to
 // the workers, and kept when the source has nothing better.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { Any, ConfigSource, TypedExtensionConfig } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ExtensionConfigStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
-import type { FilterConfigSnapshot } from '../../worker/messages.js';
+import type { FilterConfigSnapshot } from '../../worker/messages/messages.js';
 import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';

@@ -1,6 +1,6 @@
 // The listener discovery service: listeners of files and management servers come, change and go.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';

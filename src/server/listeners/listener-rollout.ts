@@ -2,7 +2,7 @@
 
 import { addressText } from '../../io/address.js';
 import { getLogger } from '../../log/logger.js';
-import type { ListenerSnapshot } from '../../worker/messages.js';
+import type { ListenerSnapshot } from '../../worker/messages/messages.js';
 import type { ListenerDrains } from '../draining/listener-drains.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';

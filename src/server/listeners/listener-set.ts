@@ -2,12 +2,12 @@
 // changed serves as it was until its update has everything that it needs.
 
 import { randomUUID } from 'node:crypto';
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { ListenerSnapshot } from '../../worker/messages.js';
+import type { ListenerSnapshot } from '../../worker/messages/messages.js';
 import { accepted } from '../../xds/dynamic-state.js';
 import type { DrainDefaults, DrainReach } from '../draining/drain-manager.js';
 import { ListenerDrains } from '../draining/listener-drains.js';

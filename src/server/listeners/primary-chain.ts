@@ -1,11 +1,11 @@
 // One filter chain of a listener, on the primary: the stats scopes of its filters, and the parts that they have here.
 
+import { ownRoutes } from '../../config/fields/own-routes.js';
 import type { FilterChain, RouteConfiguration } from '../../config/generated/api.js';
-import { ownRoutes } from '../../config/own-routes.js';
 import type { ListenerIdentity, PrimaryPart } from '../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../extensions/registry.js';
-import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages.js';
-import { type PackedRoutes, packRoutes } from '../../worker/packed-routes.js';
+import type { ChainSnapshot, InlineRoutesSnapshot } from '../../worker/messages/messages.js';
+import { type PackedRoutes, packRoutes } from '../../worker/messages/packed-routes.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';

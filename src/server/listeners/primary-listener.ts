@@ -2,7 +2,7 @@
 // update of its filter chains alone leaves the version what it is, and changes those.
 
 import { isDeepStrictEqual } from 'node:util';
-import { bufferLimitBytes } from '../../config/buffer-limit.js';
+import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import type { FilterChain, Listener } from '../../config/generated/api.js';
 import type { ListenerIdentity } from '../../extensions/factories.js';
 import { type Address, addressText } from '../../io/address.js';
@@ -12,7 +12,7 @@ import type { Offer } from '../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { ScopeRequest } from '../../stats/store.js';
-import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../worker/messages/messages.js';
 import type { DynamicState } from '../../xds/dynamic-state.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';

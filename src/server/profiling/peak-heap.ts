@@ -1,8 +1,8 @@
 // Which state of the heaps was the largest. No I/O.
 
+import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import { totalOf } from '../../common/profiling/profile.js';
-import type { ThreadMemory } from '../../common/thread-memory.js';
 
 /** Reading the heaps costs a collection of garbage: a new high is worth it when it is so much higher than the last one. */
 const MIN_GROWTH = 1.05;

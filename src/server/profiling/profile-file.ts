@@ -2,7 +2,7 @@
 
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { BatonError, messageOf } from '../../common/errors.js';
+import { BatonError, messageOf } from '../../common/errors/errors.js';
 
 /** What the API says for a configuration without a path. */
 const DEFAULT_PATH = '/var/log/envoy/envoy.prof';

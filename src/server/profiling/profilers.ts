@@ -1,11 +1,11 @@
 // The profilers of all threads: started and ended together, one command after the other, each with a deadline.
 
 import type { ProfilersView, StartOfProfiler } from '../../admin/admin-services.js';
-import { BatonError } from '../../common/errors.js';
+import { BatonError } from '../../common/errors/errors.js';
+import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import type { ProfileCommand, ProfileReply, ProfilerKind } from '../../common/profiling/profile.js';
-import type { ThreadMemory } from '../../common/thread-memory.js';
-import { atMostMs } from '../../common/within-ms.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { PeakHeap } from './peak-heap.js';

@@ -1,6 +1,6 @@
 // Changes that happen all together or not at all.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 
 /** One of them, in two steps: what can fail is done first, and changes nothing. */
 export interface Change {

@@ -1,7 +1,7 @@
 // What a reload changes, in the order in which it happens: what is needed comes before those who need it, and goes after them.
 
-import { messageOf } from '../../common/errors.js';
-import { withinMs } from '../../common/within-ms.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { withinMs } from '../../common/time/within-ms.js';
 import type { Cluster } from '../../config/generated/api.js';
 import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import type { ClusterSet, StagedClusters } from '../clusters/cluster-set.js';

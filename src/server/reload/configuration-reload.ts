@@ -2,7 +2,7 @@
 
 import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { LoadResult } from '../../config/load/load.js';
 import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';

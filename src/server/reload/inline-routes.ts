@@ -1,7 +1,7 @@
 // The route configurations that stand in the connection managers of a listener: they can change while all else stays.
 
+import { ownRoutes } from '../../config/fields/own-routes.js';
 import type { FilterChain, Listener } from '../../config/generated/api.js';
-import { ownRoutes } from '../../config/own-routes.js';
 import { redact } from '../../config/schema/sensitive.js';
 import type { Path, PathPart } from '../../config/text/path.js';
 

@@ -1,7 +1,7 @@
 // What a reload does with listeners: new versions are bound, and have everything that they need, before any is used.
 
 import { randomUUID } from 'node:crypto';
-import { withinMs } from '../../common/within-ms.js';
+import { withinMs } from '../../common/time/within-ms.js';
 import { accepted } from '../../xds/dynamic-state.js';
 import type { ListenerPlan, ListenerSet } from '../listeners/listener-set.js';
 import type { ListenerSpec } from '../listeners/primary-listener.js';

@@ -1,9 +1,9 @@
 // Sources of configuration that resources of management servers and files name, and a reload would take away: the bootstrap's
 // own were checked with it.
 
-import { reachOf } from '../../config/checks/config-sources.js';
+import { reachOf } from '../../config/checks/services/config-sources.js';
+import { speaksHttp2 } from '../../config/fields/http-options.js';
 import type { ApiConfigSource, Bootstrap } from '../../config/generated/api.js';
-import { speaksHttp2 } from '../../config/http-options.js';
 import { formatPath, type PathPart } from '../../config/text/path.js';
 
 /** A resource in use. */

@@ -1,6 +1,6 @@
 // Reloads a configuration whenever its file changes (--watch-config).
 
-import { FileWatch } from '../../common/file-watch.js';
+import { FileWatch } from '../../common/files/file-watch.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import type { ConfigurationReload } from './configuration-reload.js';

@@ -1,6 +1,6 @@
 // This process among those of its line of hot restarts: a child of the epoch before, a parent of the epoch after.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { type Credentials, loadShim, type NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import { ChildEnd, type ChildHost } from '../../restart/child-end.js';

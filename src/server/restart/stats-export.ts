@@ -1,6 +1,6 @@
 // What this process has counted, for a child process that goes on counting: counters as deltas, gauges as they are.
 
-import { inTurns, nextTurn } from '../../common/next-turn.js';
+import { inTurns, nextTurn } from '../../common/time/next-turn.js';
 import type { StatsPiece, StatsSection } from '../../restart/messages.js';
 import { CounterLatches } from '../../stats/flush/counter-latches.js';
 import { Kind } from '../../stats/layout.js';

@@ -1,6 +1,6 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
-import { BatonError, Mistakes, messageOf } from '../../common/errors.js';
+import { BatonError, Mistakes, messageOf } from '../../common/errors/errors.js';
 import type { RouteConfiguration } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakes } from '../../http/routing/tables/route-mistakes.js';

@@ -1,7 +1,7 @@
 // Virtual hosts that requests on the workers wait for, until it is known whether they exist or their source has said nothing
 // for too long.
 
-import { PatientTimeout } from '../../common/patient-timeout.js';
+import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
 import { AwaitedHostStats } from '../../stats/layouts/xds.js';
 import type { Scope } from '../../stats/thread-stats.js';

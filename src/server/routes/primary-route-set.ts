@@ -1,9 +1,9 @@
 // The routes of all connection managers as the primary keeps them: what is written in their own configuration, and what
 // sources deliver, which is shared by all that name it.
 
-import { BatonError } from '../../common/errors.js';
+import { BatonError } from '../../common/errors/errors.js';
+import { ownRoutes } from '../../config/fields/own-routes.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
-import { ownRoutes } from '../../config/own-routes.js';
 import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../extensions/factories.js';
 import { keyOfScopedRoutes } from '../../http/routing/tables/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';

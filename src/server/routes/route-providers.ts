@@ -1,10 +1,10 @@
 // The route configurations that sources deliver: one provider for each, for as long as somebody uses it.
 
-import { BatonError } from '../../common/errors.js';
+import { BatonError } from '../../common/errors/errors.js';
 import type { ConfigSource } from '../../config/generated/api.js';
 import type { PrimaryPart } from '../../extensions/factories.js';
 import { rdsKey } from '../../http/routing/tables/route-keys.js';
-import type { Dismissals, HostQuestion, WantedHost } from '../../worker/awaited-hosts.js';
+import type { Dismissals, HostQuestion, WantedHost } from '../../worker/routes/awaited-hosts.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
 import type { RoutesHost } from './routes-host.js';

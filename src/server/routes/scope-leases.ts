@@ -1,6 +1,6 @@
 // The route configurations that scopes name: each is leased once, for as long as a scope names it.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import type { ConfigSource } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import type { ProviderUser } from './provider-users.js';

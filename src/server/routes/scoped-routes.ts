@@ -1,13 +1,13 @@
 // The scopes of connection managers (scoped_routes): written in their configuration, or delivered by a source (SRDS). Each
 // scope has routes of its own, or names a route configuration that a source delivers.
 
-import { BatonError } from '../../common/errors.js';
+import { BatonError } from '../../common/errors/errors.js';
 import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { scopeKey } from '../../http/routing/tables/scope-key.js';
 import { getLogger } from '../../log/logger.js';
-import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages.js';
-import { packRoutes } from '../../worker/packed-routes.js';
+import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../worker/messages/messages.js';
+import { packRoutes } from '../../worker/messages/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';

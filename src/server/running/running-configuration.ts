@@ -12,7 +12,7 @@ import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { SharedWords } from '../../upstream/shared-words.js';
-import { ON_DEMAND_PORT } from '../../worker/awaited-hosts.js';
+import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
 import { ClusterDiscoveryService } from '../clusters/cds.js';

@@ -1,7 +1,7 @@
 // Layers of runtime that files and management servers set (RTDS): each is one resource, and empty until that comes.
 
+import { wrongRuntimeValues } from '../../config/fields/runtime-entries.js';
 import type { RuntimeLayer, RuntimeRuntime as RuntimeResource } from '../../config/generated/api.js';
-import { wrongRuntimeValues } from '../../config/runtime-entries.js';
 import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../xds/subscription.js';

@@ -1,6 +1,6 @@
 // Contention of the whole process, while --enable-mutex-tracing asks for it: what workers count, and the primary's long turns.
 
-import { addContention, Contention, type ContentionSums } from '../../common/contention.js';
+import { addContention, Contention, type ContentionSums } from '../../common/process/contention.js';
 
 /** How often the primary's turns are looked at; a turn that makes a timer later than this again has kept others waiting. */
 const INTERVAL_MS = 10;

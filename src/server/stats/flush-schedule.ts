@@ -1,8 +1,8 @@
 // When stats are flushed, and who gets them: at each interval, or only when the admin interface is asked for them.
 
-import { durationMs } from '../../common/duration.js';
-import { inTurns } from '../../common/next-turn.js';
-import { atMostMs } from '../../common/within-ms.js';
+import { durationMs } from '../../common/time/duration.js';
+import { inTurns } from '../../common/time/next-turn.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { PrimaryContext } from '../../extensions/factories.js';
 import { monotonicMs } from '../../io/timer-driver.js';

@@ -1,6 +1,6 @@
 // The stats of the process itself, brought up to date before anybody reads them.
 
-import { ownHeapBytes, residentBytes } from '../../common/thread-memory.js';
+import { ownHeapBytes, residentBytes } from '../../common/process/thread-memory.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { DnsStats } from '../../stats/layouts/filesystem.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';

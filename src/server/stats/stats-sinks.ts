@@ -1,7 +1,7 @@
 // The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
 
-import { messageOf } from '../../common/errors.js';
-import { atMostMs } from '../../common/within-ms.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
 import { getLogger } from '../../log/logger.js';

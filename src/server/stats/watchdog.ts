@@ -3,14 +3,14 @@
 // Every worker notes the time in shared memory when a timer of its fires; the primary looks at those times, and at how late its
 // own timer is. Timers fire twice in the shortest time that counts.
 
-import { durationMs } from '../../common/duration.js';
-import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
+import { durationMs } from '../../common/time/duration.js';
+import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { Watchdog as WatchdogConfig, Watchdogs } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/timer-driver.js';
 import { WatchdogStats } from '../../stats/layouts/server.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { HeartbeatStart } from '../../worker/heartbeat.js';
+import type { HeartbeatStart } from '../../worker/messages/heartbeat.js';
 
 /** How long a thread may be silent. */
 export interface WatchdogLimits {

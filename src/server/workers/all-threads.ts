@@ -1,9 +1,9 @@
 // What is asked of the primary and all workers alike: memory, profiles, logs, contention.
 
-import type { ContentionSums } from '../../common/contention.js';
+import type { ContentionSums } from '../../common/process/contention.js';
+import { type ThreadMemory, threadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileCommand, ProfileReply } from '../../common/profiling/profile.js';
 import { ProfiledThread } from '../../common/profiling/profiled-thread.js';
-import { type ThreadMemory, threadMemory } from '../../common/thread-memory.js';
 import type { LevelRules } from '../../log/level-rules.js';
 import { reopenLog, setLevelRules } from '../../log/logger.js';
 import { ContentionWatch } from '../stats/contention-watch.js';

@@ -1,6 +1,6 @@
 // Adds up what the workers say they have open.
 
-import type { WorkerConnections } from '../../worker/messages.js';
+import type { WorkerConnections } from '../../worker/messages/messages.js';
 
 export interface OpenConnections extends WorkerConnections {
   /** False when a worker has not answered in time: there may be more. */

@@ -1,7 +1,7 @@
 // Messages between the parts of an extension on the primary and on the workers: plain data, addressed by the extension's name.
 
 import type { PrimaryPort } from '../../extensions/factories.js';
-import type { ToWorker } from '../../worker/messages.js';
+import type { ToWorker } from '../../worker/messages/messages.js';
 
 export class PrimaryPorts {
   readonly #workers: number;

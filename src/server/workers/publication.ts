@@ -1,7 +1,7 @@
 // Sends changes to the workers, as numbered snapshots, and tells when all of them run one.
 
-import { nextTurn } from '../../common/next-turn.js';
-import { atMostMs, withinMs } from '../../common/within-ms.js';
+import { nextTurn } from '../../common/time/next-turn.js';
+import { atMostMs, withinMs } from '../../common/time/within-ms.js';
 import type { SnapshotParts, Snapshots } from './snapshots.js';
 import type { WorkerSet } from './worker-set.js';
 

@@ -3,7 +3,7 @@
 
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
-import type { FromWorker, Snapshot } from '../../worker/messages.js';
+import type { FromWorker, Snapshot } from '../../worker/messages/messages.js';
 
 /** The parts of a snapshot that its maker chooses; the rest is empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;

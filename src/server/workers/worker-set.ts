@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { noteLoggerFiles } from '../../log/logger.js';
-import type { ToWorker, WorkerStart } from '../../worker/messages.js';
+import type { ToWorker, WorkerStart } from '../../worker/messages/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
 import { WorkerThread } from './worker-thread.js';
 

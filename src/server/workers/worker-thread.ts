@@ -2,12 +2,12 @@
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { messageOf } from '../../common/errors.js';
-import { programFile } from '../../common/package-root.js';
-import { atMostMs } from '../../common/within-ms.js';
-import { leaveRemovedDirectory } from '../../common/working-directory.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
+import { programFile } from '../../common/package/package-root.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
-import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages.js';
+import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
 
 const logger = getLogger('main');

@@ -1,6 +1,6 @@
 // The `filter` of an answer about stats: an expression that may match anywhere in a name, tried on each of very many.
 
-import { compileRegex } from '../../common/regex.js';
+import { compileRegex } from '../../common/text/regex.js';
 
 /**
  * Whether a name matches. Throws BatonError REGEX_INVALID.

@@ -1,7 +1,7 @@
 // Checks what the bootstrap says of stats beyond what the schema can tell.
 
-import { messageOf } from '../../common/errors.js';
-import type { Report } from '../../config/extension.js';
+import { messageOf } from '../../common/errors/errors.js';
+import type { Report } from '../../config/catalog/extension.js';
 import type { Bootstrap, TagSpecifier } from '../../config/generated/api.js';
 import { isDefaultTag } from '../tags/default-rows.js';
 import { compileTagRegex, tagGroupCount } from '../tags/tag-regex.js';

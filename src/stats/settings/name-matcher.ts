@@ -1,8 +1,8 @@
 // Matchers of stat names: envoy.type.matcher.v3.StringMatcher, also asked of all names under a prefix at once.
 
-import { BatonError } from '../../common/errors.js';
-import { lowerAscii } from '../../common/lower-ascii.js';
-import { compileFullMatch } from '../../common/regex.js';
+import { BatonError } from '../../common/errors/errors.js';
+import { lowerAscii } from '../../common/text/lower-ascii.js';
+import { compileFullMatch } from '../../common/text/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 
 export interface NameMatcher {

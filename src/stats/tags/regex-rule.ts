@@ -1,6 +1,6 @@
 // A tag that configuration finds with an expression of its own.
 
-import type { Regex } from '../../common/regex.js';
+import type { Regex } from '../../common/text/regex.js';
 import { compileTagRegex } from './tag-regex.js';
 import type { Found } from './token-pattern.js';
 

@@ -1,6 +1,6 @@
 // Expressions that find tags. Envoy reads them as ECMAScript's, unlike all others: they may look ahead.
 
-import { compileRegex, type Regex } from '../../common/regex.js';
+import { compileRegex, type Regex } from '../../common/text/regex.js';
 
 /**
  * RE2 serves what it understands; what looks ahead goes to the engine of the language, whose time only who configures can stretch.

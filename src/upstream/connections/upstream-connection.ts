@@ -1,6 +1,6 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
-import { errorName } from '../../common/errno.js';
+import { errorName } from '../../common/errors/errno.js';
 import type { Priority } from '../../common/priority.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../../http/h1/client-codec.js';

@@ -1,6 +1,6 @@
 // A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
 
-import { errorName } from '../../common/errno.js';
+import { errorName } from '../../common/errors/errno.js';
 import { Priority } from '../../common/priority.js';
 import { addressText, decodeSockaddr } from '../../io/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';

@@ -3,7 +3,7 @@
 
 import { Resolver } from 'node:dns/promises';
 import { hostname } from 'node:os';
-import { PatientTimeout } from '../../common/patient-timeout.js';
+import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import type { Cluster_DnsLookupFamily } from '../../config/generated/api.js';
 import { ipAddress } from '../../io/address.js';
 import { type HostsEntry, parseHosts } from './hosts-file.js';

@@ -1,7 +1,7 @@
 // What an HttpService can ask for, beyond the schema.
 
-import { messageOf } from '../../common/errors.js';
-import type { Report } from '../../config/extension.js';
+import { messageOf } from '../../common/errors/errors.js';
+import type { Report } from '../../config/catalog/extension.js';
 import type { HeaderValueOption, HttpService } from '../../config/generated/api.js';
 import { compileHeaderMutations } from '../../http/headers/header-mutations.js';
 import { httpTarget } from './http-uri.js';

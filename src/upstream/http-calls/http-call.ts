@@ -1,9 +1,9 @@
 // One HTTP/1.1 request of the thread's own to a host of a cluster, and its answer: pools, load balancing, timeouts, circuit
 // breakers and stats are those of the cluster, as for requests that are forwarded.
 
-import { errorName } from '../../common/errno.js';
-import { headerKey } from '../../common/header-names.js';
+import { errorName } from '../../common/errors/errno.js';
 import { Priority } from '../../common/priority.js';
+import { headerKey } from '../../common/text/header-names.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec.js';
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';

@@ -1,8 +1,8 @@
 // A service that is called by HTTP (envoy.config.core.v3.HttpService): POST requests to its URI by way of its cluster, with
 // its headers and its timeout.
 
-import { durationMs } from '../../common/duration.js';
-import { headerKey } from '../../common/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
+import { durationMs } from '../../common/time/duration.js';
 import type { HttpService as HttpServiceConfig } from '../../config/generated/api.js';
 import { type HeaderBlock, Method } from '../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';

@@ -1,6 +1,6 @@
 // Configuration from management servers over gRPC: the aggregated stream, which subscriptions share, and streams of their own.
 
-import { BatonError } from '../../common/errors.js';
+import { BatonError } from '../../common/errors/errors.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
 import type { GrpcSourcesHost } from './host.js';
 import { Mux } from './mux.js';

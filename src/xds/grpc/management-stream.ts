@@ -1,10 +1,10 @@
 // One stream to a management server: opened, paced, and opened again after it broke. What is said on it is others' business.
 
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { durationMs } from '../../common/duration.js';
-import { messageOf } from '../../common/errors.js';
-import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
+import { durationMs } from '../../common/time/duration.js';
+import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
 import { getLogger } from '../../log/logger.js';

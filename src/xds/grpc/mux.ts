@@ -1,9 +1,9 @@
 // Subscriptions that share a stream: all of them on the aggregated one, one alone on a stream of its own. What they ask for
 // in a turn of the loop travels together, so that an update of many resources brings one request.
 
-import { messageOf } from '../../common/errors.js';
-import { nextTurn } from '../../common/next-turn.js';
-import { atMostMs } from '../../common/within-ms.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { nextTurn } from '../../common/time/next-turn.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';

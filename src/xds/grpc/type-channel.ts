@@ -1,6 +1,6 @@
 // All subscriptions to one kind of resources on a stream: what they want together, and which of them is told what.
 
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { hidesNames, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';

@@ -1,9 +1,9 @@
 // One subscription on a stream: its watcher, its stats, and the time it waits for a first update.
 
-import { durationMs } from '../../common/duration.js';
-import { messageOf } from '../../common/errors.js';
-import { LONGEST_TIMER_MS } from '../../common/longest-timer.js';
-import { PatientTimeout } from '../../common/patient-timeout.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { durationMs } from '../../common/time/duration.js';
+import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';

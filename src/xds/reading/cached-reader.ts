@@ -1,7 +1,7 @@
 // The reader of one subscription: it remembers what it has read, so that what has not changed costs a hash and keeps its identity.
 
 import { createHash, hash } from 'node:crypto';
-import { inTurns } from '../../common/next-turn.js';
+import { inTurns } from '../../common/time/next-turn.js';
 import { redact } from '../../config/schema/sensitive.js';
 import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import {

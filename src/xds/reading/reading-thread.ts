@@ -4,9 +4,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { Piscina } from 'piscina';
-import { messageOf } from '../../common/errors.js';
-import { programFile } from '../../common/package-root.js';
-import { leaveRemovedDirectory } from '../../common/working-directory.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
+import { programFile } from '../../common/package/package-root.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import { formatProblem, type Problem } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';

@@ -1,11 +1,11 @@
 // Decodes and checks resources one by one: what is wrong with one of them is told with it, and spoils no other.
 
-import { durationMs } from '../../common/duration.js';
-import { messageOf } from '../../common/errors.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { durationMs } from '../../common/time/duration.js';
+import type { ExtensionCatalog } from '../../config/catalog/extension.js';
 import { Checker } from '../../config/check.js';
-import { checkConfigSources } from '../../config/checks/config-sources.js';
 import { checkResource } from '../../config/checks/resources.js';
-import type { ExtensionCatalog } from '../../config/extension.js';
+import { checkConfigSources } from '../../config/checks/services/config-sources.js';
 import { FeatureUse } from '../../config/feature-use.js';
 import { implementedBy } from '../../config/implemented/index.js';
 import type { ImplementedTable } from '../../config/implemented/table.js';

@@ -1,9 +1,9 @@
 // How resources are read in this process: what the command line and the bootstrap say of it.
 
-import { reachOf } from '../../config/checks/config-sources.js';
+import { reachOf } from '../../config/checks/services/config-sources.js';
 import { featureKeys } from '../../config/feature-use.js';
+import { speaksHttp2 } from '../../config/fields/http-options.js';
 import type { Bootstrap } from '../../config/generated/api.js';
-import { speaksHttp2 } from '../../config/http-options.js';
 import type { ReadingSettings } from './task.js';
 
 /** What the command line says of dynamic configuration. */

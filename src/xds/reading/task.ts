@@ -1,6 +1,6 @@
 // What passes between the primary and the thread that reads resources; plain data.
 
-import type { Reach } from '../../config/checks/config-sources.js';
+import type { Reach } from '../../config/checks/services/config-sources.js';
 import type { FeatureKeys, FeatureNotes } from '../../config/feature-use.js';
 import type { LoadCounts } from '../../config/load/load.js';
 import type { UnknownFields } from '../../config/schema/decode.js';

@@ -3,7 +3,7 @@
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { tempDir } from '../../e2e/harness/index.js';
 
 const { loadProtos } = await import(packagePath('scripts/schema/protos.mjs'));

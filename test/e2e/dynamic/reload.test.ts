@@ -3,7 +3,7 @@
 import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
   type BatonProcess,

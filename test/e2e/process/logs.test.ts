@@ -5,7 +5,7 @@ import { appendFileSync, closeSync, constants, openSync, readFileSync, readSync,
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { COMPONENTS } from '../../../src/log/components.js';
 import {
   type BatonProcess,

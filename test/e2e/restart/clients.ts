@@ -3,7 +3,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { endsWithTest, type Teardown, tempDir, withDeadline } from '../harness/index.js';
 
 /** HTTP and bare TCP on 127.0.0.1. */

@@ -19,7 +19,7 @@ import {
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
-import { packagePath } from '../../../src/common/package-root.js';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { AddressKind, encodeAddress } from '../../../src/io/address.js';
 import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
 import { decodeToChild, encodeHello } from '../../../src/restart/messages.js';

@@ -1,7 +1,7 @@
 // A flush of any size fits through a socket that takes a little at a time.
 
 import t from 'tap';
-import { nextTurn } from '../../../src/common/next-turn.js';
+import { nextTurn } from '../../../src/common/time/next-turn.js';
 import { Condition } from '../../../src/extensions/stat-sinks/condition.js';
 import { DatagramWriter } from '../../../src/extensions/stat-sinks/lines/datagram-writer.js';
 import { plainLines } from '../../../src/extensions/stat-sinks/lines/line-format.js';

@@ -1,7 +1,7 @@
 // What filters cannot hold for want of memory is told from what is too large: the sender could do nothing about it.
 
 import t from 'tap';
-import { headerKey } from '../../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from '../../../src/http/filters/filter.js';
 import { FilterPass } from '../../../src/http/filters/filter-pass.js';
 import { HeaderBlock } from '../../../src/http/headers/header-block.js';

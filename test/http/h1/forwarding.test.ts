@@ -1,7 +1,7 @@
 // What a proxy between the two codecs passes on, and in how many ranges.
 
 import t from 'tap';
-import { headerKey } from '../../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/head/known-fields.js';

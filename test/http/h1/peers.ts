@@ -1,6 +1,6 @@
 // The two codecs with an owner and a stream that note what they are told and do what a test says.
 
-import { headerKey } from '../../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import type {
   CodecError,
   RequestDecoder,

@@ -1,7 +1,7 @@
 // Header blocks: fields are found, changed and kept beyond the turn without being copied before somebody asks.
 
 import t from 'tap';
-import { headerKey, knownHeader } from '../../../src/common/header-names.js';
+import { headerKey, knownHeader } from '../../../src/common/text/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/head/known-fields.js';

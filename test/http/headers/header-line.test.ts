@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { headerKey } from '../../../src/common/header-names.js';
+import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeaderBlock } from '../../../src/http/headers/header-block.js';
 import { HeaderLine, WrittenText } from '../../../src/http/headers/header-line.js';
 import { newMemory } from '../h1/wire.js';

@@ -1,7 +1,7 @@
 // Heads are changed as configured: in order, and with values that are known only when the request is there.
 
 import t from 'tap';
-import { StreamInfo } from '../../../src/access-log/stream-info.js';
+import { StreamInfo } from '../../../src/access-log/stream/stream-info.js';
 import type { HeaderValueOption } from '../../../src/config/generated/api.js';
 import { compileHeaderMutations } from '../../../src/http/headers/header-mutations.js';
 import { linesOf, requestHead } from '../routing/heads.js';

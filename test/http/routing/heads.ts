@@ -1,6 +1,6 @@
 // Heads for tests of what reads and changes them: written as text, read back as text.
 
-import { headerIdOf } from '../../../src/common/header-names.js';
+import { headerIdOf } from '../../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 

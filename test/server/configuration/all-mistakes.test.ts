@@ -1,7 +1,7 @@
 // A configuration that is refused is refused for all that is wrong with it, each mistake once, and for nothing that follows from them.
 
 import t from 'tap';
-import { ExtensionCatalog } from '../../../src/config/extension.js';
+import { ExtensionCatalog } from '../../../src/config/catalog/extension.js';
 import { loadConfiguration } from '../../../src/config/load/load.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import { CONFIGURATION_CHECKS } from '../../../src/server/configuration/configuration-checks.js';

@@ -18,7 +18,7 @@ import { defineLayout } from '../../../src/stats/layout.js';
 import { HttpStats } from '../../../src/stats/layouts/http.js';
 import { ExtensionConfigStats } from '../../../src/stats/layouts/xds.js';
 import { StatsStore } from '../../../src/stats/store.js';
-import { FilterConfigs } from '../../../src/worker/filter-configs.js';
+import { FilterConfigs } from '../../../src/worker/extensions/filter-configs.js';
 import { FakeSources, unreadable } from '../../xds/fake-sources.js';
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http.';

@@ -2,9 +2,9 @@
 
 import { join } from 'node:path';
 import t from 'tap';
+import { threadMemory } from '../../../src/common/process/thread-memory.js';
 import type { ProfileSet } from '../../../src/common/profiling/pprof.js';
 import type { ProfileCommand, ProfileReply } from '../../../src/common/profiling/profile.js';
-import { threadMemory } from '../../../src/common/thread-memory.js';
 import { PeakHeap } from '../../../src/server/profiling/peak-heap.js';
 import { ProfileFile } from '../../../src/server/profiling/profile-file.js';
 import { Profilers } from '../../../src/server/profiling/profilers.js';

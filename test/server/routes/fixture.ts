@@ -1,14 +1,14 @@
 // Routes on a primary without a server: sources that a test speaks for, and what workers would be told.
 
-import { atOnce } from '../../../src/common/next-turn.js';
+import { atOnce } from '../../../src/common/time/next-turn.js';
 import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extensions/factories.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { StatsStore } from '../../../src/stats/store.js';
-import type { WantedHost } from '../../../src/worker/awaited-hosts.js';
-import { unpackRoutes } from '../../../src/worker/packed-routes.js';
+import { unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
+import type { WantedHost } from '../../../src/worker/routes/awaited-hosts.js';
 import type { Resource, Update } from '../../../src/xds/resource.js';
 import type { Rejection, SubscriptionRequest } from '../../../src/xds/subscription.js';
 

@@ -2,11 +2,11 @@
 // comes.
 
 import t from 'tap';
-import { atOnce } from '../../../src/common/next-turn.js';
+import { atOnce } from '../../../src/common/time/next-turn.js';
 import type { ScopedRouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { AwaitedHostStats } from '../../../src/stats/layouts/xds.js';
-import { packRoutes, unpackRoutes } from '../../../src/worker/packed-routes.js';
+import { packRoutes, unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
 import { waitFor } from '../../e2e/harness/index.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';

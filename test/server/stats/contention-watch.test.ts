@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Contention } from '../../../src/common/contention.js';
+import { Contention } from '../../../src/common/process/contention.js';
 import { ContentionWatch } from '../../../src/server/stats/contention-watch.js';
 import { SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { waitFor } from '../../e2e/harness/wait-for.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { compileRegex } from '../../../src/common/regex.js';
+import { compileRegex } from '../../../src/common/text/regex.js';
 import { namePattern } from '../../../src/stats/read/name-pattern.js';
 
 t.test('matches what the expression alone would match', async (t) => {

@@ -1,4 +1,4 @@
-// envoy.regex_engines.google_re2: the engine of all expressions, named or not (common/regex.ts).
+// envoy.regex_engines.google_re2: the engine of all expressions, named or not (common/text/regex.ts).
 
 import type { RegexEngineExtension } from '../../sdk.js';
 

@@ -1,6 +1,6 @@
 // The two fields that tell where a body ends (RFC 9112 sections 6.1 and 6.2), read literally.
 
-import { ConnectionHeader } from '../../../common/header-names.js';
+import { ConnectionHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { Char } from './characters.js';
 

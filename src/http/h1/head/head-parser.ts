@@ -11,7 +11,7 @@ import {
   isConnectionHeader,
   LONGEST_NAME,
   OTHER_HEADER,
-} from '../../../common/header-names.js';
+} from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
 import { BodyKind, type HeaderBlock, Method } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';

@@ -4,7 +4,7 @@
 // A slot holds the lines of one head, as bytes and as the parser found them. Heads of different length have different
 // slots, so that clients who take turns find theirs.
 
-import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../../common/header-names.js';
+import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
 import { FIELD_WORDS, Field, type HeaderBlock } from '../../headers/header-block.js';
 

@@ -1,6 +1,6 @@
 // Request targets other than an absolute path (RFC 9112 section 3.2).
 
-import { equalsFolded, headerKey } from '../../../common/header-names.js';
+import { equalsFolded, headerKey } from '../../../common/text/header-names.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import { isAuthority, Port } from './authority.js';
 import { Char } from './characters.js';

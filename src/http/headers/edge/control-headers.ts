@@ -1,6 +1,12 @@
 // Takes from requests the headers by which only proxies and internal clients may speak to the proxy.
 
-import { type HeaderKey, HeaderSet, headerKey, type KnownHeader, knownHeader } from '../../../common/header-names.js';
+import {
+  type HeaderKey,
+  HeaderSet,
+  headerKey,
+  type KnownHeader,
+  knownHeader,
+} from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 
 /**

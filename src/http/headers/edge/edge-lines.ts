@@ -1,7 +1,7 @@
 // The lines that the usual request gets at the edge, written in one go: client address, scheme, id.
 
-import { type HeaderKey, headerKey } from '../../../common/header-names.js';
 import type { Random } from '../../../common/random.js';
+import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 import { WrittenText } from '../header-line.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';

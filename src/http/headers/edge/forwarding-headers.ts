@@ -1,8 +1,8 @@
 // What the connection manager does to the headers of a request at the door: who the client is, what it may say about
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
-import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../../common/header-names.js';
 import type { Random } from '../../../common/random.js';
+import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
 import { ipAddress } from '../../../io/address.js';
 import { byteText } from '../byte-text.js';

@@ -1,6 +1,6 @@
 // Header fields that are meant for one connection only, and go no further (RFC 9110 section 7.6.1).
 
-import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../../common/header-names.js';
+import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 
 /**

@@ -2,7 +2,7 @@
 //
 // As in Envoy since 1.33 nobody does unless ranges are configured: in a network with many tenants private addresses say nothing.
 
-import { BatonError } from '../../../common/errors.js';
+import { BatonError } from '../../../common/errors/errors.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
 import { parseIp } from '../../../io/address.js';
 import { type IpRange, ipRange, isInRange } from '../../../io/ip-range.js';

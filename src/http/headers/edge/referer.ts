@@ -1,7 +1,7 @@
 // Takes a Referer out of a request that tells more than the page it comes from. As Envoy documents it: several of them, one with a
 // fragment, and an absolute URL with user information (RFC 9110 section 10.1.3: a client must send none of these).
 
-import { knownHeader } from '../../../common/header-names.js';
+import { knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 
 const REFERER = knownHeader('referer');

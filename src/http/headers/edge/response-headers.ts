@@ -1,6 +1,6 @@
 // What the connection manager writes into every response head: Server, Date and Via.
 
-import { headerKey } from '../../../common/header-names.js';
+import { headerKey } from '../../../common/text/header-names.js';
 import type { Clock } from '../../../io/clock.js';
 import type { HeaderBlock } from '../header-block.js';
 import { HeaderLine } from '../header-line.js';

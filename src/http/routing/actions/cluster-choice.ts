@@ -1,6 +1,6 @@
 // Routes whose cluster is chosen for each request: by weight, or by the name that a header gives.
 
-import { BatonError } from '../../../common/errors.js';
+import { BatonError } from '../../../common/errors/errors.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import { byteText } from '../../headers/byte-text.js';

@@ -1,7 +1,7 @@
 // The body of a direct_response: read and measured when the table is made.
 
-import { BatonError } from '../../../common/errors.js';
-import { readDataSource } from '../../../config/data-source.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { readDataSource } from '../../../config/fields/data-source.js';
 import type { DataSource } from '../../../config/generated/api.js';
 
 /** @throws BatonError when it can't be had or is longer than `limit`; `where` is its path in the configuration. */

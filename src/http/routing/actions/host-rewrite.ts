@@ -1,7 +1,7 @@
 // What becomes of the Host of a request on its way to a cluster.
 
-import { headerKey } from '../../../common/header-names.js';
-import type { Replacement } from '../../../common/regex.js';
+import { headerKey } from '../../../common/text/header-names.js';
+import type { Replacement } from '../../../common/text/regex.js';
 import type { RouteAction } from '../../../config/generated/api.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { beginLine, copyBytes, endLine, HeaderLine } from '../../headers/header-line.js';

@@ -1,7 +1,7 @@
 // prefix_rewrite and regex_rewrite: a new path in front of the old query.
 
-import { headerKey } from '../../../common/header-names.js';
-import type { Replacement } from '../../../common/regex.js';
+import { headerKey } from '../../../common/text/header-names.js';
+import type { Replacement } from '../../../common/text/regex.js';
 import type { RegexMatchAndSubstitute } from '../../../config/generated/api.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { beginLine, copyBytes, endLine } from '../../headers/header-line.js';

@@ -1,7 +1,7 @@
 // RedirectAction: where a client is sent instead.
 
-import { BatonError } from '../../../common/errors.js';
-import { headerKey } from '../../../common/header-names.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { headerKey } from '../../../common/text/header-names.js';
 import type { RedirectAction } from '../../../config/generated/api.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';

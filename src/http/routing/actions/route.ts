@@ -1,8 +1,8 @@
 // What a request's route says: where it goes, how long it may take, and what is changed on the way.
 
-import type { StreamInfo } from '../../../access-log/stream-info.js';
-import { headerKey } from '../../../common/header-names.js';
+import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import type { Priority } from '../../../common/priority.js';
+import { headerKey } from '../../../common/text/header-names.js';
 import { NoRoomError } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';

@@ -1,6 +1,6 @@
 // upgrade_configs of a connection manager or a route: which upgrades they allow.
 
-import { BatonError } from '../../../common/errors.js';
+import { BatonError } from '../../../common/errors/errors.js';
 
 /** What both kinds of UpgradeConfig have. */
 interface UpgradeConfig {

@@ -1,7 +1,7 @@
 // Finds the header that a configuration names in a request, for what needs its value as text; pseudo-headers included.
 
-import { BatonError } from '../../../common/errors.js';
-import { headerKey } from '../../../common/header-names.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { headerKey } from '../../../common/text/header-names.js';
 import { checkFieldName } from '../../headers/field-name.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 

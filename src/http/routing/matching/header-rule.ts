@@ -1,7 +1,7 @@
 // envoy.config.route.v3.HeaderMatcher: one condition on a header of a request or response.
 
-import { BatonError } from '../../../common/errors.js';
-import { type HeaderKey, headerKey } from '../../../common/header-names.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderMatcher } from '../../../config/generated/api.js';
 import { checkFieldName } from '../../headers/field-name.js';
 import type { HeaderBlock } from '../../headers/header-block.js';

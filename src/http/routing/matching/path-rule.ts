@@ -1,9 +1,9 @@
 // The path condition of a route: prefix, whole path, prefix that ends at a slash, or regular expression. Queries don't count.
 
-import { BatonError } from '../../../common/errors.js';
-import { FOLD } from '../../../common/header-names.js';
-import { lowerAscii } from '../../../common/lower-ascii.js';
-import { compileFullMatch, type Regex } from '../../../common/regex.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { FOLD } from '../../../common/text/header-names.js';
+import { lowerAscii } from '../../../common/text/lower-ascii.js';
+import { compileFullMatch, type Regex } from '../../../common/text/regex.js';
 import type { RouteMatch } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
 import type { HeaderBlock } from '../../headers/header-block.js';

@@ -1,6 +1,6 @@
 // Header bytes as the text that a user's regular expression sees: UTF-8, as RE2 reads bytes in Envoy. byteText() is the way back.
 
-import type { Replacement } from '../../../common/regex.js';
+import type { Replacement } from '../../../common/text/regex.js';
 import type { Memory } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 

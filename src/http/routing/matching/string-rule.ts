@@ -1,9 +1,9 @@
 // envoy.type.matcher.v3.StringMatcher over bytes: a string is made for regular expressions only.
 
-import { BatonError } from '../../../common/errors.js';
-import { FOLD } from '../../../common/header-names.js';
-import { lowerAscii } from '../../../common/lower-ascii.js';
-import { compileFullMatch, compileRegex, type Regex, Replacement } from '../../../common/regex.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { FOLD } from '../../../common/text/header-names.js';
+import { lowerAscii } from '../../../common/text/lower-ascii.js';
+import { compileFullMatch, compileRegex, type Regex, Replacement } from '../../../common/text/regex.js';
 import type { RegexMatchAndSubstitute, StringMatcher } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
 import { regexText } from './regex-text.js';

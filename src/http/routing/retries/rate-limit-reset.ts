@@ -1,7 +1,7 @@
 // rate_limited_retry_back_off: how long a host that limits its clients wants not to be asked again, by a header of its response.
 
-import { durationMs } from '../../../common/duration.js';
-import { type HeaderKey, headerKey } from '../../../common/header-names.js';
+import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
+import { durationMs } from '../../../common/time/duration.js';
 import type { RetryPolicy_RateLimitedRetryBackOff } from '../../../config/generated/api.js';
 import { checkFieldName } from '../../headers/field-name.js';
 import type { HeaderBlock } from '../../headers/header-block.js';

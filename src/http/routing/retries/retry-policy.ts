@@ -1,7 +1,7 @@
 // When and how often a request is tried again: envoy.config.route.v3.RetryPolicy, compiled.
 
-import { durationMs } from '../../../common/duration.js';
-import { BatonError } from '../../../common/errors.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { durationMs } from '../../../common/time/duration.js';
 import type { RouteAction } from '../../../config/generated/api.js';
 import { Runtime, type RuntimeInteger } from '../../../runtime/runtime.js';
 import { compileHeaderRules, type HeaderRule } from '../matching/header-rule.js';

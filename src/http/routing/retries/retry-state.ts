@@ -1,6 +1,6 @@
 // The retries of one request: what the policy and the request's own x-envoy-* headers allow, and what is left of it.
 
-import { HeaderSet, headerKey, knownHeader } from '../../../common/header-names.js';
+import { HeaderSet, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { matchesAny } from '../matching/header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';

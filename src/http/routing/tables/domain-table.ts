@@ -3,7 +3,7 @@
 // Names are hashed folded and byte by byte, forwards for exact names and prefixes, backwards for suffixes: one pass over
 // the authority gives the hash of every prefix or suffix on its way, and no string is made.
 
-import { FOLD } from '../../../common/header-names.js';
+import { FOLD } from '../../../common/text/header-names.js';
 
 export class DomainTable<T> {
   readonly #exact = new KeyTable<T>(false);

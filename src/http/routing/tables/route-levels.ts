@@ -1,6 +1,6 @@
 // What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
 
-import { buildEach } from '../../../common/errors.js';
+import { buildEach } from '../../../common/errors/errors.js';
 import type { Any } from '../../../config/generated/api.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../../headers/header-mutations.js';
 

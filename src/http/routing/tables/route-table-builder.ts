@@ -1,8 +1,8 @@
 // Makes virtual hosts and routes from a RouteConfiguration: everything that matching would otherwise work out each time.
 
-import { durationMs } from '../../../common/duration.js';
-import { BatonError, buildEach } from '../../../common/errors.js';
+import { BatonError, buildEach } from '../../../common/errors/errors.js';
 import { Priority } from '../../../common/priority.js';
+import { durationMs } from '../../../common/time/duration.js';
 import type {
   RouteAction,
   Route as RouteConfig,

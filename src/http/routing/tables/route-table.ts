@@ -2,8 +2,8 @@
 //
 // A table is made once for a configuration and thread; matching makes no string but for regular expressions.
 
-import { type HeaderKey, headerKey, knownHeader } from '../../../common/header-names.js';
-import { atOnce } from '../../../common/next-turn.js';
+import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
+import { atOnce } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
 import { checkRemovable } from '../../headers/field-name.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';

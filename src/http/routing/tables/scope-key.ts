@@ -1,6 +1,6 @@
 // Which scope a request is of: a key that is made of its headers (ScopedRoutes.ScopeKeyBuilder).
 
-import { BatonError } from '../../../common/errors.js';
+import { BatonError } from '../../../common/errors/errors.js';
 import type {
   ScopedRoutes_ScopeKeyBuilder,
   ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor,

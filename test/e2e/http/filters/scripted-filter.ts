@@ -5,8 +5,8 @@
 // they have seen is kept. Requests to the filter named 'control' ask for that, or give a filter something to do later.
 
 import { setImmediate } from 'node:timers/promises';
-import { noNeeds } from '../../../../src/access-log/format.js';
-import { headerKey } from '../../../../src/common/header-names.js';
+import { noNeeds } from '../../../../src/access-log/formats/format.js';
+import { headerKey } from '../../../../src/common/text/header-names.js';
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import type {
   AccessLoggerExtension,

@@ -1,7 +1,7 @@
 // Routes of a connection manager's own configuration: others are built beside those that requests get, which then see all of them at once.
 
 import t from 'tap';
-import { atOnce } from '../../../../src/common/next-turn.js';
+import { atOnce } from '../../../../src/common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../../src/config/generated/api.js';
 import type { WorkerContext } from '../../../../src/extensions/factories.js';
 import { InlineRoutes } from '../../../../src/extensions/filters/network/http-connection-manager/inline-routes.js';

@@ -1,8 +1,8 @@
 // The next hop learns who the client is, and clients can't pretend to be proxies.
 
 import t from 'tap';
-import { headerKey } from '../../../../src/common/header-names.js';
 import { Random } from '../../../../src/common/random.js';
+import { headerKey } from '../../../../src/common/text/header-names.js';
 import {
   type ForwardingConfig,
   ForwardingRules,

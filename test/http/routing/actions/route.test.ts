@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import t from 'tap';
-import { StreamInfo } from '../../../../src/access-log/stream-info.js';
+import { StreamInfo } from '../../../../src/access-log/stream/stream-info.js';
 import { Priority } from '../../../../src/common/priority.js';
 import type {
   Any,

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { BatonError } from '../../../../src/common/errors.js';
+import { BatonError } from '../../../../src/common/errors/errors.js';
 import type { Route as RouteConfig, RouteConfiguration, RouteMatch } from '../../../../src/config/generated/api.js';
 import { byteText } from '../../../../src/http/headers/byte-text.js';
 import { RouteKind } from '../../../../src/http/routing/actions/route.js';

@@ -1,7 +1,7 @@
 // The scope of a request is made of its headers as Envoy makes it.
 
 import t from 'tap';
-import { BatonError } from '../../../../src/common/errors.js';
+import { BatonError } from '../../../../src/common/errors/errors.js';
 import type { ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor as Extractor } from '../../../../src/config/generated/api.js';
 import { byteText } from '../../../../src/http/headers/byte-text.js';
 import { ScopeKeyBuilder, scopeKey } from '../../../../src/http/routing/tables/scope-key.js';

@@ -1,6 +1,6 @@
 // The answers that the router gives when no host does: what clients and logs are told of each way in which that comes about.
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import type { LocalReply } from '../../../../http/filters/filter.js';
 import type { Failure } from './failures.js';
 

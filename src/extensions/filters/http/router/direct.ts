@@ -1,6 +1,6 @@
 // Routes that are answered here: redirects and direct responses.
 
-import { headerKey } from '../../../../common/header-names.js';
+import { headerKey } from '../../../../common/text/header-names.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { Route } from '../../../../http/routing/actions/route.js';

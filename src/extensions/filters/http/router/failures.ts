@@ -1,7 +1,7 @@
 // How tries fail: the words, flags and codes by which clients, logs and retries know each way.
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
-import { errorName } from '../../../../common/errno.js';
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
+import { errorName } from '../../../../common/errors/errno.js';
 import { ResetReason } from '../../../../http/codec.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { PoolFailure } from '../../../../upstream/connections/http-pool.js';

@@ -1,6 +1,6 @@
 // How long a request and each of its tries may take: what its route says, or what the request itself asks for.
 
-import { HeaderSet, headerKey } from '../../../../common/header-names.js';
+import { HeaderSet, headerKey } from '../../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { Route } from '../../../../http/routing/actions/route.js';
 import type { ClusterSpec } from '../../../../upstream/cluster-config.js';

@@ -1,7 +1,7 @@
 // The retries of one request as they take place: those that its policy wants, as far as the circuit breaker for retries and the
 // runtime grant them, the hosts that they are at, and what they count.
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import type { Random } from '../../../../common/random.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';

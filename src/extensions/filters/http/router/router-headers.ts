@@ -1,6 +1,6 @@
 // The header fields that the router writes itself, in bytes and without strings where every request has them.
 
-import { type HeaderKey, headerKey } from '../../../../common/header-names.js';
+import { type HeaderKey, headerKey } from '../../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
 

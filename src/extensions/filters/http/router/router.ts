@@ -4,7 +4,7 @@
 //   decodeHeaders → #forward → #start → pool → onPoolReady → #sendRequest … → onHeaders → onData … → #responseCompleted
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
-import { Protocol } from '../../../../access-log/stream-info.js';
+import { Protocol } from '../../../../access-log/stream/stream-info.js';
 import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec.js';
 import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';

@@ -1,7 +1,7 @@
 // An HTTP filter whose configuration is discovered: each new stream gets the filter as it is configured by then.
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
-import { messageOf } from '../../../../common/errors.js';
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
+import { messageOf } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
 import {
   HeadersStatus,

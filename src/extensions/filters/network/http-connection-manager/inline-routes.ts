@@ -1,6 +1,6 @@
 // The routes that stand in a connection manager's own configuration, on one worker.
 
-import { atOnce } from '../../../../common/next-turn.js';
+import { atOnce } from '../../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
 import type { RouteTable } from '../../../../http/routing/tables/route-table.js';

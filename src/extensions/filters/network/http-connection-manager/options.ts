@@ -1,8 +1,8 @@
 // HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
 
-import { durationMs } from '../../../../common/duration.js';
-import { headerKey } from '../../../../common/header-names.js';
-import { LONGEST_TIMER_MS } from '../../../../common/longest-timer.js';
+import { headerKey } from '../../../../common/text/header-names.js';
+import { durationMs } from '../../../../common/time/duration.js';
+import { LONGEST_TIMER_MS } from '../../../../common/time/longest-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';

@@ -1,6 +1,6 @@
 // What routes can say to the HTTP filters of a chain: typed_per_filter_config.
 
-import { BatonError } from '../../../../common/errors.js';
+import { BatonError } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteFilter } from '../../../../http/routing/tables/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';

@@ -1,6 +1,6 @@
 // envoy.filters.network.tcp_proxy: the extension that passes bytes to a host of a cluster.
 
-import { durationMs } from '../../../../common/duration.js';
+import { durationMs } from '../../../../common/time/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';

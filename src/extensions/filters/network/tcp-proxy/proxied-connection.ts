@@ -3,8 +3,8 @@
 // A side that cannot take more pauses the other one; a side that ends its direction half-closes the other one. The pair
 // is over when both directions have ended, or when either side breaks.
 
-import { ResponseFlag } from '../../../../access-log/response-flags.js';
-import { StreamInfo } from '../../../../access-log/stream-info.js';
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
+import { StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';

@@ -1,6 +1,6 @@
 // The TCP proxy of one filter chain on one worker.
 
-import { messageOf } from '../../../../common/errors.js';
+import { messageOf } from '../../../../common/errors/errors.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../../../../listener/network-filter.js';
 import type { Cargo } from '../../../../listener/travel.js';

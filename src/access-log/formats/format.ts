@@ -1,0 +1,113 @@
+// Format strings with %OPERATORS%, compiled once: for text logs, for values of headers, and inside JSON logs.
+
+import { Mistakes, messageOf } from '../../common/errors/errors.js';
+import { LogBuffer } from '../log-buffer.js';
+import { FormatError } from '../operators/format-error.js';
+import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
+import { createOperator } from '../operators/operators.js';
+import type { StreamInfo } from '../stream/stream-info.js';
+
+export interface FormatOptions {
+  /** Writes nothing instead of `-` for a value that is missing. */
+  omitEmptyValues?: boolean;
+}
+
+/** The format of access logs that name none. */
+export const DEFAULT_FORMAT =
+  '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" ' +
+  '%RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% ' +
+  '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ' +
+  '"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"\n';
+
+/** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed, Mistakes for several. */
+export function compileFormat(format: string, options: FormatOptions = {}): Format {
+  const needs = noNeeds();
+  const operators = parseOperators(format, needs);
+  return new Format(needs, (info, out) => writeOperators(operators, info, out, options.omitEmptyValues === true));
+}
+
+/** What a format string consists of, literal text included. */
+export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
+  const operators: Operator[] = [];
+  const mistakes: FormatError[] = [];
+  let literal = '';
+  let at = 0;
+  const endLiteral = (): void => {
+    if (literal !== '') operators.push(new Literal(literal));
+    literal = '';
+  };
+  while (at < format.length) {
+    const percent = format.indexOf('%', at);
+    if (percent < 0) break;
+    literal += format.slice(at, percent);
+    if (format[percent + 1] === '%') {
+      literal += '%';
+      at = percent + 2;
+      continue;
+    }
+    CALL.lastIndex = percent;
+    const match = CALL.exec(format);
+    if (match === null) {
+      mistakes.push(new FormatError("no operator follows '%' (write %% for a percent sign)", format, percent));
+      break;
+    }
+    endLiteral();
+    const [all, name, parameter, length] = match;
+    try {
+      const maxLength = length === undefined ? undefined : Number(length);
+      operators.push(createOperator({ name: name!, parameter, maxLength }, needs));
+    } catch (error) {
+      mistakes.push(new FormatError(messageOf(error), format, percent));
+    }
+    at = percent + all.length;
+  }
+  Mistakes.throw(mistakes);
+  literal += format.slice(at);
+  endLiteral();
+  return operators;
+}
+
+export function writeOperators(
+  operators: readonly Operator[],
+  info: StreamInfo,
+  out: LogBuffer,
+  omitEmptyValues: boolean,
+): void {
+  for (let i = 0; i < operators.length; i++) {
+    if (!operators[i]!.write(info, out) && !omitEmptyValues) out.byte(DASH);
+  }
+}
+
+/** A compiled format. One thread uses it at a time; writing allocates nothing. */
+export class Format {
+  /** Header names that it reads, in lower case. */
+  readonly needs: HeaderNeeds;
+  readonly #write: (info: StreamInfo, out: LogBuffer) => void;
+
+  constructor(needs: HeaderNeeds, write: (info: StreamInfo, out: LogBuffer) => void) {
+    this.needs = needs;
+    this.#write = write;
+  }
+
+  /** Appends the line or the value. */
+  write(info: StreamInfo, out: LogBuffer): void {
+    this.#write(info, out);
+  }
+
+  /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
+  text(info: StreamInfo): string {
+    scratch.length = 0;
+    this.#write(info, scratch);
+    return scratch.latin1();
+  }
+}
+
+export function noNeeds(): HeaderNeeds {
+  return { request: new Set(), response: new Set(), trailers: new Set() };
+}
+
+const DASH = 45;
+const scratch = new LogBuffer(1024);
+
+/** %NAME%, %NAME(parameter)%, %NAME(parameter):length%. */
+const CALL = /%([A-Z][A-Z0-9_]*)(?:\(([^)]*)\))?(?::([0-9]{1,9}))?%/uy;

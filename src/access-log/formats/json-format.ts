@@ -1,0 +1,167 @@
+// Formats of JSON logs: a structure whose strings hold operators, compiled once; each stream gives one object a line.
+//
+// Keys are sorted by their bytes, as Envoy does, whatever order the configuration has. A string that is exactly one
+// operator gives the operator's value with its type, or null when there is none; other strings give strings.
+
+import { buildEach } from '../../common/errors/errors.js';
+import type { Json, Struct } from '../../config/generated/api.js';
+import { formatPath, type Path } from '../../config/text/path.js';
+import type { LogBuffer } from '../log-buffer.js';
+import { placed } from '../operators/format-error.js';
+import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
+import type { StreamInfo } from '../stream/stream-info.js';
+import { Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
+import { escapeJson } from './json-escape.js';
+
+export interface JsonFormatOptions extends FormatOptions {
+  /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
+  asStrings?: boolean;
+  /** Path of the structure, for messages. */
+  where?: Path;
+}
+
+/**
+ * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws a BatonError for an
+ * operator that is unknown or malformed, with the path of its key, and Mistakes for several.
+ */
+export function compileJsonFormat(format: Struct, options: JsonFormatOptions = {}): Format {
+  const needs = noNeeds();
+  const node = new Compiler(needs, options).object(format, options.where ?? []);
+  return new Format(needs, (info, out) => {
+    node.write(info, out);
+    out.byte(NEWLINE);
+  });
+}
+
+interface Node {
+  /** Appends the value; returns false, with nothing appended, when it is to be left out. */
+  write(info: StreamInfo, out: LogBuffer): boolean;
+}
+
+class Compiler {
+  readonly #needs: HeaderNeeds;
+  readonly #omit: boolean;
+  readonly #asStrings: boolean;
+
+  constructor(needs: HeaderNeeds, { omitEmptyValues = false, asStrings = false }: JsonFormatOptions) {
+    this.#needs = needs;
+    this.#omit = omitEmptyValues;
+    this.#asStrings = asStrings;
+  }
+
+  object(format: Struct, path: Path): Node {
+    const keys = Object.keys(format).sort(compareBytes);
+    const members = buildEach(keys, (key) => ({
+      key: new Literal(`${JSON.stringify(key)}:`),
+      node: this.#value(format[key]!, [...path, key]),
+    }));
+    return new SequenceNode(123, 125, members);
+  }
+
+  #value(format: Json, path: Path): Node {
+    if (typeof format === 'string') return this.#string(format, path);
+    if (typeof format !== 'object' || format === null)
+      return new Literal(JSON.stringify(this.#asStrings ? String(format) : format));
+    if (Array.isArray(format)) {
+      const items = buildEach(format as readonly Json[], (item, index) => this.#value(item, [...path, index]));
+      return new SequenceNode(
+        91,
+        93,
+        items.map((node) => ({ node })),
+      );
+    }
+    return this.object(format as Struct, path);
+  }
+
+  #string(format: string, path: Path): Node {
+    if (!format.includes('%')) return new Literal(JSON.stringify(format));
+    const operators = placed(formatPath(path), () => parseOperators(format, this.#needs));
+    if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
+    return new TextNode(operators, this.#omit);
+  }
+}
+
+/** An object or a list. */
+class SequenceNode implements Node {
+  readonly #open: number;
+  readonly #close: number;
+  readonly #members: readonly { readonly key?: Literal; readonly node: Node }[];
+
+  constructor(open: number, close: number, members: readonly { key?: Literal; node: Node }[]) {
+    this.#open = open;
+    this.#close = close;
+    this.#members = members;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    out.byte(this.#open);
+    const members = this.#members;
+    const start = out.length;
+    for (let i = 0; i < members.length; i++) {
+      const { key, node } = members[i]!;
+      const mark = out.length;
+      if (mark > start) out.byte(COMMA);
+      key?.write(info, out);
+      if (!node.write(info, out)) out.length = mark;
+    }
+    out.byte(this.#close);
+    return true;
+  }
+}
+
+/** The value of one operator. */
+class ValueNode implements Node {
+  readonly #operator: Operator;
+  readonly #omit: boolean;
+
+  constructor(operator: Operator, omit: boolean) {
+    this.#operator = operator;
+    this.#omit = omit;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    const operator = this.#operator;
+    const mark = out.length;
+    if (!operator.isNumber) out.byte(QUOTE);
+    const start = out.length;
+    if (operator.write(info, out)) {
+      if (!operator.isNumber) {
+        escapeJson(out, start);
+        out.byte(QUOTE);
+      }
+      return true;
+    }
+    out.length = mark;
+    if (this.#omit) return false;
+    out.text('null');
+    return true;
+  }
+}
+
+/** Text with operators in it. */
+class TextNode implements Node {
+  readonly #operators: readonly Operator[];
+  readonly #omit: boolean;
+
+  constructor(operators: readonly Operator[], omit: boolean) {
+    this.#operators = operators;
+    this.#omit = omit;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    out.byte(QUOTE);
+    const start = out.length;
+    writeOperators(this.#operators, info, out, this.#omit);
+    escapeJson(out, start);
+    out.byte(QUOTE);
+    return true;
+  }
+}
+
+const NEWLINE = 10;
+const QUOTE = 34;
+const COMMA = 44;
+
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

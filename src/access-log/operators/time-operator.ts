@@ -1,0 +1,158 @@
+// %START_TIME% and its kin: when a stream began, in ISO form or as a strftime-like format says.
+//
+// The text of a second is made once; within it only the digits of the fraction are written anew.
+
+import { Moment, pad2, type Zone } from '../../log/moment.js';
+import type { LogBuffer } from '../log-buffer.js';
+import type { StreamInfo } from '../stream/stream-info.js';
+import { operatorError } from './format-error.js';
+import type { Operator } from './operator.js';
+
+/** `2016-04-15T20:17:00.310Z`, or with the offset of the local zone instead of Z. */
+export class IsoTimeOperator implements Operator {
+  readonly isNumber = false;
+  readonly #moment: Moment;
+  readonly #zone: Zone;
+  /** The text of this second; the digits of the millisecond stand in the middle. */
+  #text: Uint8Array = new Uint8Array(0);
+  #millisecond = -1;
+
+  constructor(zone: Zone) {
+    this.#moment = new Moment(zone);
+    this.#zone = zone;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    const moment = this.#moment;
+    if (moment.at(info.startRealtimeMs)) {
+      const date = `${moment.year}-${pad2(moment.month)}-${pad2(moment.day)}`;
+      const zone = this.#zone === 'utc' ? 'Z' : moment.offset(':');
+      this.#text = encoder.encode(`${date}T${moment.clock}.000${zone}`);
+      this.#millisecond = 0;
+    }
+    const text = this.#text;
+    const millisecond = (info.startRealtimeMs - moment.epochSecond * 1000) | 0;
+    if (millisecond !== this.#millisecond) {
+      this.#millisecond = millisecond;
+      text[20] = 48 + ((millisecond / 100) | 0);
+      text[21] = 48 + (((millisecond / 10) | 0) % 10);
+      text[22] = 48 + (millisecond % 10);
+    }
+    out.range(text, 0, text.length);
+    return true;
+  }
+}
+
+/** Text that holds for a second, or a number of digits of the fraction. */
+type Part = ((moment: Moment) => string) | number;
+
+export class FormattedTimeOperator implements Operator {
+  readonly isNumber = false;
+  readonly #moment: Moment;
+  readonly #parts: readonly Part[];
+  /** The texts of this second, by part. */
+  readonly #texts: string[] = [];
+
+  /** Throws a BatonError that names a specifier which is unknown or would break the line. */
+  constructor(format: string, zone: Zone) {
+    this.#moment = new Moment(zone);
+    this.#parts = parseTimeFormat(format);
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    const moment = this.#moment;
+    const parts = this.#parts;
+    const texts = this.#texts;
+    if (moment.at(info.startRealtimeMs)) {
+      for (let i = 0; i < parts.length; i++) {
+        const part = parts[i]!;
+        texts[i] = typeof part === 'number' ? '' : part(moment);
+      }
+    }
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!;
+      if (typeof part === 'number') writeFraction(info.startRealtimeMs - moment.epochSecond * 1000, part, out);
+      else out.text(texts[i]!);
+    }
+    return true;
+  }
+}
+
+/** The first digits of a second's fraction, which is known in nanoseconds at best. */
+function writeFraction(milliseconds: number, digits: number, out: LogBuffer): void {
+  const nanoseconds = Math.floor(milliseconds * 1e6);
+  out.digits(Math.floor(nanoseconds / 10 ** (9 - digits)), digits);
+}
+
+/** `%3f`, `%E3S`, `%E*f`, `%Ez`, `%Y`: a width, absl's extensions, or one letter. */
+const SPECIFIER = /%(?:([1-9])f|E([1-9]|\*)([Sf])|(E?[A-Za-z%])|(.?))/gsu;
+
+function parseTimeFormat(format: string): Part[] {
+  const parts: Part[] = [];
+  let at = 0;
+  const literal = (text: string): void => {
+    if (text !== '') parts.push(() => text);
+  };
+  for (const match of format.matchAll(SPECIFIER)) {
+    literal(format.slice(at, match.index));
+    at = match.index + match[0].length;
+    const [all, width, extendedWidth, extended, letter] = match;
+    if (width !== undefined) {
+      parts.push(Number(width));
+    } else if (extended !== undefined) {
+      if (extended === 'S') parts.push((moment) => `${pad2(moment.second)}.`);
+      parts.push(extendedWidth === '*' ? 9 : Number(extendedWidth));
+    } else if (letter === 'f') {
+      parts.push(9);
+    } else {
+      const field = letter === undefined ? undefined : FIELDS[letter];
+      if (field === undefined) throw operatorError(`unknown time specifier '${all}'`);
+      parts.push(field);
+    }
+  }
+  literal(format.slice(at));
+  return parts;
+}
+
+/** The specifiers of strftime in the C locale that make sense in one line. */
+const FIELDS: Readonly<Record<string, (moment: Moment) => string>> = {
+  '%': () => '%',
+  a: (m) => m.weekdayName.slice(0, 3),
+  A: (m) => m.weekdayName,
+  b: (m) => m.monthName.slice(0, 3),
+  B: (m) => m.monthName,
+  c: (m) => `${m.weekdayName.slice(0, 3)} ${m.monthName.slice(0, 3)} ${padSpace(m.day)} ${m.clock} ${m.year}`,
+  C: (m) => pad2(Math.floor(m.year / 100)),
+  d: (m) => pad2(m.day),
+  D: (m) => m.shortDate,
+  e: (m) => padSpace(m.day),
+  F: (m) => `${m.year}-${pad2(m.month)}-${pad2(m.day)}`,
+  h: (m) => m.monthName.slice(0, 3),
+  H: (m) => pad2(m.hour),
+  I: (m) => pad2(m.hour12),
+  j: (m) => String(m.yearDay).padStart(3, '0'),
+  m: (m) => pad2(m.month),
+  M: (m) => pad2(m.minute),
+  p: (m) => m.half,
+  r: (m) => m.clock12,
+  R: (m) => `${pad2(m.hour)}:${pad2(m.minute)}`,
+  s: (m) => String(m.epochSecond),
+  S: (m) => pad2(m.second),
+  t: () => '\t',
+  T: (m) => m.clock,
+  u: (m) => String(m.weekday || 7),
+  w: (m) => String(m.weekday),
+  x: (m) => m.shortDate,
+  X: (m) => m.clock,
+  y: (m) => pad2(m.year % 100),
+  Y: (m) => String(m.year),
+  z: (m) => m.offset(''),
+  Ez: (m) => m.offset(':'),
+  Z: (m) => (m.offsetMinutes === 0 ? 'UTC' : m.offset('')),
+};
+
+const encoder = new TextEncoder();
+
+function padSpace(value: number): string {
+  return value < 10 ? ` ${value}` : `${value}`;
+}

@@ -1,0 +1,84 @@
+// Says why an extension that a configuration names cannot be used, and which one may be meant.
+
+import { nearest, suggestion } from '../../common/text/suggest.js';
+import { messageNameOf, typeUrlOf } from '../schema/message-name.js';
+import type { Schema } from '../schema/schema.js';
+import { newName } from '../text/hints.js';
+import type { Extension, ExtensionCatalog } from './extension.js';
+
+const NOT_HERE = ': Baton does not implement this extension';
+/** Of a message that was added with an extension. */
+const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
+
+export class ExtensionHints {
+  readonly #schema: Schema;
+  readonly #catalog: ExtensionCatalog;
+
+  constructor(schema: Schema, catalog: ExtensionCatalog) {
+    this.#schema = schema;
+    this.#catalog = catalog;
+  }
+
+  /** Of an extension that is given by its name alone, and is not known. */
+  unknownName(name: string, category: string | undefined): string {
+    return `${notRegistered(name, '')}${this.#hintFor(name, category)}`;
+  }
+
+  /** Why `found`, which `url` names, cannot be used where one of `category` is needed; undefined: it can. `name` is of its owner. */
+  refusalOf(found: Extension | undefined, name: string, url: string, category: string | undefined): string | undefined {
+    const why = found === undefined ? this.#unknownUrl(url) : this.#obstacle(found, category);
+    return why === undefined ? undefined : `${notRegistered(name, url)}${why}`;
+  }
+
+  #obstacle(found: Extension, category: string | undefined): string | undefined {
+    if (this.#catalog.isDisabled(found))
+      return `: '${found.category}/${found.name}' is disabled by --disable-extensions`;
+    if (category !== undefined && found.category !== category) {
+      return `: here one of ${category} is needed, and '${found.name}' is one of ${found.category}`;
+    }
+    return undefined;
+  }
+
+  #unknownUrl(url: string): string {
+    const name = messageNameOf(url);
+    const successor = this.#schema.successorOf(name);
+    if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
+    if (this.#schema.message(name)) return name.startsWith('envoy.') ? NOT_HERE : UNCLAIMED;
+    return meantBy(
+      url,
+      this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
+    );
+  }
+
+  #hintFor(name: string, category: string | undefined): string {
+    const successor = newName(name);
+    if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
+    const known = this.#catalog.list();
+    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return NOT_HERE;
+    return meantBy(
+      name,
+      known.flatMap((extension) => (extension.category === category ? extension.name : [])),
+    );
+  }
+
+  /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
+  #isOfApi(name: string): boolean {
+    const start = `${name.replace(/^envoy\./, 'envoy.extensions.')}.v`;
+    return this.#schema.messageNames().some((message) => message.startsWith(start));
+  }
+}
+
+function notRegistered(name: string, url: string): string {
+  return `Didn't find a registered implementation for '${name}' with type URL: '${url}'`;
+}
+
+/** The last parts of dotted names tell them apart: many have the others in common. */
+function meantBy(name: string, known: readonly string[]): string {
+  const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
+  const found = nearest(lastPart(name), byLast.keys());
+  return found === undefined ? '' : suggestion(byLast.get(found)!);
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}

@@ -1,0 +1,94 @@
+// The catalog of extensions: the contract between the configuration loader and the rooms above that implement them.
+
+import type { Any } from '../generated/api.js';
+import type { ImplementedTable } from '../implemented/table.js';
+
+/** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
+export type Report = (path: string, message: string) => void;
+
+/** What the loader needs to know of an extension. `C` is the message that configures it, or one of them. */
+export interface Extension<C = Any> {
+  /** Envoy's category, for example `envoy.filters.http`. */
+  readonly category: string;
+  /** The canonical name, for example `envoy.filters.http.router`. */
+  readonly name: string;
+  /**
+   * Full names of the messages that configure it; the first is the one meant when only the name is given. Those that an HTTP
+   * filter has beyond it are what routes say to it (typed_per_filter_config).
+   */
+  readonly typeUrls: readonly string[];
+  /** Whether a filter ends its chain: it must come last, and a chain must end with such a one. */
+  readonly isTerminal?: boolean;
+  /** Fields of its own messages that it implements; what is set beyond them is refused. */
+  readonly implemented?: ImplementedTable;
+  /**
+   * Checks what the schema cannot. `config` is in canonical form, and any of the messages of `typeUrls`: unpack() tells which. What it
+   * finds or throws where the schema is not obeyed is left out.
+   */
+  validate?(config: C, report: Report): void;
+  /**
+   * The clusters that `config`, any of the messages of `typeUrls`, names: each with its path as in Report, such as
+   * `http_service.server_uri.cluster`. One that is not there is refused, unless a management server may bring it.
+   */
+  clusters?(config: C): Iterable<readonly [path: string, name: string | undefined]>;
+}
+
+/** All extensions of this build, by type URL and by category and name. */
+export class ExtensionCatalog {
+  readonly #byMessage = new Map<string, Extension>();
+  readonly #byName = new Map<string, Extension>();
+  readonly #disabled: ReadonlySet<string>;
+
+  /**
+   * Throws when two extensions have the same name or message.
+   * @param disabled `<category>/<name>` of those that no configuration may use
+   */
+  constructor(extensions: readonly Extension[], disabled: Iterable<string> = []) {
+    this.#disabled = new Set(disabled);
+    for (const extension of extensions) {
+      const key = keyOf(extension);
+      if (this.#byName.has(key)) throw new Error(`two extensions are called '${key}'`);
+      this.#byName.set(key, extension);
+      for (const url of extension.typeUrls) this.#takeMessage(messageOfUrl(url), extension);
+    }
+  }
+
+  #takeMessage(message: string, extension: Extension): void {
+    const other = this.#byMessage.get(message);
+    if (other !== undefined) {
+      throw new Error(`the extensions '${other.name}' and '${extension.name}' have the same message ${message}`);
+    }
+    this.#byMessage.set(message, extension);
+  }
+
+  /** The extension that a typed_config of this type URL configures. */
+  byTypeUrl(url: string): Extension | undefined {
+    return this.#byMessage.get(messageOfUrl(url));
+  }
+
+  byName(category: string, name: string): Extension | undefined {
+    return this.#byName.get(`${category}/${name}`);
+  }
+
+  isDisabled(extension: Extension): boolean {
+    return this.#disabled.has(keyOf(extension));
+  }
+
+  /** In order of category, then name. */
+  list(): readonly Extension[] {
+    return [...this.#byName.keys()].sort().map((key) => this.#byName.get(key)!);
+  }
+
+  /** Names given as disabled that no extension has. */
+  unknownDisabled(): readonly string[] {
+    return [...this.#disabled].filter((key) => !this.#byName.has(key));
+  }
+}
+
+function keyOf(extension: Extension): string {
+  return `${extension.category}/${extension.name}`;
+}
+
+function messageOfUrl(url: string): string {
+  return url.slice(url.lastIndexOf('/') + 1);
+}

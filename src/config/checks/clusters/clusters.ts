@@ -1,0 +1,231 @@
+// Clusters: unique names, and endpoints that fit the way they are discovered.
+
+import { isIP } from 'node:net';
+import { durationMs } from '../../../common/time/duration.js';
+import { ipAddress } from '../../../io/address.js';
+import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
+import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
+import type { Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from '../addresses.js';
+import { checkUnique } from '../names/unique-names.js';
+import { checkEds } from './eds.js';
+import { checkGrpcCluster } from './grpc-clusters.js';
+
+const CLUSTERS = ['static_resources', 'clusters'];
+export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
+  checkUnique(
+    clusters.map((cluster) => cluster?.name),
+    (index) => [...CLUSTERS, index, 'name'],
+    'cluster',
+    problems,
+  );
+  clusters.forEach((cluster, index) => {
+    if (cluster) checkCluster(cluster, [...CLUSTERS, index], problems);
+  });
+}
+
+/** A cluster by itself. */
+export function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address;
+  checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
+  checkOptions(cluster, path, problems);
+  checkEds(cluster, path, problems);
+  if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
+  const type = cluster.type ?? 'STATIC';
+  const isTypeWrong = problems.has([...path, 'type']);
+  // Others may have none: whoever asks such a cluster is told that it has no healthy host.
+  if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
+    if (!problems.has([...path, 'load_assignment'])) {
+      problems.error(path, 'a cluster of type LOGICAL_DNS needs a load_assignment');
+    }
+    return;
+  }
+  const assignmentPath = [...path, 'load_assignment'];
+  const endpoints = endpointsOf(cluster.load_assignment, assignmentPath);
+  for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
+  checkWeights(cluster.load_assignment, assignmentPath, problems);
+  if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
+  if (type === 'LOGICAL_DNS' && cluster.dns_lookup_family === 'ALL') {
+    problems.error(
+      [...path, 'dns_lookup_family'],
+      "a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton: use AUTO or V4_PREFERRED",
+    );
+  }
+  if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
+    problems.error(
+      assignmentPath,
+      `LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint, found ${endpoints.length}`,
+    );
+  }
+}
+
+/** Reports a source address from which one of the endpoints cannot be reached: it is of another family. */
+function checkSource(cluster: Cluster, endpoints: readonly EndpointAt[], path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address?.address ?? '';
+  const at = [...path, 'upstream_bind_config', 'source_address', 'address'];
+  if (!isPlainIp(source) || problems.has(at)) return;
+  for (const { endpoint } of endpoints) {
+    const { pipe, socket_address: socket } = endpoint?.address ?? {};
+    const host = socket?.address ?? '';
+    if (pipe === undefined && (isIP(host) === 0 || isIP(host) === isIP(source))) continue;
+    const why = pipe === undefined ? `not to ${host}` : 'not to a Unix socket';
+    problems.error(at, `connections can be made from ${source} to IPv${isIP(source)} addresses, ${why}`);
+    return;
+  }
+}
+
+/** Endpoints that come by themselves: each has an address. */
+export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, problems: Problems): void {
+  for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
+  checkWeights(assignment, path, problems);
+}
+
+interface EndpointAt {
+  readonly endpoint: Endpoint | undefined;
+  /** Path of the LbEndpoint that holds it. */
+  readonly at: Path;
+}
+
+function endpointsOf(assignment: ClusterLoadAssignment | undefined, path: Path): EndpointAt[] {
+  return (assignment?.endpoints ?? []).flatMap((locality, group) =>
+    (locality?.lb_endpoints ?? []).flatMap((lb, index) => {
+      const at = [...path, 'endpoints', group, 'lb_endpoints', index];
+      return lb ? [{ endpoint: lb.endpoint, at }] : [];
+    }),
+  );
+}
+
+/** Largest sum of the weights of a locality's endpoints. */
+const MAX_WEIGHTS = 2 ** 32 - 1;
+
+function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path, problems: Problems): void {
+  assignment?.endpoints?.forEach((locality, group) => {
+    const weights = (locality?.lb_endpoints ?? []).map((lb) => lb?.load_balancing_weight ?? 1);
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    if (sum <= MAX_WEIGHTS) return;
+    problems.error(
+      [...path, 'endpoints', group],
+      `the weights of all endpoints of a locality must not exceed ${MAX_WEIGHTS} together, found ${sum}`,
+    );
+  });
+}
+
+/** What the schema cannot say of one cluster's own fields. */
+function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  const source = cluster.upstream_bind_config?.source_address?.address;
+  if (source !== undefined && !isPlainIp(source)) {
+    problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
+  }
+  checkLeastRequest(cluster, path, problems);
+  checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
+  checkProtocolOptions(cluster, path, problems);
+  checkHttpOptions(cluster, path, problems);
+  const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
+  if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
+    problems.error(
+      [...path, 'dns_failure_refresh_rate', 'max_interval'],
+      'max_interval must be greater than or equal to base_interval',
+    );
+  }
+}
+
+/** The key says whose options they are: what stands under any other, nobody would ask for. */
+function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  for (const key of Object.keys(cluster.typed_extension_protocol_options ?? {})) {
+    const at = [...path, 'typed_extension_protocol_options', key];
+    if (key === HTTP_OPTIONS || problems.has([...at, '@type'])) continue;
+    const what = `no extension of this build has protocol options of the name '${key}'`;
+    problems.error(at, `${what}; those that there are have the name '${HTTP_OPTIONS}'`, 'key');
+  }
+}
+
+/** Options that only say how requests of clients are read: the messages that hold them are a connection manager's as well. */
+function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
+  const options = httpOptions(cluster);
+  const common = options?.common_http_protocol_options;
+  const http1 = options?.explicit_http_config?.http_protocol_options;
+  const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];
+  const refuse = (holder: Path, field: string) =>
+    problems.error(
+      [...at, ...holder, field],
+      'it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out',
+      'key',
+    );
+  if ((common?.headers_with_underscores_action ?? 'ALLOW') !== 'ALLOW') {
+    refuse(['common_http_protocol_options'], 'headers_with_underscores_action');
+  }
+  const holder = ['explicit_http_config', 'http_protocol_options'];
+  if (http1?.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
+  if (http1?.accept_http_10) refuse(holder, 'accept_http_10');
+  if (http1?.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
+}
+
+function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {
+  const { least_request_lb_config: options, lb_policy: policy } = cluster;
+  if (options === undefined || problems.has([...path, 'lb_policy'])) return;
+  const at = [...path, 'least_request_lb_config'];
+  if (policy !== 'LEAST_REQUEST') {
+    problems.error(at, "it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out", 'key');
+  }
+  const bias = options.active_request_bias?.default_value ?? 0;
+  const biasAt = [...at, 'active_request_bias', 'default_value'];
+  if (!(Number(bias) >= 0 && Number.isFinite(Number(bias))) && !problems.has(biasAt)) {
+    problems.error(biasAt, `it must be a number of at least 0, found ${bias}`);
+  }
+}
+
+/** What Linux takes. */
+const KEEPALIVE_LIMITS = { keepalive_probes: 127, keepalive_time: 32_767, keepalive_interval: 32_767 } as const;
+
+function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problems: Problems): void {
+  for (const field of ['keepalive_probes', 'keepalive_time', 'keepalive_interval'] as const) {
+    const value = keepalive?.[field];
+    if (value === undefined || (value >= 1 && value <= KEEPALIVE_LIMITS[field])) continue;
+    const message = `it must be between 1 and ${KEEPALIVE_LIMITS[field]}, found ${value}`;
+    problems.error([...path, 'upstream_connection_options', 'tcp_keepalive', field], message);
+  }
+}
+
+/** What no name has that is asked for in DNS: of URLs, of names with a port, of what stands beside a name by mistake. */
+const NO_NAME = /[\s:/]/;
+
+/** `lbPath` is that of the LbEndpoint that holds it. */
+function checkEndpoint(
+  type: string,
+  isTypeWrong: boolean,
+  endpoint: Endpoint | undefined,
+  lbPath: Path,
+  problems: Problems,
+): void {
+  const path = [...lbPath, 'endpoint'];
+  const address = endpoint?.address;
+  if (!address) {
+    const causes = [path, [...path, 'address'], [...lbPath, 'endpoint_name']];
+    if (!causes.some((cause) => problems.has(cause))) {
+      problems.error(endpoint ? path : lbPath, 'an endpoint needs an address');
+    }
+    return;
+  }
+  checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
+  checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
+  const modeAt = [...path, 'address', 'pipe', 'mode'];
+  if ((address.pipe?.mode ?? 0) !== 0 && !problems.has(modeAt)) problems.error(modeAt, LISTENING_ONLY, 'key');
+  if (type === 'STATIC' || type === 'EDS') {
+    const host = address.socket_address?.address;
+    if (host === undefined || isPlainIp(host) || isTypeWrong) return;
+    problems.error(
+      [...path, 'address', 'socket_address', 'address'],
+      `malformed IP address: ${host}. Consider setting the cluster's type to 'STRICT_DNS' or 'LOGICAL_DNS'`,
+    );
+  } else if (address.pipe) {
+    problems.error([...path, 'address', 'pipe'], `a ${type} cluster resolves names; a pipe needs type STATIC`, 'key');
+  } else {
+    const name = address.socket_address?.address ?? '';
+    if (ipAddress(name, 0) !== undefined || !NO_NAME.test(name)) return;
+    problems.error(
+      [...path, 'address', 'socket_address', 'address'],
+      `'${name}' is neither an IP address nor a name that can be resolved; a port stands in port_value`,
+    );
+  }
+}

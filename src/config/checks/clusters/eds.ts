@@ -1,0 +1,32 @@
+// Clusters that get their endpoints from EDS: what they need, and what has an effect there only, or everywhere else.
+
+import type { Cluster } from '../../generated/api.js';
+import type { Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+
+export function checkEds(cluster: Cluster, path: Path, problems: Problems): void {
+  const { eds_cluster_config: eds, load_assignment: assignment, type } = cluster;
+  if (problems.has([...path, 'type'])) return;
+  if (type !== 'EDS') {
+    if (eds) problems.error([...path, 'eds_cluster_config'], 'eds_cluster_config set in a non-EDS cluster', 'key');
+    if (assignment?.policy?.endpoint_stale_after !== undefined) {
+      const at = [...path, 'load_assignment', 'policy', 'endpoint_stale_after'];
+      problems.error(
+        at,
+        'endpoints that are configured do not become stale: it has an effect on those of EDS only',
+        'key',
+      );
+    }
+    return;
+  }
+  if (assignment) {
+    const what = 'a cluster of type EDS gets its endpoints from eds_cluster_config; it has no load_assignment';
+    problems.error([...path, 'load_assignment'], what, 'key');
+  }
+  if (cluster.wait_for_warm_on_init !== undefined) {
+    const what = 'it has an effect on clusters of type STRICT_DNS and LOGICAL_DNS only';
+    problems.error([...path, 'wait_for_warm_on_init'], what, 'key');
+  }
+  if (eds?.eds_config || problems.has([...path, 'eds_cluster_config', 'eds_config'])) return;
+  problems.error(path, 'cannot create an EDS cluster without an EDS config: it needs eds_cluster_config.eds_config');
+}

@@ -1,0 +1,79 @@
+// Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
+
+import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
+import type { Cluster, GrpcService } from '../../generated/api.js';
+import type { Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+import { checkClusterName } from '../names/cluster-name.js';
+import type { Surroundings } from '../surroundings.js';
+
+/** What a gRPC channel cannot obey. */
+const WITHOUT_EFFECT = [
+  'per_connection_buffer_limit_bytes',
+  'max_requests_per_connection',
+  'upstream_bind_config',
+  'common_lb_config',
+  'round_robin_lb_config',
+] as const;
+
+/** Reports fields of a cluster with HTTP/2 that would have no effect. */
+export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
+  const refuse = (at: Path) => {
+    const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
+    problems.error(at, why, 'key');
+  };
+  const explicit = httpOptions(cluster)?.explicit_http_config;
+  if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
+    const why = `it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`;
+    problems.error([...path, 'http2_protocol_options'], why, 'key');
+  }
+  for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
+  checkKeepalive(cluster, path, problems);
+  if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
+  if (httpOptions(cluster)?.common_http_protocol_options !== undefined) {
+    refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
+  }
+  if (cluster.type === 'EDS') refuse([...path, 'type']);
+  cluster.load_assignment?.endpoints?.forEach((group, number) => {
+    if ((group?.priority ?? 0) !== 0) refuse([...path, 'load_assignment', 'endpoints', number, 'priority']);
+    group?.lb_endpoints?.forEach((endpoint, index) => {
+      if ((endpoint?.load_balancing_weight ?? 1) === 1) return;
+      const at = [...path, 'load_assignment', 'endpoints', number, 'lb_endpoints', index, 'load_balancing_weight'];
+      refuse(at);
+    });
+  });
+}
+
+/** Reports a keepalive that never sends anything. */
+function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void {
+  const explicit = httpOptions(cluster)?.explicit_http_config?.http2_protocol_options;
+  const at = [...path, 'http2_protocol_options', 'connection_keepalive'];
+  const explicitAt = [
+    ...path,
+    'typed_extension_protocol_options',
+    HTTP_OPTIONS,
+    'explicit_http_config',
+    ...at.slice(-2),
+  ];
+  const keepalive = cluster.http2_protocol_options?.connection_keepalive;
+  if (explicit !== undefined && keepalive !== undefined) {
+    problems.error(at, `the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which count: set it there`, 'key');
+  }
+  for (const [settings, place] of [
+    [explicit?.connection_keepalive, explicitAt],
+    [keepalive, at],
+  ] as const) {
+    if (settings === undefined || settings.interval !== undefined || problems.has([...place, 'interval'])) continue;
+    problems.error(place, 'it has no effect without an interval', 'key');
+  }
+}
+
+/** Reports a gRPC service's cluster that does not exist, or that speaks HTTP/1.1. */
+export function checkGrpcCall(service: GrpcService | undefined, path: Path, around: Surroundings): void {
+  const name = service?.envoy_grpc?.cluster_name;
+  if (name === undefined) return;
+  const at = [...path, 'envoy_grpc', 'cluster_name'];
+  if (!around.clusters?.has(name)) return checkClusterName(name, at, around);
+  if (around.http2Clusters.has(name)) return;
+  around.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
+}

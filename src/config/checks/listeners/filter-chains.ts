@@ -1,0 +1,65 @@
+// The filter chains of a listener: matches that can be fulfilled, and that never leave a choice.
+
+import { overlapOf } from '../../fields/filter-chains.js';
+import type { CidrRange, FilterChain, FilterChainMatch, Listener } from '../../generated/api.js';
+import { formatPath, type Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+import { isPlainIp } from '../addresses.js';
+
+/** `path` is the listener's. */
+export function checkFilterChainMatches(listener: Listener, path: Path, problems: Problems): void {
+  const { filter_chains: chains = [], default_filter_chain: fallback } = listener;
+  const before = problems.errorCount;
+  chains.forEach((chain, index) => {
+    const match = chain?.filter_chain_match;
+    if (match) checkMatch(match, [...path, 'filter_chains', index, 'filter_chain_match'], problems);
+  });
+  if (Object.keys(fallback?.filter_chain_match ?? {}).length > 0) {
+    const at = [...path, 'default_filter_chain', 'filter_chain_match'];
+    problems.error(at, 'the default filter chain takes every connection that no other matches: leave it out');
+  }
+  if (problems.errorCount === before) checkChoice(chains, [...path, 'filter_chains'], problems);
+}
+
+function checkMatch(match: FilterChainMatch, path: Path, problems: Problems): void {
+  checkRanges(match.prefix_ranges, [...path, 'prefix_ranges'], problems);
+  checkRanges(match.direct_source_prefix_ranges, [...path, 'direct_source_prefix_ranges'], problems);
+  checkRanges(match.source_prefix_ranges, [...path, 'source_prefix_ranges'], problems);
+  const { transport_protocol: protocol = '' } = match;
+  if (protocol !== '' && protocol !== 'raw_buffer') {
+    problems.error(
+      [...path, 'transport_protocol'],
+      `'${protocol}' is not implemented in Baton: without the TLS inspector every connection is 'raw_buffer'`,
+    );
+  }
+}
+
+function checkRanges(ranges: readonly CidrRange[] | undefined, path: Path, problems: Problems): void {
+  ranges?.forEach((range, index) => {
+    const prefix = range?.address_prefix;
+    if (prefix === undefined || isPlainIp(prefix)) return;
+    problems.error([...path, index, 'address_prefix'], `malformed IP address: ${prefix}`);
+  });
+}
+
+/** Reports two chains that a connection could fulfil alike; in Envoy's words. */
+function checkChoice(chains: readonly FilterChain[], path: Path, problems: Problems): void {
+  // What is refused for something else is not compared.
+  const isWrong = (chain: FilterChain | null, index: number) =>
+    chain === null ||
+    problems.has([...path, index, 'filter_chain_match']) ||
+    Object.entries(chain.filter_chain_match ?? {}).some(
+      ([field, value]: [string, unknown]) =>
+        problems.has([...path, index, 'filter_chain_match', field]) || (Array.isArray(value) && value.includes(null)),
+    );
+  if (chains.some(isWrong)) return;
+  const matches = chains.map((chain) => chain.filter_chain_match ?? {});
+  const overlap = overlapOf(matches);
+  if (overlap === undefined) return;
+  const [first, second] = overlap;
+  const names = `filter chain '${chains[second]?.name ?? ''}' has the same matching rules defined as '${chains[first]?.name ?? ''}'`;
+  const isSame = JSON.stringify(matches[first]) === JSON.stringify(matches[second]);
+  const what = isSame ? names : 'multiple filter chains with overlapping matching rules are defined';
+  const at = [...path, second, ...(chains[second]?.filter_chain_match === undefined ? [] : ['filter_chain_match'])];
+  problems.error(at, `${what}: see ${formatPath([...path, first])}`);
+}

@@ -1,0 +1,115 @@
+// HTTP filters and what routes say to them: each message where it belongs.
+
+import { didYouMean } from '../../../common/text/suggest.js';
+import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
+import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
+import { messageNameOf } from '../../schema/message-name.js';
+import type { Path } from '../../text/path.js';
+import type { Surroundings } from '../surroundings.js';
+import { checkDiscoveredFilter } from './discovered-filters.js';
+
+/** A filter has its own message, not one for routes, and one that ends the chain is not disabled. */
+export function checkHttpFilters(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
+  const { catalog, problems } = around;
+  manager.http_filters?.forEach((filter, index) => {
+    if (filter?.config_discovery) {
+      const isLast = index === manager.http_filters!.length - 1;
+      checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], around);
+    }
+    const found = filter?.typed_config && httpFilter(catalog, filter.typed_config);
+    if (!found) return;
+    const at = [...path, 'http_filters', index];
+    const own = messageNameOf(found.typeUrls[0]!);
+    if (messageNameOf(filter.typed_config!['@type']) !== own) {
+      problems.error(
+        [...at, 'typed_config', '@type'],
+        `it is what routes say to '${found.name}'; the filter needs ${own}`,
+      );
+    }
+    if (found.isTerminal && filter.disabled) {
+      problems.error([...at, 'disabled'], `'${found.name}' ends the chain and cannot be disabled`);
+    }
+  });
+}
+
+/**
+ * What routes say to a filter is of its kind; that a filter of the name is missing is only worth a warning.
+ * @param chain the filters of the connection manager; undefined where they are not known
+ */
+export function checkRouteFilters(
+  routes: RouteConfiguration,
+  path: Path,
+  around: Surroundings,
+  chain: readonly HttpFilter[] | undefined,
+): void {
+  const check = checkOfChain(chain, around);
+  check(routes.typed_per_filter_config, path);
+  routes.virtual_hosts?.forEach((host, number) => {
+    if (host) checkHostFilters(host, [...path, 'virtual_hosts', number], check);
+  });
+}
+
+/** The same of a virtual host by itself. */
+export function checkVirtualHostFilters(host: VirtualHost, path: Path, around: Surroundings): void {
+  checkHostFilters(host, path, checkOfChain(undefined, around));
+}
+
+type FilterConfigsCheck = (configs: { readonly [name: string]: Any } | undefined, at: Path) => void;
+
+function checkOfChain(chain: readonly HttpFilter[] | undefined, around: Surroundings): FilterConfigsCheck {
+  const filters = chain && new Map<string, Extension | undefined>();
+  for (const filter of chain ?? []) {
+    const own = filter?.typed_config;
+    // Of which kind a filter is whose configuration is discovered comes out later.
+    if (filter) filters!.set(filter.name ?? '', own && httpFilter(around.catalog, own));
+  }
+  return (configs, at) => {
+    for (const [name, config] of Object.entries(configs ?? {})) {
+      if (config) checkRouteFilter(name, config, filters, [...at, 'typed_per_filter_config', name], around);
+    }
+  };
+}
+
+function checkHostFilters(host: VirtualHost, path: Path, check: FilterConfigsCheck): void {
+  check(host.typed_per_filter_config, path);
+  host.routes?.forEach((route, index) => {
+    const atRoute = [...path, 'routes', index];
+    check(route?.typed_per_filter_config, atRoute);
+    route?.route?.weighted_clusters?.clusters?.forEach((cluster, place) => {
+      check(cluster?.typed_per_filter_config, [...atRoute, 'route', 'weighted_clusters', 'clusters', place]);
+    });
+  });
+}
+
+function checkRouteFilter(
+  name: string,
+  config: Any,
+  filters: ReadonlyMap<string, Extension | undefined> | undefined,
+  path: Path,
+  { catalog, problems }: Surroundings,
+): void {
+  const given = httpFilter(catalog, config);
+  if (!given) return;
+  const url = messageNameOf(config['@type']);
+  const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
+  const filter = filters?.get(name);
+  if (filter && filter !== given) {
+    problems.error(
+      [...path, '@type'],
+      `the filter '${name}' is '${filter.name}', and this message is of '${given.name}'`,
+    );
+  } else if (url === own) {
+    const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
+    problems.error([...path, '@type'], `it configures the filter '${given.name}' itself; ${remedy}`);
+  } else if (filters?.has(name) === false) {
+    problems.warn(
+      path,
+      `no filter of the chain has the name '${name}'${didYouMean(name, filters.keys())}; it has no effect`,
+    );
+  }
+}
+
+function httpFilter(catalog: ExtensionCatalog, config: Any): Extension | undefined {
+  const found = catalog.byTypeUrl(config['@type']);
+  return found?.category === 'envoy.filters.http' ? found : undefined;
+}

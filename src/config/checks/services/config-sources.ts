@@ -1,0 +1,144 @@
+// Sources of configuration: what they need to be reached must be there before them.
+
+import { fileOfSource } from '../../fields/file-of-source.js';
+import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../../generated/api.js';
+import type { Message } from '../../schema/decode.js';
+import { MessageFinder } from '../../schema/find-messages.js';
+import type { Schema } from '../../schema/schema.js';
+import { type Path, parsePath } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+import { checkManagementService } from './grpc-service.js';
+
+/** What a source can be reached by: all of it is static. Plain data. */
+export interface Reach {
+  /** Clusters whose hosts do not come from a management server. */
+  readonly primaryClusters: ReadonlySet<string>;
+  /** Those of them that speak HTTP/2. */
+  readonly http2Clusters: ReadonlySet<string>;
+  /** Whether there is a dynamic_resources.ads_config. */
+  readonly hasAds: boolean;
+  /** Whether that one speaks delta. */
+  readonly isAdsDelta: boolean;
+}
+
+export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>): Reach {
+  const ads = bootstrap.dynamic_resources?.ads_config;
+  const clusters = (bootstrap.static_resources?.clusters ?? []).filter((cluster) => cluster && isPrimary(cluster));
+  return {
+    primaryClusters: new Set(clusters.map((cluster) => cluster.name ?? '')),
+    http2Clusters,
+    hasAds: ads !== undefined,
+    isAdsDelta: ads?.api_type === 'DELTA_GRPC',
+  };
+}
+
+/** Reports sources in a message that cannot be reached. `name`: its full name. */
+export function checkConfigSources(
+  schema: Schema,
+  name: string,
+  message: unknown,
+  reach: Reach,
+  problems: Problems,
+): void {
+  finderOf(schema).find(name, message as Message, (found, path) => {
+    const source = found as ConfigSource;
+    checkName(message, path, problems);
+    if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
+      problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
+    }
+    if (path.at(-2) === 'vhds') checkVirtualHostSource(source, path, reach, problems);
+    if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
+  });
+}
+
+/** The same of dynamic_resources.ads_config. */
+export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
+  const ads = bootstrap.dynamic_resources?.ads_config;
+  if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
+}
+
+/** An authority would say from where it comes, and not the source beside it. */
+function checkName(message: unknown, source: Path, problems: Problems): void {
+  for (const [place, field] of NAME_FIELDS) {
+    if (!place.every((part, index) => source.at(index - place.length) === part)) continue;
+    const path = [...source.slice(0, -place.length), ...field];
+    let name = message;
+    for (const part of path) name = (name as { readonly [part: string]: unknown } | undefined)?.[part];
+    if (typeof name !== 'string' || !name.startsWith('xdstp:') || problems.has(path)) continue;
+    problems.error(path, 'xdstp names are not implemented');
+  }
+}
+
+/** Where sources stand, and instead of it the name of what is asked of them. */
+const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
+  [
+    ['eds_cluster_config', 'eds_config'],
+    ['eds_cluster_config', 'service_name'],
+  ],
+  [
+    ['rds', 'config_source'],
+    ['rds', 'route_config_name'],
+  ],
+  [
+    ['rtds_layer', 'rtds_config'],
+    ['rtds_layer', 'name'],
+  ],
+  [['config_discovery', 'config_source'], ['name']],
+];
+
+/** Virtual hosts are asked for one by one, which only delta can. */
+function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  const { ads, api_config_source: api } = source;
+  const isDelta = ads !== undefined ? reach.isAdsDelta || !reach.hasAds : api?.api_type === 'DELTA_GRPC';
+  if (isDelta || problems.has(path)) return;
+  problems.error(path, 'virtual hosts are discovered by DELTA_GRPC only, from a server or by an ads_config that is');
+}
+
+function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  const version = [...path, 'transport_api_version'];
+  if (source.transport_api_version !== 'V3' && !problems.has(version)) {
+    problems.error(version, "V3 is the only version that there is: say 'transport_api_version: V3'");
+  }
+  const services = source.grpc_services ?? [];
+  const at = [...path, 'grpc_services'];
+  if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {
+    problems.error(
+      services.length === 0 ? path : at,
+      `a management server is named by one element of grpc_services, found ${services.length}`,
+    );
+  }
+  services.forEach((service, index) => {
+    checkManagementService(service, '', (inner, message) => {
+      problems.error([...at, index, ...parsePath(inner)], message);
+    });
+    const name = service?.envoy_grpc?.cluster_name;
+    if (name === undefined) return;
+    const place = [...at, index, 'envoy_grpc', 'cluster_name'];
+    if (!reach.primaryClusters.has(name)) {
+      problems.error(
+        place,
+        `a source of configuration must have a statically defined non-EDS cluster: '${name}' does not exist, was added via API, or is an EDS cluster`,
+      );
+    } else if (!reach.http2Clusters.has(name)) {
+      problems.error(place, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
+    }
+  });
+}
+
+const finders = new WeakMap<Schema, MessageFinder>();
+
+function finderOf(schema: Schema): MessageFinder {
+  let finder = finders.get(schema);
+  if (finder === undefined) {
+    finder = new MessageFinder(schema, SOURCE);
+    finders.set(schema, finder);
+  }
+  return finder;
+}
+
+/** Whether its hosts are known without a management server. */
+function isPrimary({ type, eds_cluster_config: eds }: Cluster): boolean {
+  return type !== 'EDS' || fileOfSource(eds?.eds_config ?? {}) !== undefined;
+}
+
+const SOURCE = 'envoy.config.core.v3.ConfigSource';

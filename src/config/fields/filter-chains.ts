@@ -1,0 +1,77 @@
+// The criteria by which one of a listener's filter chains is chosen, as values that can be compared.
+
+import { ipRange, rangeText } from '../../io/ip-range.js';
+import type { CidrRange, FilterChainMatch } from '../generated/api.js';
+
+/** A criterion that a match does not have. */
+export const ANY = '';
+
+/**
+ * Values that a match accepts, by criterion, in the order in which criteria are looked at: as text that is equal for equal
+ * values; [ANY] where the criterion is not set. What needs the TLS inspector is not implemented.
+ */
+export const CRITERIA = {
+  destination_port: (match: FilterChainMatch) => [String(match.destination_port ?? ANY)],
+  prefix_ranges: (match: FilterChainMatch) => ranges(match.prefix_ranges),
+  transport_protocol: (match: FilterChainMatch) => [match.transport_protocol ?? ANY],
+  direct_source_prefix_ranges: (match: FilterChainMatch) => ranges(match.direct_source_prefix_ranges),
+  source_type: (match: FilterChainMatch) => [sourceType(match)],
+  source_prefix_ranges: (match: FilterChainMatch) => ranges(match.source_prefix_ranges),
+  source_ports: (match: FilterChainMatch) => values(match.source_ports?.map(String)),
+} as const;
+
+export type Criterion = keyof typeof CRITERIA;
+
+/** In the order in which they are looked at. */
+export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly Criterion[];
+
+/** Two matches, by their positions, that some connections would fulfil alike; undefined when there are none. */
+export function overlapOf(matches: readonly FilterChainMatch[]): readonly [number, number] | undefined {
+  const seen = new Set<string>();
+  const search = (among: readonly number[], step: number): readonly [number, number] | undefined => {
+    if (among.length < 2) return undefined;
+    const criterion = CRITERION_NAMES[step];
+    if (criterion === undefined) return [among[0]!, among[1]!];
+    // Lists of values make the same groups again and again: one look at each is enough.
+    const key = `${step}:${among}`;
+    if (seen.has(key)) return undefined;
+    seen.add(key);
+    for (const group of groupsBy(among, (index) => CRITERIA[criterion](matches[index]!)).values()) {
+      const found = search(group, step + 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return search([...matches.keys()], 0);
+}
+
+/** The items by each of their values. */
+export function groupsBy<T>(items: readonly T[], valuesOf: (item: T) => Iterable<string>): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    for (const value of new Set(valuesOf(item))) {
+      const group = groups.get(value);
+      if (group === undefined) groups.set(value, [item]);
+      else group.push(item);
+    }
+  }
+  return groups;
+}
+
+function sourceType({ source_type = 'ANY' }: FilterChainMatch): string {
+  return source_type === 'ANY' ? ANY : source_type;
+}
+
+function ranges(list: readonly CidrRange[] | undefined): readonly string[] {
+  return values(
+    list?.map(({ address_prefix = '', prefix_len = 0 }) => {
+      const range = ipRange(address_prefix, prefix_len);
+      // Checks have refused what is no address.
+      return range === undefined ? address_prefix : rangeText(range);
+    }),
+  );
+}
+
+function values(list: readonly string[] | undefined): readonly string[] {
+  return list === undefined || list.length === 0 ? [ANY] : list;
+}

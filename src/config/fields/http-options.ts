@@ -1,0 +1,21 @@
+// How a cluster's hosts are spoken to in HTTP: one of its typed_extension_protocol_options.
+
+import type { Cluster, Http2ProtocolOptions, UpstreamProtocolOptions } from '../generated/api.js';
+import { unpack } from '../schema/any.js';
+
+/** The key, which says whose options they are, and the name of the message. */
+export const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+
+export function httpOptions(cluster: Cluster): UpstreamProtocolOptions | undefined {
+  return unpack(cluster.typed_extension_protocol_options?.[HTTP_OPTIONS], HTTP_OPTIONS);
+}
+
+/** Whether the cluster's hosts are spoken to in HTTP/2. */
+export function speaksHttp2(cluster: Cluster): boolean {
+  return http2Options(cluster) !== undefined;
+}
+
+/** Undefined: the cluster's hosts are spoken to in HTTP/1.1. */
+export function http2Options(cluster: Cluster): Http2ProtocolOptions | undefined {
+  return httpOptions(cluster)?.explicit_http_config?.http2_protocol_options ?? cluster.http2_protocol_options;
+}

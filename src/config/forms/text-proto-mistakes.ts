@@ -1,0 +1,257 @@
+// Everything that is wrong with a text protobuf that the library has refused, which names the first mistake alone.
+
+import type protobufjs from 'protobufjs';
+import { didYouMean } from '../../common/text/suggest.js';
+import type { PathPart } from '../text/path.js';
+import { MAX_DEPTH, type TextMistake } from '../text/source.js';
+
+/**
+ * What is found in `text`; nothing when the library has another reason. Behind a mistake in the syntax nothing is read. No message
+ * holds a value, which may be a secret.
+ */
+export function textProtoMistakes(type: protobufjs.Type, text: string): TextMistake[] {
+  const search = new Search(text);
+  search.all(type);
+  return search.mistakes;
+}
+
+interface Token {
+  readonly kind: 'string' | 'word' | 'number' | 'sign' | 'end';
+  readonly text: string;
+  readonly offset: number;
+}
+
+// A comment ends at the end of its line and nowhere else: one of many '#' would be looked at in all the ways to divide it.
+const TOKEN =
+  /(?:\s|#[^\n]*(?:\n|$))*(?:(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$))/y;
+
+/** The syntax is wrong: what follows cannot be told. */
+class SyntaxMistake extends Error {}
+
+class Search {
+  readonly mistakes: TextMistake[] = [];
+  readonly #text: string;
+  readonly #path: PathPart[] = [];
+  #at = 0;
+  #next: Token | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  all(type: protobufjs.Type): void {
+    try {
+      this.#fields(type, undefined);
+    } catch (error) {
+      if (!(error instanceof SyntaxMistake)) throw error;
+    }
+  }
+
+  /** Up to `closing`, or the end of the text. */
+  #fields(type: protobufjs.Type, closing: string | undefined): void {
+    // The library has said so.
+    if (this.#path.length > MAX_DEPTH) throw new SyntaxMistake();
+    const counts = new Map<string, number>();
+    for (;;) {
+      const token = this.#take();
+      if (token.kind === 'end' && closing === undefined) return;
+      if (token.text === closing) return;
+      if (token.text === ',' || token.text === ';') continue;
+      if (token.text === '[') this.#extension(type);
+      else if (token.kind === 'word') this.#field(type, token, counts);
+      else this.#stop(token, closing === undefined ? 'expected a field' : `expected a field or '${closing}'`);
+    }
+  }
+
+  #field(type: protobufjs.Type, token: Token, counts: Map<string, number>): void {
+    const field = type.fieldsArray.find(({ name }) => name === token.text || snakeCase(name) === token.text)?.resolve();
+    const name = field?.name ?? token.text;
+    this.#path.push(name);
+    if (field === undefined) {
+      if (!type.isReservedName(name)) {
+        const near = didYouMean(
+          name,
+          type.fieldsArray.map((each) => snakeCase(each.name)),
+        );
+        this.#note(token, `unknown field '${name.slice(0, 100)}' of ${type.fullName.slice(1)}${near}`);
+      }
+      this.#values((first) => this.#skip(first));
+    } else if (field.repeated || field.map) {
+      this.#values((first) => {
+        const index = counts.get(name) ?? 0;
+        counts.set(name, index + 1);
+        if (!field.map) this.#path.push(index);
+        this.#value(field, first);
+        if (!field.map) this.#path.pop();
+      });
+    } else {
+      this.#countSingle(field, token, counts);
+      this.#values((first) => this.#value(field, first), false);
+    }
+    this.#path.pop();
+  }
+
+  #countSingle({ name, partOf }: protobufjs.Field, token: Token, counts: Map<string, number>): void {
+    const other = partOf?.fieldsArray.find((member) => member.name !== name && counts.has(member.name));
+    if (counts.has(name)) this.#note(token, `'${name}' is set twice`);
+    else if (other !== undefined) {
+      const members = partOf!.fieldsArray.map((member) => member.name).join(', ');
+      this.#note(token, `only one of ${members} can be set, and '${other.name}' is set as well`);
+    }
+    counts.set(name, 1);
+  }
+
+  /** Behind `[`: the message of an Any, or an extension, of which the API has none. */
+  #extension(type: protobufjs.Type): void {
+    const start = this.#peek();
+    let name = '';
+    for (let token = this.#take(); token.text !== ']'; token = this.#take()) {
+      if (token.kind === 'end') this.#stop(token, "expected ']'");
+      name += token.text;
+    }
+    const inner = type.root.lookup(name.slice(name.lastIndexOf('/') + 1));
+    if (inner !== null && 'fieldsArray' in inner) {
+      return this.#values((first) => this.#message(inner as protobufjs.Type, first), false);
+    }
+    this.#note(start, `unknown type '${name.slice(0, 200)}'`);
+    this.#values((first) => this.#skip(first));
+  }
+
+  /** What stands behind a name: one, or a list of several. */
+  #values(value: (first: Token) => void, mayBeList = true): void {
+    if (this.#peek().text === ':') this.#take();
+    const first = this.#take();
+    if (first.text !== '[' || !mayBeList) return value(first);
+    if (this.#peek().text === ']') return void this.#take();
+    for (;;) {
+      value(this.#take());
+      const separator = this.#take();
+      if (separator.text === ']') return;
+      if (separator.text !== ',') this.#stop(separator, "expected ',' or ']'");
+    }
+  }
+
+  #value(field: protobufjs.Field, first: Token): void {
+    const { map, resolvedType } = field;
+    if (map) return this.#entry(field as unknown as protobufjs.MapField, first);
+    if (resolvedType !== null && 'fieldsArray' in resolvedType) return this.#message(resolvedType, first);
+    this.#scalar(field.type, resolvedType, first);
+  }
+
+  #message(type: protobufjs.Type, first: Token): void {
+    const closing = CLOSING[first.text];
+    if (closing !== undefined) return this.#fields(type, closing);
+    this.#note(first, `expected the fields of ${type.fullName.slice(1)} in braces`);
+    this.#skip(first);
+  }
+
+  #entry({ keyType, resolvedType, type }: protobufjs.MapField, first: Token): void {
+    const closing = CLOSING[first.text];
+    if (closing === undefined) {
+      this.#note(first, 'expected an entry with key and value in braces');
+      return this.#skip(first);
+    }
+    for (let token = this.#take(); token.text !== closing; token = this.#take()) {
+      if (token.text === ',' || token.text === ';') continue;
+      if (token.kind !== 'word') this.#stop(token, `expected key, value or '${closing}'`);
+      if (token.text !== 'key' && token.text !== 'value') this.#note(token, 'an entry has only key and value');
+      this.#values((value) => {
+        if (token.text === 'key') this.#scalar(keyType, null, value);
+        else if (token.text !== 'value') this.#skip(value);
+        else if (resolvedType !== null && 'fieldsArray' in resolvedType) this.#message(resolvedType, value);
+        else this.#scalar(type, resolvedType, value);
+      }, false);
+    }
+  }
+
+  #scalar(type: string, known: protobufjs.Enum | protobufjs.Type | null, first: Token): void {
+    const sign = first.text === '-';
+    const token = sign ? this.#peek() : first;
+    if (known !== null && 'values' in known) this.#enum(known, token, sign);
+    else if (type === 'string' || type === 'bytes') {
+      if (first.kind !== 'string') this.#note(first, 'expected a text in quotes');
+    } else if (type === 'bool') {
+      if (sign || !BOOLEAN.test(token.text)) this.#note(first, 'expected true or false');
+    } else if (type === 'float' || type === 'double') {
+      if (!FLOAT.test(token.text)) this.#note(first, 'expected a number');
+    } else if (!INTEGER.test(token.text)) this.#note(first, 'expected a whole number');
+    else if (sign && /^u|^fixed/.test(type)) this.#note(first, 'it cannot be negative');
+    this.#skip(first);
+  }
+
+  #enum({ values }: protobufjs.Enum, token: Token, sign: boolean): void {
+    if (token.kind === 'number' ? INTEGER.test(token.text) : !sign && Object.hasOwn(values, token.text)) return;
+    if (token.kind !== 'word') return this.#note(token, 'expected the name of a value');
+    const names = Object.keys(values);
+    const near = didYouMean(token.text, names);
+    this.#note(token, `unknown value${near === '' ? `; it is one of ${names.join(', ')}` : near}`);
+  }
+
+  /** Passes a value over, whatever it is. */
+  #skip(first: Token): void {
+    const closing = CLOSING[first.text] ?? (first.text === '[' ? ']' : undefined);
+    if (first.text === '-') this.#take();
+    else if (closing !== undefined) this.#skipTo(closing);
+    else if (first.kind === 'string') while (this.#peek().kind === 'string') this.#take();
+    else if (first.kind === 'sign' || first.kind === 'end') this.#stop(first, 'expected a value');
+  }
+
+  #skipTo(closing: string): void {
+    const open = [closing];
+    while (open.length > 0) {
+      const token = this.#take();
+      if (token.kind === 'end') this.#stop(token, `expected '${open.at(-1)}'`);
+      const inner = CLOSING[token.text] ?? (token.text === '[' ? ']' : undefined);
+      if (inner !== undefined) open.push(inner);
+      else if (token.text === open.at(-1)) open.pop();
+    }
+  }
+
+  #peek(): Token {
+    this.#next ??= this.#read();
+    return this.#next;
+  }
+
+  #take(): Token {
+    const token = this.#peek();
+    this.#next = undefined;
+    return token;
+  }
+
+  #read(): Token {
+    TOKEN.lastIndex = this.#at;
+    const groups = TOKEN.exec(this.#text)?.groups;
+    const found = Object.entries(groups ?? {}).find(([, text]) => text !== undefined);
+    if (found === undefined) {
+      const blank = /(?:\s|#[^\n]*(?:\n|$))*/y;
+      blank.lastIndex = this.#at;
+      const offset = this.#at + blank.exec(this.#text)![0].length;
+      this.#stop(
+        { kind: 'end', text: '', offset },
+        'a text that does not end, or a character that has no meaning here',
+      );
+    }
+    const [kind, text] = found as [Token['kind'], string];
+    this.#at = TOKEN.lastIndex;
+    return { kind, text, offset: this.#at - text.length };
+  }
+
+  #note({ offset }: Token, message: string): void {
+    this.mistakes.push({ offset, message, path: [...this.#path] });
+  }
+
+  #stop({ offset }: Token, message: string): never {
+    this.mistakes.push({ offset, message });
+    throw new SyntaxMistake();
+  }
+}
+
+/** Messages of Google's own are known by their names in JSON. */
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+const CLOSING: { readonly [opening: string]: string | undefined } = { '{': '}', '<': '>' };
+const BOOLEAN = /^(?:true|false|True|False|t|f|0|1)$/;
+const INTEGER = /^(?:0[xX][0-9A-Fa-f]+|[0-9]+)$/;
+const FLOAT = /^(?:\.?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?[fF]?|inf|infinity|nan)$/i;

@@ -1,0 +1,78 @@
+// Connections that come to one worker from the parent process.
+
+import type { NativeShim } from '../../io/shim.js';
+import type { Transport } from '../../io/transport.js';
+import type { Arrival, Cargo } from '../../listener/travel.js';
+import { Level } from '../../log/levels.js';
+import { getLogger } from '../../log/logger.js';
+import { ArrivalChannel } from '../../restart/travel/arrival-channel.js';
+import { HandOverStats } from '../../stats/layouts/hand-over.js';
+import type { Scope } from '../../stats/thread-stats.js';
+
+const logger = getLogger('main');
+
+/** What they arrive at. */
+export interface ArrivalListeners {
+  /** Whether a connection that another process has had can go on here; a text says why not. */
+  expect(cargo: Cargo): Arrival | string;
+}
+
+export class WorkerArrivals {
+  readonly #listeners: ArrivalListeners;
+  readonly #stats: Scope;
+  readonly #transport: Transport;
+  readonly #channels: readonly ArrivalChannel[];
+
+  /** Takes over the channels `fds`. */
+  constructor(
+    shim: NativeShim,
+    transport: Transport,
+    listeners: ArrivalListeners,
+    stats: Scope,
+    fds: readonly number[],
+  ) {
+    this.#listeners = listeners;
+    this.#stats = stats;
+    this.#transport = transport;
+    const host = {
+      expect: (cargo: Cargo) => this.#expect(cargo),
+      ended: (why: string) => {
+        if (why !== '') logger.warning(`no more connections are taken over from the parent process: ${why}`);
+      },
+    };
+    this.#channels = fds.map((fd) => new ArrivalChannel(shim, fd, host));
+  }
+
+  /** The thread ends. */
+  close(): void {
+    for (const channel of this.#channels) channel.close();
+  }
+
+  #expect(cargo: Cargo): Arrival | string {
+    try {
+      this.#transport.beginTurn();
+      const expected = this.#listeners.expect(cargo);
+      if (typeof expected !== 'string') return this.#counted(expected);
+      this.#stats.increment(HandOverStats.at.connections_refused);
+      return expected;
+    } catch (error) {
+      logger.exception(Level.Error, 'a connection cannot be taken over', error);
+      return 'an internal error';
+    }
+  }
+
+  #counted(arrival: Arrival): Arrival {
+    return {
+      drop: () => arrival.drop(),
+      begin: () => {
+        this.#transport.beginTurn();
+        try {
+          arrival.begin();
+          this.#stats.increment(HandOverStats.at.connections_received);
+        } catch (error) {
+          logger.exception(Level.Error, 'a connection that was taken over is lost', error);
+        }
+      },
+    };
+  }
+}

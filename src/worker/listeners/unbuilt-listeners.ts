@@ -1,0 +1,69 @@
+// Listeners that a worker could not build though the one in whose place it is had them: as when the directory of an access log is
+// gone. The kernel goes on to give connections to their sockets, so they are tried again until they can be built.
+
+import type { DrainWindow } from '../../listener/drain-window.js';
+import { getLogger } from '../../log/logger.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot } from '../messages/messages.js';
+
+const RETRY_MS = 1000;
+
+const logger = getLogger('config');
+
+export class UnbuiltListeners {
+  /** Throws when it cannot be built, with everything as it was. */
+  readonly #build: (snapshot: ListenerSnapshot) => void;
+  /** By id, as they are by now. */
+  readonly #snapshots = new Map<number, ListenerSnapshot>();
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(build: (snapshot: ListenerSnapshot) => void) {
+    this.#build = build;
+  }
+
+  add(snapshot: ListenerSnapshot): void {
+    this.#snapshots.set(snapshot.id, snapshot);
+    this.#retry ??= setTimeout(() => this.#buildAll(), RETRY_MS);
+  }
+
+  /** It has been built, or is not wanted any more. */
+  delete(id: number): void {
+    this.#snapshots.delete(id);
+  }
+
+  /** Its sockets listen. */
+  accept(id: number): void {
+    this.#change(id, { isListening: true });
+  }
+
+  drain(id: number, drain: DrainWindow): void {
+    this.#change(id, { drain });
+  }
+
+  setRoutes({ chain: id, listener, routes }: InlineRoutesSnapshot): void {
+    const chains = this.#snapshots.get(listener)?.chains;
+    if (chains === undefined) return;
+    this.#change(listener, { chains: chains.map((chain) => (chain.id === id ? { ...chain, routes } : chain)) });
+  }
+
+  close(): void {
+    clearTimeout(this.#retry);
+    this.#snapshots.clear();
+  }
+
+  #change(id: number, change: Partial<ListenerSnapshot>): void {
+    const snapshot = this.#snapshots.get(id);
+    if (snapshot !== undefined) this.#snapshots.set(id, { ...snapshot, ...change });
+  }
+
+  #buildAll(): void {
+    this.#retry = undefined;
+    for (const snapshot of [...this.#snapshots.values()]) {
+      try {
+        this.#build(snapshot);
+        logger.info(`listener '${snapshot.name}' can be built again`);
+      } catch {
+        this.add(snapshot);
+      }
+    }
+  }
+}

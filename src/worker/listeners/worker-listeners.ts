@@ -1,0 +1,317 @@
+// The listeners of one worker: versions built from snapshots, kept by id.
+
+import { atOnce, inBatches } from '../../common/time/next-turn.js';
+import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
+import type { Any } from '../../config/generated/api.js';
+import type { ListenerIdentity, WorkerContext } from '../../extensions/factories.js';
+import { bufferLimits } from '../../io/transport.js';
+import { AcceptFailures } from '../../listener/accept-failures.js';
+import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
+import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
+import type { DrainWindow } from '../../listener/drain-window.js';
+import { FilterChainTable } from '../../listener/filter-chain-match.js';
+import { ListenerDrain } from '../../listener/listener-drain.js';
+import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
+import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
+import { getLogger } from '../../log/logger.js';
+import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
+import { ListenerWord } from '../../upstream/shared-words.js';
+import type {
+  ChainSnapshot,
+  InlineRoutesSnapshot,
+  ListenerSnapshot,
+  Snapshot,
+  WorkerConnections,
+} from '../messages/messages.js';
+import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
+import { chainFingerprint } from './chain-fingerprint.js';
+import { UnbuiltListeners } from './unbuilt-listeners.js';
+
+const logger = getLogger('config');
+
+export class WorkerListeners {
+  readonly #context: WorkerContext;
+  readonly #workerIndex: number;
+  readonly #workers: number;
+  readonly #globalLimit: ConnectionLimit;
+  readonly #nextSerial: () => number;
+  readonly #acceptFailures: AcceptFailures;
+  readonly #listeners = new Map<number, ActiveListener>();
+  /** What prepare() has built of the snapshot that comes next. */
+  readonly #chains = new Map<ChainSnapshot, FilterChain>();
+  readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
+  #departures: Departures | undefined;
+  readonly #unbuilt = new UnbuiltListeners((snapshot) => {
+    this.#context.transport.beginTurn();
+    this.apply(snapshot);
+  });
+
+  /** `listenersBlock` is the block of all listeners together in the shared words. */
+  constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
+    this.#context = context;
+    this.#acceptFailures = new AcceptFailures(logger, context.clock);
+    this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
+    this.#workerIndex = workerIndex;
+    this.#workers = workers;
+    let serial = workerIndex;
+    this.#nextSerial = () => (serial += workers);
+  }
+
+  /**
+   * Adds a version of a listener, or gives other filter chains to the one of that id: connections keep the chain that they
+   * began with. Throws when a chain cannot be built, or descriptors are short; everything is then as it was.
+   */
+  apply(snapshot: ListenerSnapshot): void {
+    const existing = this.#listeners.get(snapshot.id);
+    const made: FilterChain[] = [];
+    try {
+      const chains = snapshot.chains.map((chain) => {
+        const known = existing?.chain(chain.id);
+        if (known === undefined) made.push(this.#takeChain(snapshot, chain));
+        return known ?? made.at(-1)!;
+      });
+      const finder = finderOf(snapshot.chains, chains);
+      if (existing !== undefined) existing.setChains(chains, finder);
+      else this.#add(snapshot, chains, finder);
+      this.#unbuilt.delete(snapshot.id);
+    } catch (error) {
+      for (const { terminal } of made) terminal.close?.();
+      throw error;
+    }
+  }
+
+  /** One that apply() could not build, and that is in use at other workers, is tried again. */
+  applyLater(snapshot: ListenerSnapshot): void {
+    this.#unbuilt.add(snapshot);
+  }
+
+  #add(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): void {
+    const listener = this.#create(snapshot, chains, finder);
+    listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
+    if (this.#departures !== undefined) listener.depart(this.#departures);
+    this.#listeners.set(snapshot.id, listener);
+    if (snapshot.isListening) listener.accept();
+  }
+
+  /**
+   * Builds what of a snapshot has long routes, for apply() and applyRoutes(), in steps between which requests are served. What
+   * cannot be built is left to these.
+   */
+  *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
+    for (const { terminal } of this.#chains.values()) terminal.close?.();
+    this.#chains.clear();
+    this.#changes.clear();
+    try {
+      for (const listener of listeners) yield* this.#prepareChains(listener);
+      for (const routes of inlineRoutes) yield* this.#prepareRoutes(routes);
+    } catch {
+      return;
+    }
+  }
+
+  *#prepareChains(snapshot: ListenerSnapshot): Generator<void, void> {
+    const existing = this.#listeners.get(snapshot.id);
+    for (const chain of snapshot.chains) {
+      if (chain.routes === undefined || !isLong(chain.routes) || existing?.chain(chain.id) !== undefined) continue;
+      this.#chains.set(chain, yield* this.#chainSteps(snapshot, chain));
+    }
+  }
+
+  /** As prepare() has built it, or built now. */
+  #takeChain(snapshot: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
+    const prepared = this.#chains.get(chain);
+    this.#chains.delete(chain);
+    return prepared ?? atOnce(this.#chainSteps(snapshot, chain));
+  }
+
+  *#prepareRoutes(snapshot: InlineRoutesSnapshot): Generator<void, void> {
+    const { chain, listener, routes } = snapshot;
+    if (!isLong(routes) || this.#listeners.get(listener)?.chain(chain) === undefined) return;
+    this.#changes.set(snapshot, yield* this.#routesChange(snapshot));
+  }
+
+  /** Throws when routes cannot be built; none of these has changed then. */
+  applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
+    const changes = snapshots.map((snapshot) => this.#changes.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
+    for (const change of changes) change();
+    for (const snapshot of snapshots) this.#unbuilt.setRoutes(snapshot);
+  }
+
+  *#routesChange({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
+    // A version that is over takes no more requests.
+    const terminal = this.#listeners.get(listener)?.chain(chain)?.terminal;
+    return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
+  }
+
+  /** Its sockets listen. */
+  accept(id: number): void {
+    this.#listeners.get(id)?.accept();
+    this.#unbuilt.accept(id);
+  }
+
+  /** No more connections are accepted; those that there are go on. */
+  stop(ids: readonly number[], acceptRest: boolean): void {
+    for (const id of ids) {
+      this.#listeners.get(id)?.stop(acceptRest);
+      this.#unbuilt.delete(id);
+    }
+  }
+
+  /** Listeners and chains ask their connections to end, each in its own time. */
+  drain(windows: ReadonlyMap<number, DrainWindow>): void {
+    for (const [id, window] of windows) {
+      const listener = this.#listeners.get(id);
+      if (listener !== undefined) listener.beginDrain(window);
+      else for (const each of this.#listeners.values()) each.beginDrain(window, id);
+      this.#unbuilt.drain(id, window);
+    }
+  }
+
+  /** Their time is over: connections that no response can end, end. */
+  drainEnded(ids: readonly number[]): void {
+    for (const id of ids) this.#listeners.get(id)?.drainEnded();
+  }
+
+  /** What listeners, and chains that drain, have open. */
+  connections(): WorkerConnections['listeners'] {
+    const counts = new Map<number, OpenConnections>();
+    for (const listener of this.#listeners.values()) listener.countOpen(counts);
+    return counts;
+  }
+
+  /** Versions of listeners are gone, and connections that they still have end. */
+  remove(ids: readonly number[]): void {
+    for (const id of ids) {
+      this.#listeners.get(id)?.remove();
+      this.#listeners.delete(id);
+      this.#unbuilt.delete(id);
+    }
+  }
+
+  /** The same for filter chains. */
+  removeChains(ids: readonly number[]): void {
+    for (const id of ids) for (const listener of this.#listeners.values()) listener.removeChain(id);
+  }
+
+  /** The thread ends, and all connections with it. */
+  end(): void {
+    this.#unbuilt.close();
+    this.remove([...this.#listeners.keys()]);
+  }
+
+  /** The thread is about to die of `error`. */
+  abandon(error: unknown): void {
+    for (const listener of this.#listeners.values()) listener.abandon(error);
+  }
+
+  /** Other values hold from now on. */
+  runtimeChanged(): void {
+    this.#globalLimit.update();
+    for (const listener of this.#listeners.values()) listener.runtimeChanged();
+  }
+
+  /** Those that this worker accepts on. */
+  #socketsOf({ fds, isShared }: ListenerSnapshot): readonly number[] {
+    return isShared ? fds : fds.filter((_, index) => index % this.#workers === this.#workerIndex);
+  }
+
+  #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {
+    const { block, config, id, name, statToken } = snapshot;
+    const prefix = `listener.${statToken}.`;
+    return new ActiveListener(
+      {
+        id,
+        name,
+        transport: this.#context.transport,
+        stats: this.#context.scope(prefix, ListenerStats),
+        workerStats: this.#context.scope(`${prefix}worker_${this.#workerIndex}.`, ListenerWorkerStats),
+        acceptFailures: this.#acceptFailures,
+        limits: bufferLimits(bufferLimitBytes(config.per_connection_buffer_limit_bytes)),
+        connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
+        globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,
+        nextSerial: this.#nextSerial,
+      },
+      chains,
+      finder,
+    );
+  }
+
+  #limit(block: number, key: string): ConnectionLimit {
+    const { runtime, words } = this.#context;
+    return new ConnectionLimit(words, block + ListenerWord.Connections, runtime.integer(key, UNLIMITED));
+  }
+
+  /** Connections leave for another process, those that are there and those to come; undefined: no longer, and they drain. */
+  depart(departures: Departures | undefined): void {
+    this.#departures = departures;
+    for (const listener of this.#listeners.values()) listener.depart(departures);
+  }
+
+  /** Whether a connection that another process has had can go on here; a text says why not. */
+  expect(cargo: Cargo): Arrival | string {
+    const { listener: name } = cargo.facts;
+    // The version that was added last.
+    const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
+    return listener?.expect(cargo) ?? `there is no listener '${name}'`;
+  }
+
+  *#chainSteps(
+    { config: listener, drain: window, name, statToken }: ListenerSnapshot,
+    { config, id, routes }: ChainSnapshot,
+  ): Generator<void, FilterChain> {
+    const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
+    drain.window = window;
+    const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
+    const identity: ListenerIdentity = { name, statToken, bufferLimit };
+    const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
+    const terminal =
+      filterConfig === undefined
+        ? NO_FILTERS
+        : this.#context.extensions.networkFilter(filterConfig).createOnWorker(filterConfig, identity, this.#context);
+    try {
+      if (routes !== undefined) (yield* routesChange(terminal, routes))();
+    } catch (error) {
+      terminal.close?.();
+      throw error;
+    }
+    return {
+      id,
+      name: config.name ?? '',
+      terminal,
+      drain,
+      fingerprint: () => chainFingerprint(listener.address, config),
+    };
+  }
+}
+
+/** Unpacks and builds routes; what it returns gives them to the filter. */
+function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
+  const unpacked = yield* unpackRoutes(routes, ownRoutes.get(terminal));
+  const steps = terminal.prepareRoutes?.(unpacked.config);
+  const change = steps && (yield* inBatches(steps, BATCH));
+  return () => {
+    change?.();
+    if (isLong(routes)) ownRoutes.set(terminal, unpacked);
+    else ownRoutes.delete(terminal);
+  };
+}
+
+/** Long ones that filters have, for those that follow. */
+const ownRoutes = new WeakMap<FilterChain['terminal'], UnpackedRoutes>();
+
+/** `chains` are those of the snapshots, in their order. */
+function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {
+  const fallback = chains.find((_, index) => snapshots[index]!.isDefault);
+  const matched = snapshots.flatMap(({ config, isDefault }, index) =>
+    isDefault ? [] : [{ match: config.filter_chain_match, chain: chains[index]! }],
+  );
+  return new FilterChainTable(matched, fallback);
+}
+
+/** A chain without filters closes its connections. */
+const NO_FILTERS: FilterChain['terminal'] = {
+  accept(connection) {
+    connection.close(0);
+    return undefined;
+  },
+};

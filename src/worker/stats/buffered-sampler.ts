@@ -1,0 +1,35 @@
+// Keeps the gauges of buffered bytes up to date: asks all connections once a second, a bounded number at a time.
+
+import { BufferedBytes } from '../../io/buffered-bytes.js';
+import type { Transport } from '../../io/transport.js';
+
+const ROUND_MS = 1000;
+/** Some hundred microseconds of asking, and the time that others then get. */
+const CONNECTIONS_PER_STEP = 1000;
+const STEP_MS = 20;
+
+export class BufferedSampler {
+  readonly #transport: Transport;
+  readonly #sums = new BufferedBytes();
+  #next = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    this.#sleep(ROUND_MS);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #sleep(milliseconds: number): void {
+    this.#timer = setTimeout(this.#step, milliseconds).unref();
+  }
+
+  readonly #step = (): void => {
+    this.#next = this.#transport.addBuffered(this.#sums, this.#next, CONNECTIONS_PER_STEP);
+    if (this.#next === 0) this.#sums.finishRound();
+    this.#sleep(this.#next === 0 ? ROUND_MS : STEP_MS);
+  };
+}

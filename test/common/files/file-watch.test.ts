@@ -1,0 +1,131 @@
+import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t, { type Test } from 'tap';
+import { FileWatch, fileIdentity } from '../../../src/common/files/file-watch.js';
+import { tempDir, waitFor } from '../../e2e/harness/index.js';
+import { cannotFailCalls, failCalls } from '../../e2e/harness/system-calls.js';
+
+/** Watches a file, and counts. */
+function watched(t: Test, path: string, identity = fileIdentity(path), within?: string) {
+  const seen = { changes: 0, failures: [] as string[] };
+  const events = { changed: () => void seen.changes++, failed: (message: string) => void seen.failures.push(message) };
+  const watch = new FileWatch(path, identity, events, within);
+  t.teardown(() => watch.close());
+  // The watch alone does not keep the process running.
+  const keepAlive = setInterval(() => {}, 1000);
+  t.teardown(() => clearInterval(keepAlive));
+  return seen;
+}
+
+t.test('a file that is written to, and one that is moved into its place', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path);
+  appendFileSync(path, ' two');
+  await waitFor(() => seen.changes === 1);
+  writeFileSync(join(directory, 'new'), 'three');
+  renameSync(join(directory, 'new'), path);
+  await waitFor(() => seen.changes === 2);
+  appendFileSync(path, ' four');
+  await waitFor(() => seen.changes === 3, { what: 'a change of the file that was moved there' });
+});
+
+t.test('writing in pieces is one change, and another file in the directory none', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path);
+  for (let piece = 0; piece < 50; piece++) appendFileSync(path, 'piece\n');
+  writeFileSync(join(directory, 'other'), 'x');
+  await waitFor(() => seen.changes > 0);
+  writeFileSync(join(directory, 'other'), 'y');
+  writeFileSync(`${path}.swp`, 'y');
+  writeFileSync(path, 'the end');
+  await waitFor(() => seen.changes > 1);
+  t.equal(seen.changes, 2);
+});
+
+t.test('a directory behind a link that is swapped, as ConfigMaps of Kubernetes are', async (t) => {
+  const directory = tempDir(t);
+  for (const version of ['v1', 'v2', 'v3']) {
+    mkdirSync(join(directory, version));
+    writeFileSync(join(directory, version, 'config.yaml'), version);
+  }
+  symlinkSync('v1', join(directory, '..data'));
+  symlinkSync('..data/config.yaml', join(directory, 'config.yaml'));
+  const seen = watched(t, join(directory, 'config.yaml'));
+  const swap = (version: string) => {
+    symlinkSync(version, join(directory, '..tmp'));
+    renameSync(join(directory, '..tmp'), join(directory, '..data'));
+  };
+  swap('v2');
+  await waitFor(() => seen.changes === 1);
+  rmSync(join(directory, 'v1'), { recursive: true });
+  swap('v3');
+  await waitFor(() => seen.changes === 2);
+  appendFileSync(join(directory, 'v3', 'config.yaml'), ' more');
+  await waitFor(() => seen.changes === 3, { what: 'a change behind the new link' });
+  t.strictSame(seen.failures, []);
+});
+
+t.test('a file that goes is told when it is back, and a change from before the watch too', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  writeFileSync(path, 'one');
+  const before = fileIdentity(path);
+  writeFileSync(path, 'one and more');
+  const seen = watched(t, path, before);
+  await waitFor(() => seen.changes === 1);
+  rmSync(path);
+  writeFileSync(join(directory, 'other'), 'two');
+  renameSync(join(directory, 'other'), path);
+  await waitFor(() => seen.changes === 2);
+  t.strictSame(seen.failures, []);
+});
+
+t.test('directories that are not there yet are waited for, and those that are made anew followed', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'some', 'where', 'config.yaml');
+  const seen = watched(t, path, '');
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'one');
+  await waitFor(() => seen.changes === 1);
+  rmSync(join(directory, 'some'), { recursive: true });
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'two');
+  await waitFor(() => seen.changes === 2);
+  t.strictSame(seen.failures, []);
+});
+
+t.test('with a directory that is watched, a file is looked at when something is moved there', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  const moved = join(directory, 'moved');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path, fileIdentity(path), moved);
+  mkdirSync(moved);
+  writeFileSync(path, 'changed');
+  writeFileSync(join(directory, 'marker'), '');
+  renameSync(join(directory, 'marker'), join(moved, 'marker'));
+  await waitFor(() => seen.changes === 1);
+  t.strictSame(seen.failures, []);
+});
+
+t.test(
+  'what cannot be watched is watched when that is possible, and noticed late',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const path = join(tempDir(t), 'config.yaml');
+    writeFileSync(path, 'one');
+    const recover = await failCalls(t, process.pid, 'inotify_add_watch', 'ENOSPC');
+    const seen = watched(t, path);
+    t.match(seen.failures, [/cannot be watched: ENOSPC/]);
+    appendFileSync(path, ' two');
+    await waitFor(() => seen.changes === 1);
+    await recover();
+    appendFileSync(path, ' three');
+    await waitFor(() => seen.changes === 2);
+    t.equal(seen.failures.length, 1, 'told once');
+  },
+);

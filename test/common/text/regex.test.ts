@@ -1,0 +1,64 @@
+// Users' regular expressions: RE2's, whole or part, with Envoy's way to write a substitution.
+
+import t from 'tap';
+import { compileFullMatch, compileRegex, Replacement } from '../../../src/common/text/regex.js';
+
+t.test('an expression may match anywhere, or must match all', async (t) => {
+  t.ok(compileRegex('b+').test('abbc'));
+  t.notOk(compileFullMatch('b+').test('abbc'));
+  t.ok(compileFullMatch('a|b').test('b'));
+  t.notOk(compileFullMatch('a|b').test('ab'), 'alternatives do not escape the anchors');
+});
+
+t.test('what takes others exponential time takes linear time', async (t) => {
+  t.notOk(compileFullMatch('(a+)+').test(`${'a'.repeat(100_000)}b`));
+});
+
+t.test('an expression that RE2 does not know is refused, with its text', async (t) => {
+  for (const pattern of ['(', '(?=a)', '\\1', 'a)|(b']) {
+    t.throws(() => compileFullMatch(pattern), {
+      code: 'REGEX_INVALID',
+      message: `invalid regular expression '${pattern}'`,
+    });
+  }
+  t.throws(() => compileRegex('a'.repeat(100_000)), { code: 'REGEX_INVALID' });
+});
+
+t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar", async (t) => {
+  const replace = (pattern: string, substitution: string, text: string): string =>
+    new Replacement(pattern, substitution).apply(text);
+  const pattern = '^/service/([^/]+)(/.*)$';
+  t.equal(replace(pattern, '\\2/instance/\\1', '/service/foo/v1/api'), '/v1/api/instance/foo');
+  t.equal(replace(pattern, '$1 \\0 \\\\', '/service/foo/x'), '$1 /service/foo/x \\');
+  t.equal(replace('(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', '\\10', 'abcdefghij'), 'a0', 'a group has one digit');
+});
+
+t.test('a substitution that names a group which the expression lacks is refused', async (t) => {
+  t.throws(() => new Replacement('a(b)', '\\9x'), {
+    code: 'REGEX_INVALID',
+    message: 'the substitution names \\9, a group that the expression does not have',
+  });
+  t.throws(() => new Replacement('(?:a)[(]\\(\\Q(b)', '\\1'), { code: 'REGEX_INVALID' });
+  t.equal(new Replacement('a', '\\\\9').apply('a'), '\\9', 'an escaped backslash names none');
+  t.equal(new Replacement('(?P<name>a)|(b)', '<\\2>').apply('ab'), '<><b>', 'a group without a match is empty');
+});
+
+t.test('a substitution that cannot be read is refused', async (t) => {
+  for (const substitution of ['\\x', 'a\\']) {
+    t.throws(() => new Replacement('a', substitution), { code: 'REGEX_INVALID', message: /behind a backslash/ });
+  }
+});
+
+t.test('an empty match right behind another one is none, as in RE2', async (t) => {
+  const cases: [string, string, string, string][] = [
+    ['.*', '/x', '/abc', '/x'],
+    ['(.*)', '/p\\1', '/abc', '/p/abc'],
+    ['(.*)', '<\\1>', '', '<>'],
+    ['b*', '-', '/abbc', '-/-a-c-'],
+    ['x*', '-', 'aé', '-a-é-'],
+    ['[^/]*$', 'end', '/a/b', '/a/end'],
+  ];
+  for (const [pattern, substitution, text, expected] of cases) {
+    t.equal(new Replacement(pattern, substitution).apply(text), expected, `${pattern} in '${text}'`);
+  }
+});

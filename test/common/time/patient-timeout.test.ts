@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import t from 'tap';
+import { PatientTimeout } from '../../../src/common/time/patient-timeout.js';
+
+t.test('what has come while the process stood still goes before its end', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect(server.address() as { port: number });
+  const [peer] = (await once(server, 'connection')) as [Socket];
+  t.teardown(() => {
+    client.destroy();
+    server.close();
+  });
+  const order: string[] = [];
+  client.on('data', () => setImmediate(() => order.push('data')));
+  await new Promise<void>((resolve) => {
+    new PatientTimeout(() => {
+      order.push('end');
+      resolve();
+    }, 5);
+    peer.write('x');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+  });
+  t.same(order, ['data', 'end']);
+});
+
+t.test('it does not end early, nor when it is cleared, however far it has come', async (t) => {
+  const beganMs = performance.now();
+  await new Promise<void>((resolve) => {
+    const cleared = new PatientTimeout(() => t.fail('cleared'), 10);
+    setTimeout(() => cleared.clear(), 10);
+    new PatientTimeout(() => t.fail('cleared at once'), 10).clear();
+    // More than a timer of Node's takes: that would end at once.
+    const long = new PatientTimeout(() => t.fail('not over'), 2 ** 32);
+    new PatientTimeout(() => {
+      long.clear();
+      resolve();
+    }, 30);
+  });
+  t.ok(performance.now() - beganMs >= 30);
+});
