@@ -16,6 +16,7 @@ import type {
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
+  Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
@@ -74,6 +75,7 @@ export interface EndpointSpec {
   /** HealthFlag bits. */
   readonly healthFlags: number;
   readonly isCanary: boolean;
+  readonly metadata?: Metadata;
 }
 
 export interface DnsSettings {
@@ -165,12 +167,12 @@ export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): En
 
 /** The host of an endpoint that has an address; undefined when its `host` is a name that must be resolved. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary } = endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary, metadata } = endpoint;
   const address =
     endpoint.path === ''
       ? ipAddress(endpoint.host, endpoint.port)
       : ({ kind: AddressKind.Unix, ip: '', port: 0, path: endpoint.path } as const);
-  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary };
+  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary, metadata };
 }
 
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
@@ -255,5 +257,6 @@ function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoin
     },
     healthFlags: endpointHealthFlags(lb.health_status),
     isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
+    metadata: lb.metadata,
   };
 }

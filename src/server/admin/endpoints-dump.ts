@@ -68,10 +68,11 @@ function localities(endpoints: readonly ResolvedEndpoint[]): JsonObject[] {
   });
 }
 
-function lbEndpoint({ address, healthFlags, hostname, weight }: ResolvedEndpoint): JsonObject {
+function lbEndpoint({ address, healthFlags, hostname, metadata, weight }: ResolvedEndpoint): JsonObject {
   return {
     endpoint: { address: addressJson(address), hostname: hostname || undefined },
     health_status: healthStatus(healthFlags),
+    metadata: metadata as JsonObject | undefined,
     load_balancing_weight: weight,
   };
 }

@@ -1,6 +1,7 @@
 // The primary's list of a cluster's hosts: gives each host its shared words and stats, keeps them while the host stays,
 // and lays the list out for snapshots.
 
+import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/address.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
@@ -210,7 +211,8 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
     a.priority === b.priority &&
     a.hostname === b.hostname &&
     isSameAddress(a.address, b.address) &&
-    isSameLocality(a.locality, b.locality)
+    isSameLocality(a.locality, b.locality) &&
+    isDeepStrictEqual(a.metadata, b.metadata)
   );
 }
 

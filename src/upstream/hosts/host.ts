@@ -1,5 +1,6 @@
 // One host of a cluster: the endpoint that discovery gives the primary, and the object by which a worker knows it.
 
+import type { Metadata } from '../../config/generated/api.js';
 import { type Address, addressText, decodeSockaddr } from '../../io/address.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostDescription } from './host-set.js';
@@ -26,6 +27,8 @@ export interface ResolvedEndpoint {
   readonly healthFlags: number;
   /** It tries out what other hosts do not have yet: its responses are counted once more, as those of canaries. */
   readonly isCanary: boolean;
+  /** For the dump of endpoints; workers do not know it. */
+  readonly metadata?: Metadata;
 }
 
 /** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */

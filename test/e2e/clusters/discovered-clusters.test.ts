@@ -204,6 +204,25 @@ t.test('health and priorities of endpoints are obeyed, and shown', async (t) => 
   t.match(body, `127.0.0.1:${c}::priority::1\n`);
 });
 
+t.test('the dump of endpoints has the metadata of each, as it was assigned last', async (t) => {
+  const dumped = async () => {
+    const { configs } = JSON.parse(
+      (await baton.admin('/config_dump?resource=dynamic_endpoint_configs&include_eds')).body,
+    );
+    return configs[0].endpoint_config.endpoints[0].lb_endpoints.map(({ metadata }: Config) => metadata);
+  };
+  for (const stage of ['first', 'second']) {
+    const metadata = { filter_metadata: { 'envoy.lb': { stage, weights: [1, 2] }, mine: { on: true } } };
+    setAssignments([
+      { cluster_name: 'service', endpoints: [{ lb_endpoints: [endpoint(a, { metadata }), endpoint(b)] }] },
+    ]);
+    await waitFor(async () => JSON.stringify(await dumped()).includes(stage), {
+      what: `the metadata of the ${stage} assignment`,
+    });
+    t.strictSame(await dumped(), [metadata, undefined]);
+  }
+});
+
 t.test('endpoints that drain get no new requests, however many of them there are', async (t) => {
   const draining = { health_status: 'DRAINING' };
   const lb_endpoints = [endpoint(a), endpoint(b, draining), endpoint(c, draining)];

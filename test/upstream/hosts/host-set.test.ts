@@ -109,6 +109,7 @@ t.test('whatever is told of a host is a change when it differs, and none when it
     { isCanary: true },
     { priority: 1 },
     { hostname: 'name' },
+    { metadata: { filter_metadata: { 'envoy.lb': { stage: 'a' } } } },
     { locality: { ...LOCALITY, region: 'x' } },
     { locality: { ...LOCALITY, zone: 'x' } },
     { locality: { ...LOCALITY, subZone: 'x' } },
