@@ -12,6 +12,8 @@ export const enum H1Error {
   Version,
   Http10,
   Target,
+  /** An https URL, where that is refused. */
+  HttpsTarget,
   /** A field line without a valid name and a colon right behind it; also a folded line. */
   FieldName,
   FieldValue,
@@ -51,6 +53,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.Version]: unreadable(400, CODEC_ERROR),
   [H1Error.Http10]: { status: 426, detail: 'low_version' },
   [H1Error.Target]: unreadable(400, 'http1.invalid_url'),
+  [H1Error.HttpsTarget]: unreadable(403, 'http1.https_url_on_plaintext_connection'),
   [H1Error.FieldName]: unreadable(400, 'http1.invalid_characters'),
   [H1Error.FieldValue]: unreadable(400, 'http1.invalid_characters'),
   [H1Error.Connection]: unreadable(400, 'http1.connection_header_rejected'),

@@ -6,6 +6,7 @@ import t from 'tap';
 import {
   type EchoedRequest,
   type HttpAnswer,
+  rawExchange,
   startEchoUpstream,
   startUpstream,
   staticCluster,
@@ -73,6 +74,24 @@ t.test('a referer that tells more than a page may is taken out', async (t) => {
       t.equal((await seen(listener, { referer: lost })).referer, undefined, lost);
   }
   t.equal((await seen('edge', { referer: ['http://a.test/', 'http://b.test/'] })).referer, undefined, 'two');
+});
+
+t.test('at the edge a request for an https URL is refused: it has come in clear text', async (t) => {
+  const ask = (listener: string, url: string) =>
+    rawExchange(proxy.ports[listener]!, `GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  for (const listener of ['edge', 'quiet']) {
+    t.match(await ask(listener, 'https://a.test/echo'), {
+      text: /^HTTP\/1.1 403 Forbidden\r\n[\s\S]*\r\n\r\nForbidden$/,
+      closed: 'end',
+    });
+    t.match(await ask(listener, 'http://a.test/echo'), { text: /^HTTP\/1.1 200 / });
+  }
+  for (const listener of ['inner', 'behindTwo'])
+    t.match(
+      await ask(listener, 'https://a.test/echo'),
+      { text: /^HTTP\/1.1 200 / },
+      'a proxy before it may have decrypted it',
+    );
 });
 
 t.test('x-forwarded-for tells who the client is', async (t) => {

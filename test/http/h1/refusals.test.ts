@@ -182,6 +182,14 @@ t.test('HTTP/1.0 with a transfer coding is refused', (t) => {
   t.end();
 });
 
+t.test('https URLs are refused where the connection is not what its client takes it for', (t) => {
+  const makePeer = () => new ServerPeer({ refusesHttpsTargets: true });
+  for (const url of ['https://x/', 'HTTPS://x:443', 'https://x?a'])
+    refuses(t, url, target(url), makePeer, 'invalid 403 http1.https_url_on_plaintext_connection');
+  refuses(t, 'a bad https URL', target('https://u@x/'), makePeer, `invalid 400 ${URL}`);
+  t.end();
+});
+
 t.test('heads above the limit are refused at the byte that is too much', (t) => {
   const line = 'GET / HTTP/1.1\r\nHost: x\r\nA: ';
   for (const limit of [64, 1000, 1024, 1025, 4096, 60 * 1024]) {

@@ -34,6 +34,8 @@ export interface HeadLimits {
   maxHeaders: number;
   /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
   acceptHttp10?: boolean;
+  /** Whether a target may not be an https URL: its client takes a connection for encrypted that is not. */
+  refusesHttpsTargets?: boolean;
   /** Trailers are read and go no further, and none are sent. */
   dropsTrailers?: boolean;
 }
@@ -143,7 +145,7 @@ export class HeadParser {
     head.headEnd = behind;
     if (this.#kind === HeadKind.Trailers) return behind;
     if (this.#settledFields < head.size) this.#known.remember(head, this.#fieldsStart);
-    const error = this.#kind === HeadKind.Request ? this.#finishRequest(head) : this.#finishResponse(head);
+    const error = this.#kind === HeadKind.Request ? this.#finishRequest(head, limits) : this.#finishResponse(head);
     if (error !== 0) return -error;
     if (this.#isOddLength) this.#rewriteLength(head);
     return behind;
@@ -417,7 +419,7 @@ export class HeadParser {
     return head.minorVersion === 0 && (this.#connectionTokens & Token.KeepAlive) === 0;
   }
 
-  #finishRequest(head: HeaderBlock): number {
+  #finishRequest(head: HeaderBlock, limits: HeadLimits): number {
     if (this.#hostIndex < 0) {
       if (head.minorVersion === 1) return H1Error.HostMissing;
     } else {
@@ -431,8 +433,9 @@ export class HeadParser {
     if (error !== 0) return error;
     if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
     const target = readTarget(head, this.#hostIndex);
-    this.usedScratch = target === Target.Absolute;
-    return target === Target.Invalid ? H1Error.Target : 0;
+    this.usedScratch = target === Target.Http || target === Target.Https;
+    if (target === Target.Invalid) return H1Error.Target;
+    return target === Target.Https && limits.refusesHttpsTargets === true ? H1Error.HttpsTarget : 0;
   }
 
   #requestBody(head: HeaderBlock): number {

@@ -9,13 +9,14 @@ export const enum Target {
   Invalid = 0,
   /** The authority of a CONNECT, or "*": the path of the head as it was received. */
   AsReceived = 1,
-  /** A URL that was taken apart: some bytes of the head are in scratch now. */
-  Absolute = 2,
+  /** A URL of either scheme that was taken apart: some bytes of the head are in scratch now. */
+  Http = 2,
+  Https = 3,
 }
 
 /**
  * Checks the target in the head's path. That of CONNECT is an authority with a port, "*" is for OPTIONS, everything else is
- * http://host/path: then the authority takes the place of the Host field (at `hostIndex`, or -1), and the rest is the path.
+ * http://host/path or https://host/path: then the authority takes the place of the Host field (at `hostIndex`, or -1), and the rest is the path.
  */
 export function readTarget(head: HeaderBlock, hostIndex: number): Target {
   const { bytes } = head.memory;
@@ -32,8 +33,9 @@ export function readTarget(head: HeaderBlock, hostIndex: number): Target {
 function readUrl(head: HeaderBlock, hostIndex: number): Target {
   const { memory, pathEnd: end } = head;
   const { bytes } = memory;
-  const start = behindScheme(bytes, head.pathStart, end);
-  if (start < 0) return Target.Invalid;
+  const scheme = schemeOf(bytes, head.pathStart, end);
+  if (scheme === Target.Invalid) return Target.Invalid;
+  const start = head.pathStart + (scheme === Target.Http ? HTTP : HTTPS).length;
   let at = start;
   while (at < end && bytes[at] !== Char.Slash && bytes[at] !== Char.Question) at++;
   if (!isAuthority(bytes, start, at, Port.Optional)) return Target.Invalid;
@@ -43,16 +45,14 @@ function readUrl(head: HeaderBlock, hostIndex: number): Target {
   head.startLineEnd = head.startLineStart;
   if (hostIndex >= 0) head.removeAt(hostIndex);
   head.add(HOST, memory.text(start, at));
-  return Target.Absolute;
+  return scheme;
 }
 
-/** Offset behind "http://" or "https://", or -1. */
-function behindScheme(bytes: Uint8Array, start: number, end: number): number {
-  for (const scheme of SCHEMES) {
-    const behind = start + scheme.length;
-    if (end > behind && equalsFolded(bytes, start, behind, scheme)) return behind;
-  }
-  return -1;
+/** Whether there is something behind "http://" or "https://". */
+function schemeOf(bytes: Uint8Array, start: number, end: number): Target.Http | Target.Https | Target.Invalid {
+  if (end > start + HTTP.length && equalsFolded(bytes, start, start + HTTP.length, HTTP)) return Target.Http;
+  if (end > start + HTTPS.length && equalsFolded(bytes, start, start + HTTPS.length, HTTPS)) return Target.Https;
+  return Target.Invalid;
 }
 
 /** The path is `first` and then bytes[from, to). */
@@ -66,4 +66,5 @@ function setPath(head: HeaderBlock, first: number, from: number, to: number): vo
 }
 
 const HOST = headerKey('host');
-const SCHEMES = ['http://', 'https://'].map((scheme) => new TextEncoder().encode(scheme));
+const HTTP = new TextEncoder().encode('http://');
+const HTTPS = new TextEncoder().encode('https://');
