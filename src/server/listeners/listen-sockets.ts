@@ -121,6 +121,12 @@ export function wantsReusePort(listener: Listener): boolean {
   return sharesPort(listener, listenAddress(listener.address));
 }
 
+/** Whether sockets of the one are no use to the other, because only one of the two wants one for each worker. */
+export function changesReusePort(before: Listener, after: Listener): boolean {
+  const areIp = before.address?.pipe === undefined && after.address?.pipe === undefined;
+  return areIp && wantsReusePort(before) !== wantsReusePort(after);
+}
+
 /** What of its sockets only binding them anew could change, in one text. */
 export function socketTraits(listener: Listener): string {
   const { freebind, transparent, v6Only } = socketOptions(listener, false);

@@ -7,7 +7,7 @@ import { getLogger } from '../../log/logger.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { FormerListeners } from './former-listeners.js';
 import type { InheritedSockets } from './inherited-sockets.js';
-import { ListenError } from './listen-sockets.js';
+import { changesReusePort, ListenError } from './listen-sockets.js';
 import { changesChainsAlone, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from './primary-listener.js';
 import { boundAddressOf, leavesAddress, socketSource } from './socket-source.js';
@@ -142,6 +142,11 @@ class Preparation {
       this.restored.push(name);
     } else {
       logger.debug(`begin add/update listener: name=${name}`);
+      if (latest !== undefined && changesReusePort(latest, config)) {
+        throw new ListenError(
+          `Listener ${name}: reuse port cannot be changed during an update; remove the listener first, and add it then`,
+        );
+      }
       this.updates.push(this.#update(spec, entry));
     }
   }
