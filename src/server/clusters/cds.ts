@@ -41,7 +41,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
     });
   }
 
-  /** Of the last update from which something was used; '' before. */
+  /** Of the last update that has changed a cluster; '' when there was none. */
   get version(): string {
     return this.#version;
   }
@@ -59,6 +59,7 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
     const rejections: Rejection[] = [];
     const names = new Set<string>();
     let changed = 0;
+    let removed = 0;
     for (const resource of update.resources) {
       const { name } = resource;
       try {
@@ -74,13 +75,13 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
     }
     for (const name of gone) {
       logger.debug(`cds: remove cluster '${name}'`);
-      this.#clusters.removeDynamic(name);
+      if (this.#clusters.removeDynamic(name)) removed++;
       this.#states.delete(name);
       this.#shadowed.delete(name);
     }
     const used = update.resources.length - rejections.length;
     logger.info(`cds: added/updated ${changed} cluster(s), skipped ${used - changed} unmodified cluster(s)`);
-    if (used > 0 || rejections.length + update.refused.length === 0) this.#version = update.version;
+    if (changed + removed > 0) this.#version = update.version;
     this.#target?.ready();
     return rejections;
   }

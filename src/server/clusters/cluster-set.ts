@@ -179,8 +179,11 @@ export class ClusterSet {
   }
 
   /** Removes a dynamic cluster. Does nothing when there is none of that name. */
-  removeDynamic(name: string): void {
-    if (this.#newest(name)?.origin.isAddedViaApi) this.#remove(name);
+  /** Returns whether there was one. */
+  removeDynamic(name: string): boolean {
+    if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
+    this.#remove(name);
+    return true;
   }
 
   snapshots(): ClusterSnapshot[] {

@@ -62,6 +62,23 @@ t.test('the server waits for the first clusters and their endpoints', async (t) 
   t.equal(await baton.stat('cluster.service.update_success'), 1);
 });
 
+t.test('the version of all clusters is that of the last update that has changed one', async (t) => {
+  const version = async () => /^version_info::(.*)\n/.exec((await baton.admin('/clusters')).body)![1];
+  let updates = (await baton.stat('cluster_manager.cds.update_success'))!;
+  const after = async (clusters: readonly Config[]) => {
+    setClusters(clusters);
+    await baton.waitForStat('cluster_manager.cds.update_success', ++updates);
+    return version();
+  };
+  t.equal(await after([eds('service')]), '1', 'nothing has changed');
+  t.equal(await after([eds('service'), staticCluster('fixed', b)]), '1', 'one that cannot be used changes nothing');
+  t.equal(await after([eds('service'), staticCluster('more', b)]), '4');
+  t.equal(await after([eds('service')]), '5', 'one has gone');
+  t.equal(await after([eds('service')]), '5');
+  const { configs } = JSON.parse((await baton.admin('/config_dump?mask=version_info')).body);
+  t.equal(configs.find((each: Config) => String(each['@type']).endsWith('.ClustersConfigDump')).version_info, '5');
+});
+
 t.test('endpoints and clusters change under traffic, and no request fails', async (t) => {
   const clients = SteadyClient.start(t, port, 4);
   const all = (count: number) => Promise.all(clients.map((client) => client.answers(count)));
@@ -108,7 +125,7 @@ t.test('a request that is under way ends well though its host, and its cluster, 
   t.same([(await ofHost).body, (await ofCluster).body], ['b', 'b']);
   // Stats of what is gone go with its last connection.
   await waitFor(async () => (await baton.stat('cluster.other.upstream_rq_total')) === undefined);
-  t.equal(await baton.stat('cluster_manager.cluster_removed'), 1);
+  t.equal(await baton.stat('cluster_manager.cluster_removed'), 2);
 });
 
 t.test('another try goes to the hosts that the cluster has by then, and to none when it is gone', async (t) => {
