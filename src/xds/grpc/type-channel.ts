@@ -30,6 +30,8 @@ export class TypeChannel {
   readonly #watches = new Set<Watch>();
   /** Resources in use by name, for subscriptions that come later: the server says nothing twice. */
   readonly #known = new Map<string, Resource>();
+  /** Refused by its watchers, which may come to use it: it lives no longer than if they did. */
+  readonly #waiting = new Map<string, Resource>();
   /** With delta, of all that there is: what is not in use in any version. A new server is not told of it. */
   readonly #unused = new Set<string>();
   readonly #ttls: ResourceTtls;
@@ -191,13 +193,15 @@ export class TypeChannel {
     let rejections: readonly Rejection[] = [];
     if (!isHeartbeat || removed.length > 0) {
       // Where what is not named is gone, heartbeats stand for their resources.
-      const living = this.#isDelta ? [] : heartbeats.flatMap((name) => this.#known.get(name) ?? []);
+      const living = this.#isDelta
+        ? []
+        : heartbeats.flatMap((name) => this.#waiting.get(name) ?? this.#known.get(name) ?? []);
       const news = { resources: [...living, ...read.resources], refused: read.refused, removed };
       this.#version = response.version;
       rejections = this.#tell(news);
       this.#note(news, new Set(rejections.map(({ name }) => name)));
     }
-    this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name));
+    this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name) || this.#waiting.has(name));
     return rejections;
   }
 
@@ -253,6 +257,8 @@ export class TypeChannel {
     // What is not wanted any more may be wanted again before the server has been told: see request().
     const isKept = (each: Resource) => this.#isWanted(each) || this.#known.has(each.name);
     const used = resources.filter((each) => !rejected.has(each.name) && isKept(each));
+    for (const { name } of [...resources, ...refused]) this.#waiting.delete(name);
+    for (const resource of resources) if (rejected.has(resource.name)) this.#waiting.set(resource.name, resource);
     for (const resource of used) this.#known.set(resource.name, resource);
     for (const name of [...used.map((each) => each.name), ...removed]) this.#unused.delete(name);
     if (this.#isDelta && this.#asksAll) {
@@ -266,18 +272,23 @@ export class TypeChannel {
     this.#knowsAll = this.#asksAll;
     const isState = !this.#isDelta && (this.#knowsAll || this.#isState) && !hidesNames(refused);
     const there = new Set([...resources, ...refused].map(({ name }) => name));
-    this.#forget(isState ? [...this.#known.keys()].filter((name) => !there.has(name)) : removed);
+    const all = [...this.#known.keys(), ...this.#waiting.keys()];
+    this.#forget(isState ? all.filter((name) => !there.has(name)) : removed);
   }
 
   #forgetUnwanted(): void {
     if (!this.#mayForget || this.#asksAll) return;
     this.#mayForget = false;
     this.#knowsAll = false;
-    this.#forget([...this.#known.values()].filter((known) => !this.#isWanted(known)).map(({ name }) => name));
+    const all = [...this.#known.values(), ...this.#waiting.values()];
+    this.#forget(all.filter((each) => !this.#isWanted(each)).map(({ name }) => name));
   }
 
   #forget(names: readonly string[]): void {
-    for (const name of names) this.#known.delete(name);
+    for (const name of names) {
+      this.#known.delete(name);
+      this.#waiting.delete(name);
+    }
     this.#protocol.apply([], names);
   }
 

@@ -114,6 +114,50 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
+for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
+  t.test(`${protocol}: a listener that waits for its address lives as long as its TTL says`, async (t) => {
+    const plane = await startControlPlane(t);
+    plane.set('cluster', []);
+    const waiting = async (name: string, ttl: string) => {
+      const other = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => other.once('listening', resolve));
+      t.teardown(() => other.close());
+      const { port } = other.address() as { readonly port: number };
+      plane.set('listener', [httpListener(name, port, saying(name))], { ttl });
+      return { other, port };
+    };
+    const { other, port } = await waiting('front', '60s');
+    const baton = await start(t, plane, protocol);
+    await plane.waitForNack('listener');
+    if (protocol === 'sotw') {
+      // What is not named is gone; a heartbeat names it.
+      const { typeUrl: type_url } = plane.requests.find(({ type }) => type === 'listener')!;
+      const beat = { '@type': 'type.googleapis.com/envoy.service.discovery.v3.Resource', name: 'front', ttl: '60s' };
+      const side = { '@type': type_url, ...httpListener('side', 0, saying('side')) };
+      plane.respond('listener', 'sotw', { version_info: '2', nonce: 'mixed', type_url, resources: [beat, side] });
+      await plane.waitFor('an answer', ({ nonce }) => nonce === 'mixed');
+      t.match((await listenersOf(baton)).get('front'), { client_status: 'NACKED' });
+    }
+    other.close();
+    await waitFor(
+      () =>
+        httpRequest(port).then(
+          () => true,
+          () => false,
+        ),
+      { what: 'the listener' },
+    );
+    plane.heartbeat('listener', ['front'], '0.2s');
+    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'its end' });
+
+    const next = await waiting('next', '0.2s');
+    await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the refusal of the next one' });
+    await waitFor(async () => !(await listenersOf(baton)).has('next'), { what: 'the end of one that has never come' });
+    next.other.close();
+    await baton.stop();
+  });
+}
+
 t.test('a listener whose address another listener has', async (t) => {
   const port = await freePort();
   const plane = await startControlPlane(t);
