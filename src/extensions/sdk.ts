@@ -84,7 +84,7 @@ export { lowerEdge, upperEdge, widthOf } from '../stats/histograms/bins.js';
 export { type Distribution, QUANTILES } from '../stats/histograms/distribution.js';
 export { defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
-export type { Scope } from '../stats/thread-stats.js';
+export type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 
 // ── Calls to hosts of clusters ───────────────────────────────────────────────────────────────────────────────────────
 

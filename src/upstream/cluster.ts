@@ -5,7 +5,7 @@ import { addressText, decodeSockaddr } from '../io/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
-import type { Scope } from '../stats/thread-stats.js';
+import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import { HttpPool } from './connections/http-pool.js';
@@ -69,6 +69,11 @@ export class Cluster implements ConnectingCluster {
     let count = 0;
     for (const flags of this.#hosts.data.healthFlags) if ((flags & UNHEALTHY_FLAGS) === 0) count++;
     return count;
+  }
+
+  /** The counter `cluster.<name>.<name>`, born in traffic: to be kept by who counts often. */
+  counter(name: string): DynamicCounter {
+    return this.thread.stats.dynamicCounter(this.#snapshot.scope.prefix, name);
   }
 
   /** The host for a new request, or undefined when none may be used; that is counted. */

@@ -2,6 +2,7 @@
 // answer comes late holds this, and reaches no other request.
 
 import { StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
 
@@ -21,6 +22,7 @@ export interface FilterHost {
   /** A filter pauses the request that does not do so yet, and one that does lets it flow again. */
   pauseForFilter(): void;
   resumeForFilter(): void;
+  route(): Route<unknown> | undefined;
   missingHost(): MissingHost | undefined;
   /** `place`: of the filter in the configured chain. */
   continueWithNewRoute(filter: HttpFilter, place: number): void;
@@ -104,6 +106,10 @@ export class FilterControl implements StreamControl {
     if (!this.#isPausing) return;
     this.#isPausing = false;
     this.#host!.resumeForFilter();
+  }
+
+  route(): Route<unknown> | undefined {
+    return this.#host?.route();
   }
 
   missingHost(): MissingHost | undefined {

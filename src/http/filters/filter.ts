@@ -59,6 +59,8 @@ export interface StreamControl {
   /** Stops and restarts the request body. It flows when no filter stops it. */
   pauseRequest(): void;
   resumeRequest(): void;
+  /** The route of the request; undefined: none matches. On a worker its cluster is a ClusterReference. */
+  route(): Route<unknown> | undefined;
   /** The virtual host that the request's routes lack; undefined: they have one, or none can be asked for. */
   missingHost(): MissingHost | undefined;
   /** continueDecoding() with the route that is found now: the filters behind this one, which holds the head, are those of it. */

@@ -16,6 +16,7 @@ import { FilterPass } from '../filters/filter-pass.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
+import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RequestFlow } from './request-flow.js';
 
@@ -156,6 +157,10 @@ export class StreamFilters implements FilterHost {
   resumeForFilter(): void {
     this.beginTurn();
     if (--this.#pausing === 0) this.#flow.resume(PAUSED_BY_FILTERS);
+  }
+
+  route(): Route<unknown> | undefined {
+    return this.#stream.route;
   }
 
   missingHost(): MissingHost | undefined {

@@ -178,6 +178,14 @@ t.test('each outcome is counted', async () => {
     'http.lenient.ext_authz.failure_mode_allowed': 1,
     'http.off.ext_authz.disabled': 1,
     'cluster.service.upstream_rq_timeout': 2,
+    'cluster.host.ext_authz.ok': 2,
+    'cluster.host.ext_authz.denied': 1,
+    'cluster.host.ext_authz.error': 5,
+    'cluster.host.ext_authz.failure_mode_allowed': 2,
+    'cluster.host.ext_authz.lists.ok': 1,
+    'cluster.host.ext_authz.lists.denied': 1,
+    'cluster.host.internal.upstream_rq_401': 1,
+    'cluster.host.upstream_rq_403': 1,
   });
 });
 

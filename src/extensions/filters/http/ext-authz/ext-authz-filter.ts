@@ -2,6 +2,7 @@
 
 import {
   type CallingThread,
+  type Cluster,
   type ClusterReference,
   getLogger,
   type HeaderBlock,
@@ -19,6 +20,7 @@ import {
   type Scope,
   type StreamControl,
 } from '../../../sdk.js';
+import type { ClusterOutcomes, Outcome } from './cluster-outcomes.js';
 import type { NameRules } from './name-rules.js';
 import { ExtAuthzStats } from './stats.js';
 
@@ -70,6 +72,9 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   readonly #calls: CallingThread;
   readonly #cluster: ClusterReference;
   readonly #stats: Scope;
+  readonly #outcomes: ClusterOutcomes;
+  /** Where the request goes if it may: it counts the outcome too. */
+  #target: Cluster | undefined;
   #call: HttpCall | undefined;
   /** What came with the service's consent, which counts when all of the answer is there. */
   #consent: Consent | undefined;
@@ -84,6 +89,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     calls: CallingThread,
     cluster: ClusterReference,
     stats: Scope,
+    outcomes: ClusterOutcomes,
   ) {
     this.timeoutMs = rules.timeoutMs;
     this.#stream = stream;
@@ -91,10 +97,12 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     this.#calls = calls;
     this.#cluster = cluster;
     this.#stats = stats;
+    this.#outcomes = outcomes;
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
     this.#headers = headers;
+    this.#target = (this.#stream.route()?.cluster as ClusterReference | undefined)?.current;
     // The body stays with the client: it may be longer than what can be held.
     this.#stream.pauseRequest();
     this.#call = HttpCall.start(this.#calls, this.#cluster.current, this, this);
@@ -166,7 +174,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     addAll(this.#headers, toHost);
     for (const { key, value } of toHostAppended) this.#append(key, value);
     this.#forClient = toClient;
-    this.#stats.increment(at.ok);
+    this.#count('ok');
     this.#goOn();
   }
 
@@ -198,7 +206,9 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   #deny(status: number, body: Uint8Array): void {
     const fields = this.#forClient;
     this.#forClient = NO_FIELDS;
-    this.#stats.increment(at.denied);
+    this.#count('denied');
+    // As in Envoy, as if a host of it had answered an internal request.
+    this.#target?.responses.countResponse(status, true, undefined, false);
     // As it is made: its content-type takes the place of that of a text.
     const editHeaders = (headers: HeaderBlock) => addAll(headers, fields);
     this.#reply({ status, body, details: 'ext_authz_denied', editHeaders });
@@ -206,11 +216,16 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   #failed(): void {
     const { allowsOnError, marksAllowedOnError, statusOnError } = this.#rules;
-    this.#stats.increment(at.error);
+    this.#count('error');
     if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error' });
     if (marksAllowedOnError) this.#headers.add(ALLOWED_ON_ERROR, 'true');
-    this.#stats.increment(at.failure_mode_allowed);
+    this.#count('failure_mode_allowed');
     this.#goOn();
+  }
+
+  #count(outcome: Outcome): void {
+    this.#stats.increment(at[outcome]);
+    if (this.#target !== undefined) this.#outcomes.count(this.#target, outcome);
   }
 
   #reply(reply: Omit<LocalReply, 'flags'>): void {

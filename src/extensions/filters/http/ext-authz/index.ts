@@ -11,6 +11,7 @@ import {
   reportMistakes,
   unpack,
 } from '../../../sdk.js';
+import { ClusterOutcomes } from './cluster-outcomes.js';
 import { ExtAuthzFilter, type ExtAuthzRules } from './ext-authz-filter.js';
 import { compileNameRules } from './name-rules.js';
 import { ExtAuthzStats } from './stats.js';
@@ -80,11 +81,12 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     const { calls, random, runtime } = context;
     const cluster = calls.reference(config.http_service!.server_uri!.cluster!);
     const stats = context.scope(statsPrefix(config, chain), ExtAuthzStats);
+    const outcomes = new ClusterOutcomes(config.stat_prefix ?? '');
     const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
     return {
       create(stream, isDisabled) {
         if (isDisabled === true) return undefined;
-        if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats);
+        if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats, outcomes);
         stats.increment(ExtAuthzStats.at.disabled);
         return undefined;
       },
