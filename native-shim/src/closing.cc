@@ -19,15 +19,20 @@ int queuedBytes(const Descriptor& fd) {
 
 }  // namespace
 
-void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs) {
+void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
+                  uint32_t goneToken) {
   const Id id = table_.allocate();
-  if (id < 0) return fd.abort();
+  if (id < 0) {
+    if (goneToken != 0) gone_.push_back(goneToken);
+    return fd.abort();
+  }
   Record& record = *table_.find(id);
   record.fd = std::move(fd);
   record.pending = std::move(pending);
   record.shared = shared;
   record.flushMs = flushMs;
   record.lingerMs = lingerMs;
+  record.goneToken = goneToken;
   record.deadline = now + flushMs;
   record.queued = queuedBytes(record.fd);
   record.leftAtDeadline = record.pending.size();
@@ -106,6 +111,7 @@ void Closing::remove(Id id, Record& record) {
   if (record.shared) epoll_.remove(record.fd.get());
   // A cut-off answer must not look like a complete one.
   if (!record.pending.empty()) record.fd.abort();
+  if (record.goneToken != 0) gone_.push_back(record.goneToken);
   table_.release(id);
 }
 

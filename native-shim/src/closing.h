@@ -1,6 +1,8 @@
 // Connections in ordered close: JavaScript has let go of them, the last bytes have not left yet.
 #pragma once
 
+#include <vector>
+
 #include "epoll-set.h"
 #include "pending-queue.h"
 #include "slot-table.h"
@@ -16,8 +18,9 @@ class Closing {
 
   // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
   // `flushMs`; then, with lingerMs > 0, ends the sending direction and waits until the peer ends, at most that long. What
-  // arrives is discarded: a peer that is to be read first would not read.
-  void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs);
+  // arrives is discarded: a peer that is to be read first would not read. With `goneToken` its end is noted down.
+  void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
+           uint32_t goneToken);
 
   // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.
   bool serve(uint64_t key, double now);
@@ -30,6 +33,9 @@ class Closing {
 
   uint32_t size() const { return table_.size(); }
 
+  // Tokens of those that are closed by now; whoever tells of them empties it.
+  std::vector<uint32_t>& gone() { return gone_; }
+
  private:
   struct Record : SlotHeader {
     Descriptor fd;
@@ -39,6 +45,7 @@ class Closing {
     int queued = 0;               // in the kernel, when the deadline was set
     uint32_t leftAtDeadline = 0;  // of `pending`, then
     uint32_t lingerMs = 0;
+    uint32_t goneToken = 0;
     bool flushed = false;  // nothing is pending, and the sending direction has ended
     bool ended = false;    // the peer's has
     bool shared = false;
@@ -52,6 +59,7 @@ class Closing {
 
   EpollSet& epoll_;
   SlotTable<Record> table_;
+  std::vector<uint32_t> gone_;
 };
 
 }  // namespace baton

@@ -12,8 +12,8 @@
 namespace baton {
 
 // The numbers of src/io/shim.ts, which explains them.
-enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed };
-enum class Op : int32_t { Send = 1, Close, Reset, Shutdown, Pause, Resume, Watermark, StartTls, ReceiveLimit };
+enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed, Gone };
+enum class Op : int32_t { Send = 1, Close, Reset, Shutdown, Pause, Resume, Watermark, StartTls, ReceiveLimit, TellGone };
 constexpr uint32_t kEventStride = 4;
 constexpr uint32_t kSubmissionStride = 4;
 constexpr uint32_t kControlCursor = 0;

@@ -21,6 +21,7 @@ struct SocketRecord : SlotHeader {
   uint32_t receiveLimit = 0;
   uint32_t servedInBatch = 0;  // number of the batch that holds its Data event
   uint32_t hints = 0;          // epoll bits not yet looked into
+  uint32_t goneToken = 0;      // of Op::TellGone; 0: nobody wants to know
   int32_t error = 0;           // why it died; reported with Reset
   bool queued : 1;             // stands in the ready list
   bool inEpoll : 1;

@@ -39,6 +39,7 @@ const char* Transport::flush() {
     }
     if (mistake == nullptr) mistake = refused;
   }
+  if (open_) wakeToTell();
   return mistake;
 }
 
@@ -65,7 +66,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
 }
 
 const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
-  if (op < Op::Send || op > Op::ReceiveLimit) return "a submission has an unknown op";
+  if (op < Op::Send || op > Op::TellGone) return "a submission has an unknown op";
   if (first < 0 || second < 0) return "a submission has a negative value";
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return nullptr;
@@ -95,6 +96,9 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       return nullptr;
     case Op::ReceiveLimit:
       connection->receiveLimit = std::max(static_cast<uint32_t>(first), kLeastShareBytes);
+      return nullptr;
+    case Op::TellGone:
+      connection->goneToken = static_cast<uint32_t>(first);
       return nullptr;
     case Op::StartTls:
       return "StartTls: this build of the shim has no TLS";
@@ -129,7 +133,7 @@ void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, 
   const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
   if (pending || lingers) {
     closing_.add(std::move(connection.fd), std::move(connection.pending), connection.shared, nowMs(CLOCK_MONOTONIC),
-                 flushMs, lingerMs);
+                 flushMs, lingerMs, std::exchange(connection.goneToken, 0));
     if (!uv_is_active(reinterpret_cast<uv_handle_t*>(&closeTimer_))) startCloseTimer();
   }
   release(id, connection);
@@ -150,6 +154,7 @@ void Transport::startCloseTimer() {
   const auto tick = [](uv_timer_t* timer) {
     auto* transport = static_cast<Transport*>(timer->data);
     if (transport->closing_.expire(nowMs(CLOCK_MONOTONIC))) transport->retryAccept();
+    transport->wakeToTell();
     if (transport->closing_.size() == 0) uv_timer_stop(timer);
   };
   uv_timer_start(&closeTimer_, tick, kCloseTickMs, kCloseTickMs);

@@ -54,6 +54,7 @@ void Transport::close() {
     socket.pending.clear();
   });
   closing_.clear();
+  closing_.gone().clear();
   for (uv_handle_t* handle : {base(poll_), base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) {
     closeHandle(handle);
   }
@@ -97,13 +98,15 @@ void Transport::serve() {
     if (!open_) break;
     const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, 0);
     serveEpoll(count, deadline);
+    tellGone();
+    if (!open_) break;
     if (!deliver()) break;
     if ((count <= 0 && ready_.empty()) || now_ > deadline) break;
   }
   handler_.endTurn();
   serving_ = false;
   if (!open_) return;
-  if (ready_.empty()) {
+  if (ready_.empty() && closing_.gone().empty()) {
     sleep();
   } else {
     wake();
@@ -144,6 +147,21 @@ void Transport::serveEpoll(int count, double deadline) {
       enqueue(id, *socket);
     }
   }
+}
+
+void Transport::tellGone() {
+  std::vector<uint32_t>& gone = closing_.gone();
+  while (!gone.empty() && makeRoom()) {
+    batch_.add(-1, Event::Gone, gone.back());
+    gone.pop_back();
+  }
+}
+
+// What is noted down outside of a turn waits for nobody else's event.
+void Transport::wakeToTell() {
+  if (closing_.gone().empty() || serving_) return;
+  servedThisIteration_ = false;
+  wake();
 }
 
 // Hands the batch over and carries out what comes back. False when the transport is closed afterwards.

@@ -127,6 +127,8 @@ class Transport {
   void serveEpoll(int count, double deadline);
   bool deliver();
   void flushOrReport();
+  void tellGone();
+  void wakeToTell();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }
   void enqueue(Id id, SocketRecord& socket);
   void wake();

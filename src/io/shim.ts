@@ -49,6 +49,8 @@ export const enum Event {
   Drained = 7,
   /** accept() failed on listener `id`; length: errno. On EMFILE (also said of the reserve)/ENFILE/ENOBUFS/ENOMEM accepting rests and resumes by itself. */
   AcceptFailed = 8,
+  /** A connection with TellGone is closed, for whatever reason; offset: its token. There is no id any more, so that stands for nothing. */
+  Gone = 9,
 }
 
 /** Words of a submission record: [op, id, offset, length]. */
@@ -73,6 +75,8 @@ export const enum Op {
   StartTls = 8,
   /** Set the receive limit: offset bytes. */
   ReceiveLimit = 9,
+  /** Gone is to follow when the connection is closed, which may be long after the id has died; offset: its token, above 0. */
+  TellGone = 10,
 }
 
 /** Int32 words of `control`. */

@@ -77,6 +77,7 @@ const MOST_RECEIVED = 512 * 1024;
 
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
+const MOST_TOKENS = 2 ** 31 - 1;
 
 /** How long connections that go on later keep the thread from those that have received something. */
 const LATER_MS = 5;
@@ -101,6 +102,9 @@ export class Transport {
   onTurn: () => void = () => {};
   /** Called when all events of a batch are handled. */
   onTurnEnd: (() => void) | undefined;
+  /** By the token of Op.TellGone. */
+  readonly #gone = new Map<number, () => void>();
+  #goneToken = 0;
   /** By the connection that each is for. */
   #later: { readonly id: number; readonly act: () => void }[] = [];
   #queued = 0;
@@ -257,10 +261,15 @@ export class Transport {
 
   /**
    * Closes in order: behind pending bytes, as long as the peer takes some of them every `flushMs`; with `lingerMs` > 0 the peer then gets that long to end its side,
-   * so that unread bytes of his do not destroy what was sent last. The id is dead at once.
+   * so that unread bytes of his do not destroy what was sent last. The id is dead at once; `gone` is called when all that is over.
    */
-  close(id: number, flushMs: number, lingerMs: number): void {
+  close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
+    if (gone !== undefined) {
+      this.#goneToken = (this.#goneToken % MOST_TOKENS) + 1;
+      this.#gone.set(this.#goneToken, gone);
+      this.#submit(Op.TellGone, id, this.#goneToken, 0);
+    }
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
 
@@ -348,6 +357,7 @@ export class Transport {
     this.#native.flush();
     this.#native.close();
     this.#later.length = 0;
+    this.#gone.clear();
     this.#connections.length = 0;
     this.#listeners.clear();
   }
@@ -425,8 +435,9 @@ export class Transport {
         this.#accept(id, control[Control.AcceptedBy + index]!, events[at + 2]!, events[at + 3]!);
         continue;
       }
-      if (kind === Event.AcceptFailed) {
-        this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
+      if (kind >= Event.AcceptFailed) {
+        if (kind === Event.Gone) this.#tellGone(events[at + 2]!);
+        else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
       }
       const handler = connections[id & ID_SLOT_MASK];
@@ -453,6 +464,16 @@ export class Transport {
       }
     }
     return count;
+  }
+
+  #tellGone(token: number): void {
+    const gone = this.#gone.get(token)!;
+    this.#gone.delete(token);
+    try {
+      gone();
+    } catch (error) {
+      this.#reportFault(error);
+    }
   }
 
   #accept(id: number, listener: number, offset: number, length: number): void {

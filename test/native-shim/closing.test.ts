@@ -32,6 +32,40 @@ t.test('bytes pending at Close still arrive, then the end', async (t) => {
   rig.close();
 });
 
+t.test('whoever asks is told when a connection is closed, however it comes to that, and once', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { address } = rig.listen(loopback);
+  const told = () => rig.of(Event.Gone).map(({ offset }) => offset);
+  const pairs = [await rig.pair(address), await rig.pair(address), await rig.pair(address), await rig.pair(address)];
+  const [read, unread, empty, reset] = pairs as [
+    (typeof pairs)[0],
+    (typeof pairs)[0],
+    (typeof pairs)[0],
+    (typeof pairs)[0],
+  ];
+  for (const { client } of [read, unread]) rig.submit(Op.Pause, client);
+  for (const { server } of [read, unread]) rig.sendNow(server, pattern(6 << 20));
+  const close = (id: number, token: number, op: Op, flushMs = 0) => {
+    rig.submit(Op.TellGone, id, token);
+    rig.submit(op, id, flushMs);
+  };
+  close(read.server, 1, Op.Close, 60_000);
+  close(unread.server, 2, Op.Close, 300);
+  close(empty.server, 3, Op.Close, 1000);
+  close(reset.server, 4, Op.Reset);
+  rig.flush();
+  await rig.next(Event.Gone, undefined, 2);
+  t.same(told().sort(), [3, 4], 'with nothing pending at once');
+  await rig.next(Event.Gone, undefined, 3);
+  t.same(told().slice(2), [2], 'one that nobody reads when its time is over');
+  rig.now(Op.Resume, read.client);
+  await rig.next(Event.Gone, undefined, 4);
+  t.same(told().slice(3), [1], 'one that is read in the end');
+  await rig.next(Event.End, read.client);
+  t.equal(rig.of(Event.Gone).length, 4);
+  rig.close();
+});
+
 t.test('a peer that does not read is reset when its time is over, so that it sees the loss', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);

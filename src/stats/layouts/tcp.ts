@@ -15,4 +15,5 @@ export const TcpStats = defineLayout({
   idle_timeout: 'counter',
   max_downstream_connection_duration: 'counter',
   upstream_flush_total: 'counter',
+  upstream_flush_active: 'gauge',
 });

@@ -156,12 +156,12 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#cluster.thread.transport.shutdown(this.#id);
   }
 
-  /** Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end. */
-  close(lingerMs = 0, flushMs = FLUSH_MS): void {
+  /** Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end. `gone` is called when it is closed. */
+  close(lingerMs = 0, flushMs = FLUSH_MS, gone?: () => void): void {
     if (this.#isClosed) return;
     this.#countLocalClose();
     this.#closed();
-    this.#cluster.thread.transport.close(this.#id, flushMs, lingerMs);
+    this.#cluster.thread.transport.close(this.#id, flushMs, lingerMs, gone);
   }
 
   reset(): void {

@@ -132,9 +132,11 @@ t.test('what a client leaves behind for a host that reads later is counted, and 
   t.equal(await baton.stat('tcp.resting.upstream_flush_total'), 0);
   client.end();
   await baton.waitForStat('tcp.resting.upstream_flush_total', 1);
+  t.equal(await baton.stat('tcp.resting.upstream_flush_active'), 1);
   server.socket.resume();
   t.equal(await server.isClosed(), 'end');
   t.equal(server.length, (room - 4) * CHUNK.length);
+  await baton.waitForStat('tcp.resting.upstream_flush_active', 0);
 });
 
 /** How often clients, and how often servers, were not read from, for what they sent was not taken. */

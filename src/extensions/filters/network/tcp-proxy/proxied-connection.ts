@@ -321,10 +321,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
    */
   #finish(lingerMs = 0, flushMs?: number): void {
     this.#log();
-    if (this.#upstream !== undefined && this.#upstream.pendingBytes > 0) {
-      this.proxy.stats.increment(TcpStats.at.upstream_flush_total);
-    }
-    this.#upstream?.close(lingerMs, flushMs);
+    const isFlushing = this.#upstream !== undefined && this.#upstream.pendingBytes > 0;
+    this.#upstream?.close(lingerMs, flushMs, isFlushing ? this.proxy.beginFlush() : undefined);
     this.downstream.close(lingerMs, flushMs);
   }
 

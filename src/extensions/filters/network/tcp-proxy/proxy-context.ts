@@ -22,6 +22,8 @@ export interface ProxyContext {
   readonly options: TcpProxyOptions;
   /** tcp.<stat_prefix>. */
   readonly stats: Scope;
+  /** Counts bytes of a client that is gone, which wait for its host; what it returns is called when they do not any more. */
+  beginFlush(): () => void;
   /** The shortest of the timeouts; 0: there is none. */
   readonly shortestTimeoutMs: number;
 }

@@ -4,6 +4,7 @@ import { messageOf } from '../../../../common/errors/errors.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../../../../listener/network-filter.js';
 import type { Cargo } from '../../../../listener/travel.js';
+import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { FormerPair } from './former-pair.js';
@@ -15,6 +16,9 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
   readonly options: TcpProxyOptions;
   readonly stats: Scope;
   readonly shortestTimeoutMs: number;
+  /** Flushes that last; they may outlive the proxy, whose stats may be somebody else's then. */
+  #flushes = 0;
+  #isClosed = false;
 
   constructor(thread: UpstreamThread, options: TcpProxyOptions, stats: Scope) {
     this.thread = thread;
@@ -35,7 +39,22 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
     return connection.isOver ? undefined : connection;
   }
 
+  beginFlush(): () => void {
+    this.#flushes++;
+    this.stats.increment(TcpStats.at.upstream_flush_total);
+    this.stats.increment(TcpStats.at.upstream_flush_active);
+    return this.#endFlush;
+  }
+
+  readonly #endFlush = (): void => {
+    if (this.#isClosed) return;
+    this.#flushes--;
+    this.stats.decrement(TcpStats.at.upstream_flush_active);
+  };
+
   close(): void {
+    this.#isClosed = true;
+    for (; this.#flushes > 0; this.#flushes--) this.stats.decrement(TcpStats.at.upstream_flush_active);
     for (const log of this.options.accessLogs) log.close();
   }
 
