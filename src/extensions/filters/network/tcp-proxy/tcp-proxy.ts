@@ -54,7 +54,7 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
 
   close(): void {
     this.#isClosed = true;
-    for (; this.#flushes > 0; this.#flushes--) this.stats.decrement(TcpStats.at.upstream_flush_active);
+    this.stats.subtract(TcpStats.at.upstream_flush_active, this.#flushes);
     for (const log of this.options.accessLogs) log.close();
   }
 

@@ -1,0 +1,35 @@
+// Flushes of a TCP proxy in its gauge: those that outlive it touch stats that may be somebody else's by then no more.
+
+import t from 'tap';
+import { TcpProxy } from '../../../../src/extensions/filters/network/tcp-proxy/tcp-proxy.js';
+import { Kind } from '../../../../src/stats/layout.js';
+import { TcpStats } from '../../../../src/stats/layouts/tcp.js';
+import { StatsStore } from '../../../../src/stats/store.js';
+import { ThreadStats } from '../../../../src/stats/thread-stats.js';
+
+t.test('a proxy that is gone has no flushes, whenever they end', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  const ref = store.addScope('tcp.passing.', TcpStats);
+  const stats = new ThreadStats(store.attachment(0)).scope(ref);
+  const options = {
+    pickCluster: () => undefined,
+    findCluster: () => undefined,
+    idleMs: 0,
+    maxConnectionMs: 0,
+    maxConnectAttempts: 1,
+    accessLogs: [],
+  };
+  const proxy = new TcpProxy(undefined as never, options, stats);
+  const active = () => store.valueAt(ref, TcpStats.at.upstream_flush_active, Kind.Gauge);
+  const ends = [proxy.beginFlush(), proxy.beginFlush(), proxy.beginFlush()];
+  t.equal(active(), 3);
+  ends[0]!();
+  t.equal(active(), 2);
+  proxy.close();
+  t.equal(active(), 0);
+  const other = new TcpProxy(undefined as never, options, stats);
+  for (let i = 0; i < 3; i++) other.beginFlush();
+  for (const end of ends.slice(1)) end();
+  t.equal(active(), 3);
+  t.equal(store.valueAt(ref, TcpStats.at.upstream_flush_total, Kind.Counter), 6);
+});
