@@ -13,6 +13,7 @@ import { LIMIT_KINDS, limitWord, type RuntimeThresholds } from '../../upstream/l
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { Retired } from '../workers/snapshots.js';
 import { GrpcLimits } from './grpc-limits.js';
+import { MembershipGauges } from './membership-gauges.js';
 
 export interface ResourceOwner {
   readonly store: StatsStore;
@@ -21,15 +22,6 @@ export interface ResourceOwner {
   retire(retired: Retired): void;
 }
 
-/** What says of a cluster which hosts it has. */
-const HOST_GAUGES = [
-  ClusterStats.at.membership_total,
-  ClusterStats.at.membership_healthy,
-  ClusterStats.at.membership_degraded,
-  ClusterStats.at.membership_excluded,
-  ClusterStats.at.max_host_weight,
-];
-
 /** The version at which a block is retired that nobody was told of. */
 const IN_NO_SNAPSHOT = 0;
 
@@ -37,6 +29,8 @@ const IN_NO_SNAPSHOT = 0;
 export class ResourcePool {
   readonly #owner: ResourceOwner;
   readonly #clusters = new Map<string, ClusterResources>();
+  /** By the prefix of their stats. */
+  readonly #memberships = new Map<string, { readonly gauges: MembershipGauges; users: number }>();
 
   constructor(owner: ResourceOwner) {
     this.#owner = owner;
@@ -47,12 +41,26 @@ export class ResourcePool {
     const key = `${name}\0${observabilityName}`;
     let resources = this.#clusters.get(key);
     if (resources === undefined) {
-      resources = new ClusterResources(this.#owner, observabilityName, () => this.#clusters.delete(key));
+      const prefix = scopePrefix(`cluster.${observabilityName}.`);
+      const membership = this.#memberships.get(prefix) ?? { gauges: new MembershipGauges(), users: 0 };
+      const names = { prefix, hostPrefix: hostPrefix(name, observabilityName) };
+      resources = new ClusterResources(this.#owner, names, membership.gauges, () => {
+        this.#clusters.delete(key);
+        if (--membership.users === 0) this.#memberships.delete(prefix);
+      });
       this.#clusters.set(key, resources);
+      membership.users++;
+      this.#memberships.set(prefix, membership);
     }
     resources.retain();
     return resources;
   }
+}
+
+/** Clusters may have one name for their stats, and the same hosts: what is counted for each host is each cluster's own. */
+function hostPrefix(name: string, observabilityName: string): string {
+  const cluster = name === observabilityName ? name : `${observabilityName}.${name}`;
+  return `cluster.${cluster}.endpoint.`;
 }
 
 export class ClusterResources {
@@ -65,6 +73,7 @@ export class ClusterResources {
   readonly directory: HostDirectory;
   readonly #owner: ResourceOwner;
   readonly #http1: ScopeRef;
+  readonly #membership: MembershipGauges;
   readonly #freed: () => void;
   readonly #hostScopes = new Map<number, ScopeRef>();
   /** Hosts that have left and are still written to, by the prefix of their stats. */
@@ -73,11 +82,16 @@ export class ClusterResources {
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
-  /** Throws a RangeError, with nothing left, when there is no room. */
-  constructor(owner: ResourceOwner, observabilityName: string, freed: () => void) {
+  /** `names` are those of its stats and of its hosts' stats. Throws a RangeError, with nothing left, when there is no room. */
+  constructor(
+    owner: ResourceOwner,
+    { prefix, hostPrefix }: { readonly prefix: string; readonly hostPrefix: string },
+    membership: MembershipGauges,
+    freed: () => void,
+  ) {
     const { store, words } = owner;
-    const prefix = `cluster.${observabilityName}.`;
     this.#owner = owner;
+    this.#membership = membership;
     this.#freed = freed;
     this.block = words.allocateCluster();
     try {
@@ -92,7 +106,7 @@ export class ClusterResources {
     }
     this.stats = store.scope(this.scope);
     this.directory = new HostDirectory({
-      allocate: (address) => this.#allocateHost(scopePrefix(`${prefix}endpoint.${address}.`)),
+      allocate: (address) => this.#allocateHost(scopePrefix(`${hostPrefix}${address}.`)),
       retire: (host) => this.#retireHost(host),
     });
   }
@@ -102,6 +116,11 @@ export class ClusterResources {
     if (this.#retired === undefined) return;
     this.#retired.isRevived = true;
     this.#retired = undefined;
+  }
+
+  /** The directory has other hosts, or their health is another. */
+  countHosts(): void {
+    this.#membership.set(this.stats, this, this.directory.hosts);
   }
 
   /** The thresholds of gRPC calls from now on. */
@@ -119,7 +138,7 @@ export class ClusterResources {
   release(): void {
     if (--this.#users > 0) return;
     this.directory.retireAll();
-    for (const gauge of HOST_GAUGES) this.stats.set(gauge, 0);
+    this.#membership.remove(this.stats, this);
     const { store, words } = this.#owner;
     const retired = {
       isRevived: false,

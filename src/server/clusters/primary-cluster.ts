@@ -34,7 +34,6 @@ import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import type { GrpcLimits } from './grpc-limits.js';
 import { HostPreparation } from './host-preparation.js';
-import { setMembership } from './membership-stats.js';
 import { UpdateMerge } from './update-merge.js';
 
 const logger = getLogger('upstream');
@@ -317,7 +316,7 @@ export class PrimaryCluster implements EndpointUser {
       this.#membershipVersion++;
       this.#stats.increment(ClusterStats.at.membership_change);
     }
-    setMembership(this.#stats, directory.hosts);
+    this.#resources.countHosts();
     return changes;
   }
 }

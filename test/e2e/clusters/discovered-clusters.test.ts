@@ -169,6 +169,27 @@ t.test('a retry leaves nothing behind of a cluster that gets other statistics me
   t.equal(await baton.stat('cluster.latter.circuit_breakers.default.rq_retry_open'), 0);
 });
 
+t.test('clusters with one name for their stats have hosts of their own, and take only these along', async (t) => {
+  const shared = (name: string, port: number) => ({ ...staticCluster(name, port), alt_stat_name: 'shared' });
+  setClusters([shared('blue', a), shared('green', a)]);
+  const ask = async (cluster: string) => (await httpRequest(anyPort, '/', { headers: { cluster } })).body;
+  for (const cluster of ['blue', 'green']) await waitFor(async () => (await ask(cluster)) === 'a');
+  const requests = async (cluster: string) => {
+    const { body } = await baton.admin('/clusters');
+    return Number(new RegExp(`^${cluster}::127.0.0.1:${a}::rq_total::(.*)$`, 'm').exec(body)?.[1]);
+  };
+  const before = await requests('blue');
+  await ask('green');
+  t.equal(await requests('blue'), before, 'requests of the other cluster are not counted');
+  t.equal(await baton.stat('cluster.shared.membership_total'), 2);
+
+  setClusters([shared('green', a)]);
+  await waitFor(async () => !(await baton.admin('/clusters')).body.includes('blue::'));
+  t.equal(await baton.stat('cluster.shared.membership_total'), 1);
+  t.equal(await baton.stat('cluster.shared.membership_healthy'), 1);
+  t.equal(await baton.stat('cluster.shared.max_host_weight'), 1);
+});
+
 t.test('a TCP client whose host does not answer gets to one that does, once its cluster has it', async (t) => {
   setClusters([eds('service'), eds('other', { connect_timeout: '0.1s' })]);
   setEndpoints({ service: [c], other: [hole] });
