@@ -931,6 +931,21 @@ static_resources:
     "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
   ],
   [
+    'thresholds of circuit breakers for a priority that has some',
+    `static_resources:
+  clusters:
+  - name: a
+    circuit_breakers:
+      thresholds:
+      - { max_connections: 1 }
+      - { priority: HIGH, max_connections: 1 }
+      - { priority: DEFAULT, max_requests: 1 }
+      - { priority: HIGH }
+`,
+    `baton.yaml:8:9: ${CLUSTER}.circuit_breakers.thresholds[2]: priority DEFAULT has thresholds already: ${CLUSTER}.circuit_breakers.thresholds[0]; put them together`,
+    `baton.yaml:9:9: ${CLUSTER}.circuit_breakers.thresholds[3]: priority HIGH has thresholds already`,
+  ],
+  [
     'options of IP addresses for a Unix socket',
     `static_resources:
   listeners:

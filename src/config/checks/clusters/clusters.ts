@@ -5,7 +5,7 @@ import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/address.js';
 import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
-import type { Path } from '../../text/path.js';
+import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from '../addresses.js';
 import { checkUnique } from '../names/unique-names.js';
@@ -117,6 +117,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
   if (source !== undefined && !isPlainIp(source)) {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
+  checkThresholds(cluster, path, problems);
   checkLeastRequest(cluster, path, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
@@ -128,6 +129,19 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
       'max_interval must be greater than or equal to base_interval',
     );
   }
+}
+
+/** Reports thresholds of a priority that has some: the first ones would hold. */
+function checkThresholds(cluster: Cluster, path: Path, problems: Problems): void {
+  const first = new Map<string, Path>();
+  cluster.circuit_breakers?.thresholds?.forEach((thresholds, index) => {
+    const at = [...path, 'circuit_breakers', 'thresholds', index];
+    if (!thresholds || problems.has([...at, 'priority'])) return;
+    const priority = thresholds.priority ?? 'DEFAULT';
+    const earlier = first.get(priority);
+    if (earlier === undefined) first.set(priority, at);
+    else problems.error(at, `priority ${priority} has thresholds already: ${formatPath(earlier)}; put them together`);
+  });
 }
 
 /** The key says whose options they are: what stands under any other, nobody would ask for. */
