@@ -187,10 +187,12 @@ void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst)
 }
 
 void Transport::reportReset(Id id, SocketRecord& connection, int error) {
+  // A connect that cannot begin leaves no descriptor.
+  const bool atOnce = connection.connecting && !connection.fd;
   connection.error = error;
   connection.dead = true;
   connection.pending.clear();
-  batch_.add(id, Event::Reset, 0, static_cast<uint32_t>(error));
+  batch_.add(id, Event::Reset, atOnce ? 1 : 0, static_cast<uint32_t>(error));
 }
 
 // The id dies. With the descriptor still in the record, the descriptor is closed too.

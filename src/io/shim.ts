@@ -39,7 +39,7 @@ export const enum Event {
   Data = 2,
   /** The peer has ended its direction in order (FIN). */
   End = 3,
-  /** The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected it is a failed connect. */
+  /** The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected it is a failed connect; offset: 1 when it could not even begin. */
   Reset = 4,
   /** A connect succeeded. */
   Connected = 5,

@@ -25,8 +25,8 @@ export interface ConnectionHandler {
   onData(offset: number, length: number): void;
   /** The peer has ended its direction; sending goes on. */
   onEnd(): void;
-  /** The connection is dead (errno); before onConnected() the connect failed. The handler still closes the id. */
-  onReset(errno: number): void;
+  /** The connection is dead (errno); before onConnected() the connect failed, `atOnce` when it could not begin. The handler still closes the id. */
+  onReset(errno: number, atOnce: boolean): void;
   /** More than the high watermark waits to be sent; and again less than the low one. */
   onBlocked(): void;
   onDrained(): void;
@@ -450,7 +450,7 @@ export class Transport {
           handler.onEnd();
           break;
         case Event.Reset:
-          handler.onReset(events[at + 3]!);
+          handler.onReset(events[at + 3]!, events[at + 2] !== 0);
           break;
         case Event.Connected:
           handler.onConnected();

@@ -3,7 +3,7 @@
 
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
-import { PoolFailure } from './http-pool.js';
+import { PoolFailure } from '../pool-failure.js';
 
 /** The head of its response has come. */
 export function countHostResponse({ stats }: Host, status: number): void {

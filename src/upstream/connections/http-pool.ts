@@ -7,19 +7,11 @@ import { getLogger } from '../../log/logger.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
+import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
 
 const logger = getLogger('pool');
-
-export const enum PoolFailure {
-  /** The circuit breaker for requests is open. */
-  Overflow = 1,
-  ConnectFailed = 2,
-  ConnectTimeout = 3,
-  /** That for pending requests is open: the host has not been asked for anything. */
-  PendingOverflow = 4,
-}
 
 /** A request that wants a connection. The links are the pool's. */
 export interface PoolRequest extends ResponseDecoder {
@@ -89,7 +81,7 @@ export class HttpPool implements ConnectionPool {
     if (this.isDraining) this.drain();
   }
 
-  connectFailed(errno: number, isTimeout: boolean): void {
+  connectFailed(failure: PoolFailure, errno: number): void {
     this.#connections--;
     this.#connecting--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
@@ -99,7 +91,7 @@ export class HttpPool implements ConnectionPool {
       const request = this.#firstPending;
       this.#unlink(request);
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
-      request.onPoolFailure(isTimeout ? PoolFailure.ConnectTimeout : PoolFailure.ConnectFailed, errno);
+      request.onPoolFailure(failure, errno);
     }
   }
 

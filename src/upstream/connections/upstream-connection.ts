@@ -14,6 +14,7 @@ import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
+import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { countBindError } from './bind-errors.js';
 
@@ -39,7 +40,7 @@ export interface ConnectionPool {
   readonly isDraining: boolean;
   /** Connected, or through with a request. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void;
-  connectFailed(errno: number, isTimeout: boolean): void;
+  connectFailed(failure: PoolFailure, errno: number): void;
   connectionClosed(connection: UpstreamConnection): void;
 }
 
@@ -187,8 +188,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.#codec.end();
   }
 
-  onReset(errno: number): void {
-    if (this.#state === State.Connecting) return this.#connectFailed(errno, false);
+  onReset(errno: number, atOnce: boolean): void {
+    if (this.#state === State.Connecting) {
+      return this.#connectFailed(atOnce ? PoolFailure.ConnectFailedAtOnce : PoolFailure.ConnectFailed, errno);
+    }
     this.#closedByPeer();
   }
 
@@ -213,7 +216,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     const { cluster, thread } = this.pool;
     if (this.#state === State.Connecting) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
-      this.#connectFailed(0, true);
+      this.#connectFailed(PoolFailure.ConnectTimeout, 0);
       return;
     }
     if (this.#isTooOld()) {
@@ -250,9 +253,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     return true;
   }
 
-  #connectFailed(errno: number, isTimeout: boolean): void {
+  #connectFailed(failure: PoolFailure, errno: number): void {
     const { cluster, host, thread } = this.pool;
     const { at } = ClusterStats;
+    const isTimeout = failure === PoolFailure.ConnectTimeout;
     cluster.stats.increment(at.upstream_cx_connect_fail);
     cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
     countBindError(cluster, errno);
@@ -260,7 +264,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);
     this.#closed();
     thread.transport.close(this.#id, 0, 0);
-    this.pool.connectFailed(errno, isTimeout);
+    this.pool.connectFailed(failure, errno);
   }
 
   #closedByPeer(): void {

@@ -11,6 +11,7 @@ import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
+import { PoolFailure } from '../pool-failure.js';
 import { countBindError } from './bind-errors.js';
 
 const logger = getLogger('upstream');
@@ -21,8 +22,8 @@ const FLUSH_MS = 5000;
 /** Who gets what comes from the host. */
 export interface UpstreamSocketEvents {
   upstreamConnected(): void;
-  /** `reason` is empty when the connect timed out. */
-  upstreamConnectFailed(reason: string, isTimeout: boolean): void;
+  /** `errno` is 0 when the connect timed out. */
+  upstreamConnectFailed(failure: PoolFailure, errno: number): void;
   upstreamData(offset: number, length: number): void;
   upstreamEnded(): void;
   upstreamReset(): void;
@@ -193,10 +194,10 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#events.upstreamEnded();
   }
 
-  onReset(errno: number): void {
+  onReset(errno: number, atOnce: boolean): void {
     if (!this.#isConnected) {
       countBindError(this.#cluster, errno);
-      return this.#connectFailed(errorName(errno), false);
+      return this.#connectFailed(atOnce ? PoolFailure.ConnectFailedAtOnce : PoolFailure.ConnectFailed, errno);
     }
     this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
     this.#closed();
@@ -220,18 +221,19 @@ export class UpstreamSocket implements ConnectionHandler {
 
   connectTimeout(): void {
     this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
-    this.#connectFailed('', true);
+    this.#connectFailed(PoolFailure.ConnectTimeout, 0);
   }
 
-  #connectFailed(reason: string, isTimeout: boolean): void {
+  #connectFailed(failure: PoolFailure, errno: number): void {
     const { at } = ClusterStats;
+    const isTimeout = failure === PoolFailure.ConnectTimeout;
     this.#cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
     this.#cluster.stats.increment(at.upstream_rq_pending_failure_eject);
     this.#countConnectFailure();
-    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : reason}`);
+    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);
     this.#closed();
     this.#cluster.thread.transport.close(this.#id, 0, 0);
-    this.#events.upstreamConnectFailed(reason, isTimeout);
+    this.#events.upstreamConnectFailed(failure, errno);
   }
 
   /** As in Envoy a connect that nobody waits for any more counts as one that has failed, too. */

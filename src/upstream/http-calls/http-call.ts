@@ -17,7 +17,8 @@ import {
   countHostTimeout,
   countNoConnection,
 } from '../connections/host-outcomes.js';
-import { type HttpPool, PoolFailure, type PoolRequest } from '../connections/http-pool.js';
+import type { HttpPool, PoolRequest } from '../connections/http-pool.js';
+import { PoolFailure } from '../pool-failure.js';
 import { isOfCanary } from '../response-stats.js';
 
 /** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */

@@ -25,11 +25,14 @@ const hole = await startBlackHole(t);
 const closed = await freePort();
 const upstream = await startUpstream(t, ({ socket }, response) => response.end(`from ${socket.remoteAddress}`));
 const access = join(tempDir(t), 'access');
+const reasons = join(tempDir(t), 'reasons');
+const FAILED = 'upstream connect error or disconnect/reset before headers. reset reason: remote connection failure';
 
 const clusters = [
   staticCluster('hole', hole, { connect_timeout: '0.2s' }),
   staticCluster('patient-hole', hole, { connect_timeout: '3s' }),
   staticCluster('closed', closed),
+  staticCluster('absent', { pipe: { path: join(tempDir(t), 'absent') } }),
   staticCluster('hole-and-upstream', [hole, upstream.port], { connect_timeout: '0.2s' }),
   staticCluster('from-5', upstream.port, { upstream_bind_config: source('127.0.0.5') }),
   staticCluster('from-ipv6', upstream.port, { type: 'STRICT_DNS', upstream_bind_config: source('::1') }),
@@ -48,6 +51,12 @@ const baton = await startBaton(t, {
         cluster: 'hole',
         access_log: [fileAccessLog(access, '%RESPONSE_FLAGS% %BYTES_SENT%\n')],
       }),
+      ...['closed', 'absent'].map((cluster) =>
+        tcpListener(`tcp-${cluster}`, 0, {
+          cluster,
+          access_log: [fileAccessLog(reasons, `${cluster} %UPSTREAM_TRANSPORT_FAILURE_REASON%\n`)],
+        }),
+      ),
       tcpListener('tcp-from-5', 0, { cluster: 'from-5' }),
       tcpListener('tcp-from-nowhere', 0, { cluster: 'from-nowhere' }),
     ],
@@ -83,12 +92,28 @@ t.test('a retry after a connect timeout reaches another host', async (t) => {
 t.test('a host that refuses is told to the client with its reason', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('closed'), '/');
   t.equal(status, 503);
-  t.match(
-    body,
-    /^upstream connect error or disconnect\/reset before headers\. reset reason: remote connection failure, transport failure reason: .*[Cc]onnection refused/,
-  );
+  t.equal(body, `${FAILED}, transport failure reason: delayed connect error: Connection refused`);
   t.equal(await baton.stat('cluster.closed.upstream_cx_connect_fail'), 1);
   t.equal(await baton.stat('cluster.closed.upstream_cx_connect_timeout'), 0);
+});
+
+t.test('a connect that cannot even begin is told apart', async (t) => {
+  const { status, body } = await httpRequest(await baton.listenerPort('absent'), '/');
+  t.equal(status, 503);
+  t.equal(body, `${FAILED}, transport failure reason: immediate connect error: No such file or directory`);
+  t.equal(await baton.stat('cluster.absent.upstream_cx_connect_fail'), 1);
+  for (const name of ['tcp-closed', 'tcp-absent']) {
+    await (await connectRaw(t, await baton.listenerPort(name))).readToEnd();
+  }
+  const lines = await waitFor(() => {
+    const all = readFileSync(reasons, 'utf8').split('\n');
+    return all.length === 3 && all.sort();
+  });
+  t.same(lines, [
+    '',
+    'absent immediate_connect_error:_No_such_file_or_directory',
+    'closed delayed_connect_error:_Connection_refused',
+  ]);
 });
 
 t.test('source_address is where connections come from', async (t) => {

@@ -1,10 +1,9 @@
 // How tries fail: the words, flags and codes by which clients, logs and retries know each way.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { errorName } from '../../../../common/errors/errno.js';
 import { ResetReason } from '../../../../http/codec.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
-import { PoolFailure } from '../../../../upstream/connections/http-pool.js';
+import { connectFailureText, PoolFailure } from '../../../../upstream/pool-failure.js';
 
 /** One way in which a try can end without a response. */
 export interface Failure {
@@ -25,15 +24,14 @@ export function poolFailure(failure: PoolFailure, errno: number): Failure {
       return failed('overflow', '', ResponseFlag.UpstreamOverflow, RetryReset.Overflow);
     case PoolFailure.ConnectTimeout:
       return failed('connection timeout', '', ResponseFlag.UpstreamConnectionFailure, RetryReset.ConnectFailure);
-    case PoolFailure.ConnectFailed: {
-      const transport = `delayed connect error: ${errorName(errno)}`;
+    case PoolFailure.ConnectFailed:
+    case PoolFailure.ConnectFailedAtOnce:
       return failed(
         'remote connection failure',
-        transport,
+        connectFailureText(failure, errno),
         ResponseFlag.UpstreamConnectionFailure,
         RetryReset.ConnectFailure,
       );
-    }
   }
 }
 

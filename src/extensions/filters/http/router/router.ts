@@ -26,8 +26,9 @@ import {
   countHostTimeout,
   countNoConnection,
 } from '../../../../upstream/connections/host-outcomes.js';
-import { PoolFailure, type PoolRequest } from '../../../../upstream/connections/http-pool.js';
+import type { PoolRequest } from '../../../../upstream/connections/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
+import { PoolFailure } from '../../../../upstream/pool-failure.js';
 import { isOfCanary } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
