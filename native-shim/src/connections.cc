@@ -16,7 +16,12 @@ constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
   auto [fd, error, call] = openConnectSocket(remote);
   if (error == 0 && !descriptorLimit_.leavesReserve(fd.get(), now_)) error = EMFILE;
-  if (error == 0) error = startConnect(fd.get(), remote, local);
+  bool bindFailed = false;
+  if (error == 0 && local != nullptr) {
+    error = bindConnecting(fd.get(), *local);
+    bindFailed = error != 0;
+  }
+  if (error == 0) error = startConnect(fd.get(), remote);
   if (error != 0) fd.close();
   Id id = add(fd, SocketKind::Connection, limits);
   if (id < 0 && fd) {
@@ -29,6 +34,7 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   SocketRecord& connection = *sockets_.find(id);
   connection.isLocal = remote.family() == AF_UNIX;
   connection.connecting = true;
+  connection.bindFailed = bindFailed;
   if (error != 0) fail(id, connection, error, false);
   return id;
 }
@@ -189,10 +195,11 @@ void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst)
 void Transport::reportReset(Id id, SocketRecord& connection, int error) {
   // A connect that cannot begin leaves no descriptor.
   const bool atOnce = connection.connecting && !connection.fd;
+  const uint32_t step = connection.bindFailed ? 2 : atOnce ? 1 : 0;
   connection.error = error;
   connection.dead = true;
   connection.pending.clear();
-  batch_.add(id, Event::Reset, atOnce ? 1 : 0, static_cast<uint32_t>(error));
+  batch_.add(id, Event::Reset, step, static_cast<uint32_t>(error));
 }
 
 // The id dies. With the descriptor still in the record, the descriptor is closed too.

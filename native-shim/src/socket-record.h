@@ -30,6 +30,7 @@ struct SocketRecord : SlotHeader {
   // Connections.
   bool isLocal : 1;  // a Unix socket
   bool connecting : 1;
+  bool bindFailed : 1;       // there is no connecting from where it was asked for
   bool readable : 1;         // unread bytes, FIN or an error may be waiting
   bool readOn : 1;           // epoll hinted at FIN, RST or urgent data: a short read is not the last
   bool errorHint : 1;        // epoll hinted at an error
@@ -49,7 +50,8 @@ struct SocketRecord : SlotHeader {
   bool removed : 1;      // only the rest of the queue is accepted
 
   SocketRecord()
-      : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), readable(false), readOn(false),
+      : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
+        readable(false), readOn(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
         shutdownAsked(false), frozen(false), contended(false), accepting(false), resting(false), failReported(false),
         removed(false) {}

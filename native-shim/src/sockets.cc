@@ -65,13 +65,14 @@ SocketResult openConnectSocket(const SocketAddress& remote) {
   return {std::move(fd), 0, ""};
 }
 
-int startConnect(int fd, const SocketAddress& remote, const SocketAddress* local) {
-  if (local != nullptr) {
-    // The port is chosen at connect(): one local address then serves as many connections as there are distinct peers
-    // times ports, instead of as many as there are ports.
-    if (local->isInternet()) setOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-    if (bind(fd, local->get(), local->length) != 0) return errno;
-  }
+int bindConnecting(int fd, const SocketAddress& local) {
+  // The port is chosen at connect(): one local address then serves as many connections as there are distinct peers
+  // times ports, instead of as many as there are ports.
+  if (local.isInternet()) setOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  return bind(fd, local.get(), local.length) == 0 ? 0 : errno;
+}
+
+int startConnect(int fd, const SocketAddress& remote) {
   return connect(fd, remote.get(), remote.length) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 

@@ -45,8 +45,10 @@ SocketResult openListenSocket(const SocketAddress& address, const ListenOptions&
 SocketResult duplicate(int fd);
 // A socket for startConnect().
 SocketResult openConnectSocket(const SocketAddress& remote);
+// Where it is to connect from; 0 or errno.
+int bindConnecting(int fd, const SocketAddress& local);
 // Begins a connect. 0 while it is under way or done, or errno.
-int startConnect(int fd, const SocketAddress& remote, const SocketAddress* local);
+int startConnect(int fd, const SocketAddress& remote);
 // A bound datagram socket whose messages tell who sent them.
 SocketResult openMeetingSocket(const SocketAddress& address);
 // Two ends of a conversation in sequenced packets; 0 or errno.

@@ -39,7 +39,7 @@ export const enum Event {
   Data = 2,
   /** The peer has ended its direction in order (FIN). */
   End = 3,
-  /** The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected it is a failed connect; offset: 1 when it could not even begin. */
+  /** The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected it is a failed connect; offset: a ConnectStep. */
   Reset = 4,
   /** A connect succeeded. */
   Connected = 5,
@@ -51,6 +51,16 @@ export const enum Event {
   AcceptFailed = 8,
   /** A connection with TellGone is closed, for whatever reason; offset: its token. There is no id any more, so that stands for nothing. */
   Gone = 9,
+}
+
+/** Where a connect failed. */
+export const enum ConnectStep {
+  /** It was under way. */
+  Later = 0,
+  /** It could not begin. */
+  Connect = 1,
+  /** It cannot come from the local address. */
+  Bind = 2,
 }
 
 /** Words of a submission record: [op, id, offset, length]. */

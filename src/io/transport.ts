@@ -7,6 +7,7 @@ import type { BufferedBytes } from './buffered-bytes.js';
 import type { Clock } from './clock.js';
 import type { Memory } from './memory.js';
 import {
+  type ConnectStep,
   Control,
   EVENT_STRIDE,
   Event,
@@ -25,8 +26,8 @@ export interface ConnectionHandler {
   onData(offset: number, length: number): void;
   /** The peer has ended its direction; sending goes on. */
   onEnd(): void;
-  /** The connection is dead (errno); before onConnected() the connect failed, `atOnce` when it could not begin. The handler still closes the id. */
-  onReset(errno: number, atOnce: boolean): void;
+  /** The connection is dead (errno); before onConnected() the connect failed at `step`. The handler still closes the id. */
+  onReset(errno: number, step: ConnectStep): void;
   /** More than the high watermark waits to be sent; and again less than the low one. */
   onBlocked(): void;
   onDrained(): void;
@@ -450,7 +451,7 @@ export class Transport {
           handler.onEnd();
           break;
         case Event.Reset:
-          handler.onReset(events[at + 3]!, events[at + 2] !== 0);
+          handler.onReset(events[at + 3]!, events[at + 2]! as ConnectStep);
           break;
         case Event.Connected:
           handler.onConnected();

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { Event, Op } from '../../src/io/shim.js';
+import { ConnectStep, Event, Op } from '../../src/io/shim.js';
 import { internet, loopback, pattern, portOf, Rig, unix, until } from './harness.js';
 
 const ECONNREFUSED = 111;
@@ -145,7 +145,7 @@ t.test('a refused connect is a Reset with its errno and no Connected', async (t)
   const { id, address } = rig.listen(loopback);
   rig.transport.removeListener(id, false);
   const connection = rig.connect(address);
-  t.match(await rig.next(Event.Reset, connection), { value: ECONNREFUSED, offset: 0 });
+  t.match(await rig.next(Event.Reset, connection), { value: ECONNREFUSED, offset: ConnectStep.Later });
   t.equal(rig.of(Event.Connected).length, 0);
   rig.now(Op.Close, connection);
   t.equal(rig.transport.counts().connections, 0);
@@ -155,7 +155,7 @@ t.test('a refused connect is a Reset with its errno and no Connected', async (t)
 t.test('a connect that cannot begin is a Reset that says so', async (t) => {
   const rig = new Rig();
   const connection = rig.connect(unix(`@baton-shim-nobody-${process.pid}`));
-  t.match(await rig.next(Event.Reset, connection), { value: ECONNREFUSED, offset: 1 });
+  t.match(await rig.next(Event.Reset, connection), { value: ECONNREFUSED, offset: ConnectStep.Connect });
   rig.now(Op.Close, connection);
   t.equal(rig.transport.counts().connections, 0);
   rig.close();

@@ -2,11 +2,9 @@
 // it broke. Nothing waits for the host: beyond a bound it is taken for dead, and what waited is lost.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorName } from '../../common/errors/errno.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterReference } from '../cluster-manager.js';
-import { PoolFailure } from '../pool-failure.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
 
 const PIECES_PER_TURN = 8;
@@ -78,8 +76,8 @@ export class ClusterStream implements UpstreamSocketEvents {
     this.#pump();
   }
 
-  upstreamConnectFailed(failure: PoolFailure, errno: number): void {
-    this.#lose(failure === PoolFailure.ConnectTimeout ? 'the connect timeout is over' : errorName(errno));
+  upstreamConnectFailed(detail: string): void {
+    this.#lose(detail || 'the connect timeout is over');
   }
 
   /** What the host says, nobody asked for. */

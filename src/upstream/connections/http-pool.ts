@@ -17,8 +17,8 @@ const logger = getLogger('pool');
 export interface PoolRequest extends ResponseDecoder {
   /** A connection is there: the request begins on it. May be called from within HttpPool.start(). */
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void;
-  /** None can be had. `errno` of the failed connect, or 0. */
-  onPoolFailure(reason: PoolFailure, errno: number): void;
+  /** None can be had. `detail` is what the transport has to say of a failed connect, or ''. */
+  onPoolFailure(reason: PoolFailure, detail: string): void;
   pendingPrev: PoolRequest | undefined;
   pendingNext: PoolRequest | undefined;
 }
@@ -81,7 +81,7 @@ export class HttpPool implements ConnectionPool {
     if (this.isDraining) this.drain();
   }
 
-  connectFailed(failure: PoolFailure, errno: number): void {
+  connectFailed(failure: PoolFailure, detail: string): void {
     this.#connections--;
     this.#connecting--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
@@ -91,7 +91,7 @@ export class HttpPool implements ConnectionPool {
       const request = this.#firstPending;
       this.#unlink(request);
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
-      request.onPoolFailure(failure, errno);
+      request.onPoolFailure(failure, detail);
     }
   }
 
@@ -128,7 +128,7 @@ export class HttpPool implements ConnectionPool {
   #overflow(request: PoolRequest, reason: PoolFailure): void {
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
     if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': a circuit breaker is open`);
-    request.onPoolFailure(reason, 0);
+    request.onPoolFailure(reason, '');
   }
 
   /**

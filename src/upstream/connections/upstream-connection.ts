@@ -1,11 +1,11 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
-import { errorName } from '../../common/errors/errno.js';
 import type { Priority } from '../../common/priority.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../../http/h1/client-codec.js';
 import { addressText, decodeSockaddr } from '../../io/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/timing-wheel.js';
 import type { BufferLimits, ConnectionHandler, Transport } from '../../io/transport.js';
 import { getLogger } from '../../log/logger.js';
@@ -14,9 +14,8 @@ import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
-import { PoolFailure } from '../pool-failure.js';
+import { connectFailureText, PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
-import { countBindError } from './bind-errors.js';
 
 const logger = getLogger('upstream');
 
@@ -40,7 +39,7 @@ export interface ConnectionPool {
   readonly isDraining: boolean;
   /** Connected, or through with a request. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void;
-  connectFailed(failure: PoolFailure, errno: number): void;
+  connectFailed(failure: PoolFailure, detail: string): void;
   connectionClosed(connection: UpstreamConnection): void;
 }
 
@@ -188,9 +187,10 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.#codec.end();
   }
 
-  onReset(errno: number, atOnce: boolean): void {
+  onReset(errno: number, step: ConnectStep): void {
     if (this.#state === State.Connecting) {
-      return this.#connectFailed(atOnce ? PoolFailure.ConnectFailedAtOnce : PoolFailure.ConnectFailed, errno);
+      const failure = step === ConnectStep.Bind ? PoolFailure.BindFailed : PoolFailure.ConnectFailed;
+      return this.#connectFailed(failure, connectFailureText(this.pool.cluster.spec, errno, step));
     }
     this.#closedByPeer();
   }
@@ -216,7 +216,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     const { cluster, thread } = this.pool;
     if (this.#state === State.Connecting) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
-      this.#connectFailed(PoolFailure.ConnectTimeout, 0);
+      this.#connectFailed(PoolFailure.ConnectTimeout, '');
       return;
     }
     if (this.#isTooOld()) {
@@ -253,18 +253,18 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     return true;
   }
 
-  #connectFailed(failure: PoolFailure, errno: number): void {
+  #connectFailed(failure: PoolFailure, detail: string): void {
     const { cluster, host, thread } = this.pool;
     const { at } = ClusterStats;
-    const isTimeout = failure === PoolFailure.ConnectTimeout;
+    const isRemote = failure === PoolFailure.ConnectFailed;
     cluster.stats.increment(at.upstream_cx_connect_fail);
-    cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
-    countBindError(cluster, errno);
+    cluster.stats.increment(isRemote ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
+    if (failure === PoolFailure.BindFailed) cluster.stats.increment(at.bind_errors);
     host.stats.increment(HostStats.at.cx_connect_fail);
-    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);
+    if (logger.isDebug) this.#log(`connect failed: ${detail || 'timeout'}`);
     this.#closed();
     thread.transport.close(this.#id, 0, 0);
-    this.pool.connectFailed(failure, errno);
+    this.pool.connectFailed(failure, detail);
   }
 
   #closedByPeer(): void {

@@ -1,9 +1,9 @@
 // A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
 
-import { errorName } from '../../common/errors/errno.js';
 import { Priority } from '../../common/priority.js';
 import { addressText, decodeSockaddr } from '../../io/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/timing-wheel.js';
 import type { ConnectionHandler } from '../../io/transport.js';
 import { getLogger } from '../../log/logger.js';
@@ -11,8 +11,7 @@ import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
-import { PoolFailure } from '../pool-failure.js';
-import { countBindError } from './bind-errors.js';
+import { connectFailureText, PoolFailure } from '../pool-failure.js';
 
 const logger = getLogger('upstream');
 
@@ -22,8 +21,8 @@ const FLUSH_MS = 5000;
 /** Who gets what comes from the host. */
 export interface UpstreamSocketEvents {
   upstreamConnected(): void;
-  /** `errno` is 0 when the connect timed out. */
-  upstreamConnectFailed(failure: PoolFailure, errno: number): void;
+  /** `detail` is what the transport has to say of it, '' when the connect timed out. */
+  upstreamConnectFailed(detail: string): void;
   upstreamData(offset: number, length: number): void;
   upstreamEnded(): void;
   upstreamReset(): void;
@@ -194,10 +193,10 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#events.upstreamEnded();
   }
 
-  onReset(errno: number, atOnce: boolean): void {
+  onReset(errno: number, step: ConnectStep): void {
     if (!this.#isConnected) {
-      countBindError(this.#cluster, errno);
-      return this.#connectFailed(atOnce ? PoolFailure.ConnectFailedAtOnce : PoolFailure.ConnectFailed, errno);
+      const failure = step === ConnectStep.Bind ? PoolFailure.BindFailed : PoolFailure.ConnectFailed;
+      return this.#connectFailed(failure, connectFailureText(this.#cluster.spec, errno, step));
     }
     this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
     this.#closed();
@@ -221,19 +220,20 @@ export class UpstreamSocket implements ConnectionHandler {
 
   connectTimeout(): void {
     this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
-    this.#connectFailed(PoolFailure.ConnectTimeout, 0);
+    this.#connectFailed(PoolFailure.ConnectTimeout, '');
   }
 
-  #connectFailed(failure: PoolFailure, errno: number): void {
+  #connectFailed(failure: PoolFailure, detail: string): void {
     const { at } = ClusterStats;
-    const isTimeout = failure === PoolFailure.ConnectTimeout;
-    this.#cluster.stats.increment(isTimeout ? at.upstream_cx_destroy_local : at.upstream_cx_destroy_remote);
+    const isRemote = failure === PoolFailure.ConnectFailed;
+    this.#cluster.stats.increment(isRemote ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
+    if (failure === PoolFailure.BindFailed) this.#cluster.stats.increment(at.bind_errors);
     this.#cluster.stats.increment(at.upstream_rq_pending_failure_eject);
     this.#countConnectFailure();
-    if (logger.isDebug) this.#log(`connect failed: ${isTimeout ? 'timeout' : errorName(errno)}`);
+    if (logger.isDebug) this.#log(`connect failed: ${detail || 'timeout'}`);
     this.#closed();
     this.#cluster.thread.transport.close(this.#id, 0, 0);
-    this.#events.upstreamConnectFailed(failure, errno);
+    this.#events.upstreamConnectFailed(detail);
   }
 
   /** As in Envoy a connect that nobody waits for any more counts as one that has failed, too. */

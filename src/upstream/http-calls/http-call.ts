@@ -1,7 +1,6 @@
 // One HTTP/1.1 request of the thread's own to a host of a cluster, and its answer: pools, load balancing, timeouts, circuit
 // breakers and stats are those of the cluster, as for requests that are forwarded.
 
-import { errorName } from '../../common/errors/errno.js';
 import { Priority } from '../../common/priority.js';
 import { headerKey } from '../../common/text/header-names.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec.js';
@@ -151,11 +150,11 @@ export class HttpCall implements PoolRequest {
     this.#sendBody();
   }
 
-  onPoolFailure(reason: PoolFailure, errno: number): void {
+  onPoolFailure(reason: PoolFailure, detail: string): void {
     countNoConnection(this.#host, reason);
     countUnanswered(this.#cluster, this.#host, 503);
     this.#over();
-    this.#events.onFailure(poolFailureText(reason, errno));
+    this.#events.onFailure(poolFailureText(reason, detail));
   }
 
   // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -302,10 +301,10 @@ function onTimeout(call: HttpCall): void {
   call.timedOut();
 }
 
-function poolFailureText(reason: PoolFailure, errno: number): string {
+function poolFailureText(reason: PoolFailure, detail: string): string {
   if (reason === PoolFailure.Overflow || reason === PoolFailure.PendingOverflow)
     return "the cluster's circuit breaker is open";
-  return reason === PoolFailure.ConnectTimeout ? 'the connect timeout is over' : errorName(errno);
+  return detail || 'the connect timeout is over';
 }
 
 const CONTENT_LENGTH = headerKey('content-length');

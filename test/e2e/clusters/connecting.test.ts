@@ -122,13 +122,18 @@ t.test('source_address is where connections come from', async (t) => {
 });
 
 t.test('a source_address that the machine does not have fails the connect, not the server', async (t) => {
-  const { status } = await httpRequest(await baton.listenerPort('from-nowhere'), '/');
+  const { status, body } = await httpRequest(await baton.listenerPort('from-nowhere'), '/');
   t.equal(status, 503);
+  t.match(
+    body,
+    /reset reason: local connection failure, transport failure reason: failed to bind to 203\.0\.113\.9:0: /,
+  );
   const client = await connectRaw(t, await baton.listenerPort('tcp-from-nowhere'));
   t.not((await client.readToEnd()).closed, 'open');
   t.notMatch(baton.stderr, /internal error|\[critical\]/);
   t.equal(await baton.stat('cluster.from-nowhere.upstream_cx_active'), 0);
-  t.ok((await baton.stat('cluster.from-nowhere.bind_errors'))! >= 2, 'over HTTP and over TCP');
+  t.equal(await baton.stat('cluster.from-nowhere.bind_errors'), 2, 'over HTTP and over TCP');
+  t.equal(await baton.stat('cluster.from-nowhere.upstream_cx_destroy_local'), 2);
   t.equal(await baton.stat('cluster.from-5.bind_errors'), 0);
   t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).status, 200);
 });

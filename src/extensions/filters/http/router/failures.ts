@@ -3,7 +3,7 @@
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { ResetReason } from '../../../../http/codec.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
-import { connectFailureText, PoolFailure } from '../../../../upstream/pool-failure.js';
+import { PoolFailure } from '../../../../upstream/pool-failure.js';
 
 /** One way in which a try can end without a response. */
 export interface Failure {
@@ -17,7 +17,7 @@ export interface Failure {
 }
 
 /** No connection could be had. */
-export function poolFailure(failure: PoolFailure, errno: number): Failure {
+export function poolFailure(failure: PoolFailure, transport: string): Failure {
   switch (failure) {
     case PoolFailure.Overflow:
     case PoolFailure.PendingOverflow:
@@ -25,13 +25,11 @@ export function poolFailure(failure: PoolFailure, errno: number): Failure {
     case PoolFailure.ConnectTimeout:
       return failed('connection timeout', '', ResponseFlag.UpstreamConnectionFailure, RetryReset.ConnectFailure);
     case PoolFailure.ConnectFailed:
-    case PoolFailure.ConnectFailedAtOnce:
-      return failed(
-        'remote connection failure',
-        connectFailureText(failure, errno),
-        ResponseFlag.UpstreamConnectionFailure,
-        RetryReset.ConnectFailure,
-      );
+    case PoolFailure.BindFailed: {
+      const side = failure === PoolFailure.BindFailed ? 'local' : 'remote';
+      const flag = ResponseFlag.UpstreamConnectionFailure;
+      return failed(`${side} connection failure`, transport, flag, RetryReset.ConnectFailure);
+    }
   }
 }
 

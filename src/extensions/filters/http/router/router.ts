@@ -207,12 +207,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#sendRequest(encoder);
   }
 
-  onPoolFailure(reason: PoolFailure, errno: number): void {
+  onPoolFailure(reason: PoolFailure, detail: string): void {
     const host = this.#try.host!;
     this.#try.fail();
     if (reason !== PoolFailure.PendingOverflow) this.#stream.info.upstreamHost = host.address;
     countNoConnection(host, reason);
-    const failure = poolFailure(reason, errno);
+    const failure = poolFailure(reason, detail);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
     this.#guard(() => this.#failed(failure));
   }

@@ -14,7 +14,6 @@ import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
-import { connectFailureText, type PoolFailure } from '../../../../upstream/pool-failure.js';
 import type { FormerPairFacts } from './former-pair.js';
 import type { ProxyContext } from './proxy-context.js';
 
@@ -187,9 +186,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.downstream.drain.departures?.add(this.downstream);
   }
 
-  upstreamConnectFailed(failure: PoolFailure, errno: number): void {
+  upstreamConnectFailed(detail: string): void {
     this.#upstream = undefined;
-    this.info.upstreamTransportFailureReason = connectFailureText(failure, errno);
+    this.info.upstreamTransportFailureReason = detail;
     if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connectAgain();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     // Also where there is one attempt: Envoy finds no other left when it would begin it.
