@@ -27,6 +27,7 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/cluster/none' }, 'none'),
       routeTo({ prefix: '/cluster/unhealthy' }, 'unhealthy'),
       routeTo({ prefix: '/cluster/closed' }, 'closed'),
+      routeTo({ prefix: '/cluster/retried' }, 'closed', { retry_policy: { retry_on: 'connect-failure' } }),
       routeTo({ prefix: '/cluster/resetting' }, 'resetting'),
       routeTo({ prefix: '/cluster/talkative' }, 'talkative'),
       routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
@@ -49,6 +50,7 @@ t.test('without a host that works the answer is 503', async (t) => {
   t.equal(refused.status, 503);
   t.match(refused.body, FAILED);
   t.match(refused.body, /remote connection failure.*Connection refused/);
+  t.match((await proxy.get('/cluster/retried')).body, /before headers\. retried and the latest reset reason: remote /);
   for (let i = 0; i < 5; i++) t.equal((await proxy.get('/cluster/resetting')).status, 503);
 });
 

@@ -7,11 +7,13 @@ import t from 'tap';
 import {
   type BatonProcess,
   bootstrap,
+  type Config,
   connectRaw,
   fileAccessLog,
   httpListener,
   httpRequest,
   routeAllTo,
+  startBlackHole,
   startEchoUpstream,
   startUpstream,
   staticCluster,
@@ -20,6 +22,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { cannotFailCalls, failCalls } from '../harness/system-calls.js';
+import { routeTo } from '../http/proxy.js';
 import { openStream, type Stream, startPeers } from '../tcp/stream.js';
 import { startBreakableBaton } from './fault-injection.js';
 
@@ -170,6 +173,59 @@ for (const death of ['exit', 'exhaust-memory'] as const) {
     await baton.stop();
   });
 }
+
+t.test('every limit is free again when a worker dies that had reached it', async (t) => {
+  const upstream = await startUpstream(t, ({ url }, response) => {
+    if (url === '/retries') response.writeHead(503).end();
+  });
+  const limited = (name: string, port: number, thresholds: Config) =>
+    staticCluster(name, port, { connect_timeout: '100s', circuit_breakers: { thresholds: [thresholds] } });
+  const seldom = { retry_on: '5xx', retry_back_off: { base_interval: '1000s', max_interval: '1000s' } };
+  const routes = [
+    routeTo({ prefix: '/retries' }, 'retries', { retry_policy: seldom }),
+    ...['requests', 'pending'].map((name) => routeTo({ prefix: `/${name}` }, name)),
+  ];
+  const { baton, killWorker } = await startBreakableBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('web', 0, { route_config: { virtual_hosts: [{ name: 'v', domains: ['*'], routes }] } })],
+      clusters: [
+        limited('requests', upstream.port, { max_requests: 2 }),
+        limited('pending', await startBlackHole(t), { max_pending_requests: 2 }),
+        limited('retries', upstream.port, { max_retries: 1 }),
+      ],
+      extra: {
+        layered_runtime: {
+          layers: [{ name: 'limits', static_layer: { 'envoy.resource_limits.listener.web.connection_limit': 5 } }],
+        },
+      },
+    }),
+    args: ['--concurrency', '1'],
+  });
+  const port = await baton.listenerPort('web');
+  const listener = `listener.127.0.0.1_${port}`;
+  const breakers = ['requests.*.rq_open', 'pending.*.rq_pending_open', 'retries.*.rq_retry_open'].map(
+    (name) => `cluster.${name.replace('*', 'circuit_breakers.default')}`,
+  );
+  const gauges = (open: number, connections: number) => ({
+    ...Object.fromEntries(breakers.map((name) => [name, open])),
+    [`${listener}.downstream_cx_active`]: connections,
+  });
+  for (let round = 1; round <= 2; round++) {
+    const clients = await Promise.all(
+      ['/requests', '/requests', '/pending', '/pending', '/retries'].map(async (path) => {
+        const client = await connectRaw(t, port);
+        client.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+        return client;
+      }),
+    );
+    await t.resolves(baton.waitForStats(gauges(1, 5)), 'all are reached');
+    await killWorker('exit');
+    for (const client of clients) t.equal((await client.readToEnd()).text, '', 'nobody was refused');
+    await t.resolves(baton.waitForStats(gauges(0, 0)), 'all are free');
+  }
+  t.equal(await baton.stat(`${listener}.downstream_cx_overflow`), 0);
+  await baton.stop();
+});
 
 t.test('workers that die again and again leave no descriptor behind, and are replaced each time', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
