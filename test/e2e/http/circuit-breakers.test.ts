@@ -34,6 +34,7 @@ const rest = {
     routeTo({ prefix: '/requests' }, 'requests'),
     routeTo({ prefix: '/pending' }, 'pending'),
     routeTo({ prefix: '/connections' }, 'connections'),
+    routeTo({ prefix: '/without' }, 'without'),
   ],
 };
 const proxy = await startProxy(t, {
@@ -49,6 +50,7 @@ const proxy = await startProxy(t, {
     }),
     guarded('pending', deaf, { max_pending_requests: 3 }, { connect_timeout: '5s' }),
     guarded('connections', upstream.port, { max_connections: 2 }),
+    guarded('without', upstream.port, { max_connections: 0 }),
     guarded('retries', upstream.port, { max_retries: 2 }),
     guarded('budget', upstream.port, {
       max_retries: 100,
@@ -124,6 +126,22 @@ t.test('max_connections bounds the connections, and requests wait for them', asy
     release();
   }
   t.ok((await done).every(({ status }) => status === 200));
+});
+
+t.test('max_connections of 0 leaves each worker the one connection that requests need to go on', async (t) => {
+  await proxy.baton.waitForStat('cluster.without.circuit_breakers.default.cx_open', 1);
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const { done } = collect(client, CLIENTS, '/without');
+  for (let answered = 0; answered < CLIENTS; ) {
+    await waitFor(() => held.length > 0);
+    t.ok(held.length <= 2, `${held.length} requests at once`);
+    answered += held.length;
+    release();
+  }
+  t.ok((await done).every(({ status }) => status === 200));
+  t.ok((await proxy.baton.stat('cluster.without.upstream_cx_active'))! <= 2);
+  t.ok((await proxy.baton.stat('cluster.without.upstream_cx_overflow'))! > 0);
+  t.equal(await proxy.baton.stat('cluster.without.upstream_rq_pending_overflow'), 0);
 });
 
 for (const [what, cluster] of [
