@@ -137,7 +137,8 @@ void Transport::retryLater() {
 // Something may have become free: a descriptor was closed, or time has passed.
 void Transport::retryAccept() {
   if (resting_ == 0 || !open_) return;
-  if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) return retryLater();
+  // Asked the clock: where all listeners rest and nothing happens on connections, no turn sets now_.
+  if (!descriptorLimit_.mayAccept(epoll_.fd(), nowMs(CLOCK_MONOTONIC))) return retryLater();
   resting_ = 0;
   // In turn: for those behind the first there may be nothing left.
   std::rotate(listeners_.begin(), listeners_.begin() + 1, listeners_.end());

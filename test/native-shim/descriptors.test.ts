@@ -1,6 +1,6 @@
 // Where descriptors are short accepting rests, turns no circles, leaves some to others, and goes on by itself when there are more.
 
-import { execFileSync, type StdioOptions, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -99,19 +99,33 @@ const cannotLimit = spawnSync('prlimit', ['--version']).status === 0 ? false : '
 t.test('a limit that is changed meanwhile is obeyed', { skip: cannotLimit }, async (t) => {
   const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE });
   const { ports } = of('listening')[0]!;
-  const setLimit = (limit: number) => execFileSync('prlimit', [`--pid=${server.pid}`, `--nofile=${limit}:${LIMIT}`]);
   connectAll(t, ports[0], 1);
   await until(() => accepted() === 1, 'the first');
   const lower = LIMIT - 50;
-  setLimit(lower);
+  setLimit(server, lower);
   connectAll(t, ports[0], LIMIT);
   await until(() => of('failed').length > 0, 'the rest');
   t.ok(open() <= lower, `${open()} are open`);
-  setLimit(LIMIT);
+  setLimit(server, LIMIT);
+  await until(() => open() === MOST, 'those that may be accepted now');
+});
+
+t.test('a limit that is raised while nothing happens on connections is noticed', { skip: cannotLimit }, async (t) => {
+  const { server, of, open } = await startServer(t, LIMIT, { reserve: RESERVE });
+  const lower = LIMIT - 50;
+  setLimit(server, lower);
+  connectAll(t, of('listening')[0]!.ports[0], LIMIT);
+  await until(() => of('failed').length > 0, 'the rest');
+  t.equal(open(), lower - 2 * RESERVE);
+  setLimit(server, LIMIT);
   await until(() => open() === MOST, 'those that may be accepted now');
 });
 
 type Starved = Awaited<ReturnType<typeof startServer>>;
+
+function setLimit({ pid }: ChildProcess, limit: number): void {
+  execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${limit}:${LIMIT}`]);
+}
 
 /** It uses hardly any processor time, and says nothing again. */
 async function rests(t: Test, { server, of }: Starved): Promise<void> {
