@@ -91,6 +91,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
   for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
     if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) {
       if (accepted > 0) break;  // perhaps nobody waits: then this is not looked at again
+      descriptorLimit_.wait(now_);
       return acceptFailed(id, listener, EMFILE);
     }
     sockaddr_storage peer;
@@ -101,6 +102,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
       if (isPassing(errno)) continue;
       if (errno != EAGAIN) return acceptFailed(id, listener, errno);
       listener.failReported = false;
+      descriptorLimit_.waitNoMore();
       if (listener.removed) dropListener(id, listener);
       return;
     }
@@ -138,7 +140,11 @@ void Transport::retryLater() {
 void Transport::retryAccept() {
   if (resting_ == 0 || !open_) return;
   // Asked the clock: where all listeners rest and nothing happens on connections, no turn sets now_.
-  if (!descriptorLimit_.mayAccept(epoll_.fd(), nowMs(CLOCK_MONOTONIC))) return retryLater();
+  const double now = nowMs(CLOCK_MONOTONIC);
+  if (!descriptorLimit_.mayAccept(epoll_.fd(), now)) {
+    descriptorLimit_.wait(now);
+    return retryLater();
+  }
   resting_ = 0;
   // In turn: for those behind the first there may be nothing left.
   std::rotate(listeners_.begin(), listeners_.begin() + 1, listeners_.end());
@@ -147,13 +153,13 @@ void Transport::retryAccept() {
     if (!listener.resting) continue;
     listener.resting = false;
     updateListener(id, listener);
-    if (listener.removed) enqueue(id, listener);
+    enqueue(id, listener);  // also where nobody waits any more: then others need not leave it anything
   }
 }
 
 void Transport::dropListener(Id id, SocketRecord& listener) {
   setInEpoll(id, listener, false);
-  if (listener.resting) --resting_;
+  if (listener.resting && --resting_ == 0) descriptorLimit_.waitNoMore();
   listeners_.erase(std::find(listeners_.begin(), listeners_.end(), id));
   sockets_.release(id);
 }

@@ -95,6 +95,33 @@ t.test('listeners that wait for descriptors get them in turn', async (t) => {
   }
 });
 
+t.test('a transport that has none to free gets some of what another one frees and needs itself', async (t) => {
+  const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE, apart: true });
+  const [busy, idle] = of('listening')[0]!.ports;
+  connectAll(t, busy, LIMIT);
+  await until(() => of('failed').length > 0, 'the first to rest');
+  connectAll(t, idle, LIMIT);
+  await until(() => of('failed').length > 1, 'the second to rest');
+  const full = accepted();
+  const served = (by: number) => of('accepted').filter(({ count, port }) => count > full && port === by).length;
+  // Connections wait at both all the time. A transport may accept one more than it should before it knows how few are left.
+  let drops = 0;
+  const replaceOne = async () => {
+    connectAll(t, busy, 1);
+    server.send('drop');
+    drops++;
+    await until(() => of('dropped').length === drops && open() >= MOST, 'one to take the place');
+  };
+  while (served(idle) < 8) await replaceOne();
+  t.ok(served(busy) >= 8, `the other one got ${served(busy)}`);
+
+  // It has a place in the line, and does not come for what it is left.
+  server.send('stop');
+  const stoppedAt = served(idle);
+  for (let turn = 0; turn < 400; turn++) await replaceOne();
+  t.ok(served(idle) <= stoppedAt + 1, 'the other one goes on alone');
+});
+
 const cannotLimit = spawnSync('prlimit', ['--version']).status === 0 ? false : 'no prlimit';
 t.test('a limit that is changed meanwhile is obeyed', { skip: cannotLimit }, async (t) => {
   const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE });
@@ -137,8 +164,9 @@ async function rests(t: Test, { server, of }: Starved): Promise<void> {
 }
 
 /** Told by a server of its own process, with that many descriptors; `inherited`: of these, the highest numbers are taken. */
-async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0 } = {}) {
-  const command = [process.execPath, fileURLToPath(new URL('./starved-server.js', import.meta.url)), `${reserve}`];
+async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0, apart = false } = {}) {
+  const program = fileURLToPath(new URL('./starved-server.js', import.meta.url));
+  const command = [process.execPath, program, `${reserve}`, apart ? 'apart' : 'together'];
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc'];
   if (inherited > 0) {
     const nothing = openSync('/dev/null', 'r');
