@@ -174,7 +174,7 @@ t.test('an empty line before a request is no fault', async (t) => {
   t.equal(parseMessage(first.rest.slice('reached'.length)).status, 200);
 });
 
-t.test('CONNECT and TRACE reach no host when nobody allows them', async (t) => {
+t.test('CONNECT reaches no host when nobody allows it', async (t) => {
   const { text } = await rawExchange(proxy.port, 'CONNECT a.test:443 HTTP/1.1\r\nhost: a.test:443\r\n\r\n', {
     until: /\r\n\r\n/,
   });
