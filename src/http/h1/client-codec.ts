@@ -90,8 +90,13 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     let skip = SKIP_CONNECTION;
     let tail: number = Tail.None;
     if (maySwitch || this.#isConnect) {
-      this.writing = Writing.Raw;
-      skip |= SKIP_CODING | SKIP_LENGTH;
+      const length = maySwitch ? contentLengthOf(headers) : 0;
+      skip |= SKIP_CODING;
+      if (length > 0) this.writeLength(length);
+      else {
+        this.writing = Writing.Raw;
+        skip |= SKIP_LENGTH;
+      }
       if (this.#isUpgrade) tail = Tail.Upgrade;
     } else {
       const length = contentLengthOf(headers);
@@ -143,8 +148,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     } else if (this.#isConnect && status < 300) {
       this.#openTunnel();
     } else {
-      // Refused tunnels end the request: nothing was sent behind its head.
-      if (this.writing === Writing.Raw) this.writing = Writing.Complete;
+      // Refused tunnels end the request: nothing was sent behind its head and body.
+      if (this.writing === Writing.Raw || (this.#isUpgrade && this.hasSentLength)) this.writing = Writing.Complete;
       if (head.close) {
         this.#canReuse = false;
         this.events.onCloseNotice?.();
@@ -233,6 +238,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   #openTunnel(): void {
     this.#canReuse = false;
     this.reading = Reading.Raw;
+    // What is left of a body are bytes like others now.
+    if (this.writing === Writing.Length) this.writing = Writing.Raw;
     this.decoder!.onHeaders(this.head!, false);
   }
 

@@ -172,6 +172,11 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     if (!this.isClosed) this.goOn();
   }
 
+  /** All that the head of the sent message has promised is sent, whether its stream has ended or not. */
+  protected get hasSentLength(): boolean {
+    return this.writing === Writing.Length && this.#writeLeft === 0;
+  }
+
   /** Body bytes to be sent, valid until the call returns or, when they are in the arena, until they are released. */
   data(offset: number, length: number, endStream: boolean): void {
     this.#share -= length >>> SENT_STEP_SHIFT;
@@ -473,10 +478,10 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return behind;
   }
 
-  /** Gives body bytes to the stream; the state is up to date before it hears of them. */
+  /** Gives body bytes to the stream; the state is up to date before it hears of them. The body of an upgrade is not its end. */
   #deliver(at: number, length: number, isLast: boolean): void {
     if (isLast) this.reading = Reading.Complete;
-    this.decoder!.onData(at, length, isLast);
+    this.decoder!.onData(at, length, isLast && this.head?.upgrade !== true);
     if (isLast && this.reading === Reading.Complete) this.onReadComplete();
   }
 }

@@ -38,7 +38,8 @@ export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
 
 /**
  * Requests that upgrade (headers.upgrade) and CONNECT arrive with endStream false: when they are answered with 101, or 2xx
- * for CONNECT, onData() and data() carry raw bytes until either side ends; with any other answer nothing more comes.
+ * for CONNECT, onData() and data() carry raw bytes until either side ends; with any other answer nothing more comes. A body of
+ * known length that an upgrade has comes before its answer.
  * Answering the last piece of a response may start the next, pipelined request before the call returns.
  */
 export class H1ServerCodec extends H1Connection<RequestDecoder> implements ResponseEncoder {

@@ -121,6 +121,45 @@ t.test('frames that come with the handshake are not lost', async (t) => {
   t.match(await host.readUntil('first words'), /^HTTP\/1\.1 101 /, 'sent by the host');
 });
 
+t.test(
+  'a body that comes with an upgrade reaches the host first, and what is behind it only when it has switched',
+  async (t) => {
+    const connection = await connectRaw(t, proxy.port);
+    connection.write(posting('/hang/long/posted', 4));
+    await waitFor(() => tries('/hang/long/posted') === 1);
+    const { head, socket } = upstream.requests.at(-1)!;
+    const { headers } = parseMessage(`${head}\r\n\r\n`);
+    t.match(headers, { upgrade: 'websocket', connection: /upgrade/i, 'content-length': '4' });
+    socket.removeAllListeners('data');
+    const body = once(socket, 'data');
+    connection.write('bodyframe');
+    t.same(await withDeadline(body, 'the body'), ['body']);
+    const frame = once(socket, 'data');
+    socket.write(`${SWITCHING}first words`);
+    t.same(await withDeadline(frame, 'the frame'), ['frame']);
+    t.match(await connection.readUntil('first words'), /^HTTP\/1\.1 101 /);
+    connection.end();
+    t.same(await connection.readToEnd(), { text: '', closed: 'end' });
+  },
+);
+
+t.test(
+  'a host may switch before it has the whole body, or refuse, and a body does not get a request past a ban',
+  async (t) => {
+    const hasty = await connectRaw(t, proxy.port);
+    hasty.write(`${posting('/echo', 8)}half`);
+    await hasty.readUntil('\r\n\r\n');
+    hasty.write('restmore');
+    await hasty.readUntil('restmore');
+    const refused = await connectRaw(t, proxy.port);
+    refused.write(`${posting('/refuse', 4)}body`);
+    t.match(parseMessage((await refused.readToEnd()).text), { status: 400, rest: 'no' });
+    const banned = await connectRaw(t, proxy.port);
+    banned.write(`${posting('/echo/off', 4)}body`);
+    t.match(parseMessage((await banned.readToEnd()).text), { status: 403, rest: '' });
+  },
+);
+
 t.test('each side ends the tunnel for the other', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
   tunnels.at(-1)!.socket.end('bye');
@@ -276,6 +315,11 @@ function handshake(path: string): string {
   const fields: Config = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'xyz' };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+/** A handshake that comes with a body, which is to follow. */
+function posting(path: string, length: number): string {
+  return handshake(path).replace('GET', 'POST').replace(/\r\n$/, `content-length: ${length}\r\n\r\n`);
 }
 
 /** A connection behind its handshake. */

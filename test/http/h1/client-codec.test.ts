@@ -328,6 +328,35 @@ playClient(
 
 playClient(
   t,
+  'the body of an upgrade is sent before its answer, and a connection that has had all of it is free when the server refuses',
+  String.raw`
+  !! open POST /chat host=x upgrade=websocket content-length=4
+  << POST /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\ncontent-length: 4\r\nconnection: upgrade\r\n\r\n
+  !! body body
+  << body
+  >> HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno
+  .. headers 403 content-length=2
+  .. data no
+  .. end
+  .. reusable
+  !! open POST /chat host=x upgrade=websocket content-length=4
+  << POST /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\ncontent-length: 4\r\nconnection: upgrade\r\n\r\n
+  !! body bo
+  << bo
+  >> HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n
+  .. headers 101 upgrade=websocket
+  !! body dymore
+  << dymore
+  !! finish
+  .. half-close
+  !! fin
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
   'an upgrade that nobody asked for is an error',
   String.raw`
   !! request GET /chat host=x

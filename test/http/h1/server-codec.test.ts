@@ -463,7 +463,23 @@ playServer(
 
 playServer(
   t,
-  'an upgrade to h2c or with a body is not one',
+  'the body of an upgrade comes before its answer, what is behind it only when the server accepts',
+  String.raw`
+  >> POST /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbodyearly
+  .. headers POST /chat host=x connection=Upgrade upgrade=websocket content-length=4 upgrade
+  .. data body
+  !! begin 101 upgrade=websocket connection=Upgrade
+  << HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  .. data early
+  !! last bye
+  << bye
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'an upgrade to h2c or with chunks is not one',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n
   .. headers GET /a host=x connection=Upgrade, HTTP2-Settings upgrade=h2c http2-settings=AAM
@@ -471,8 +487,8 @@ playServer(
   !! answer 200
   << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
   .. idle
-  >> POST /b HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 1\r\n\r\n!
-  .. headers POST /b host=x connection=Upgrade upgrade=websocket content-length=1
+  >> POST /b HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n!\r\n0\r\n\r\n
+  .. headers POST /b host=x connection=Upgrade upgrade=websocket transfer-encoding=chunked
   .. data !
   .. end
   `,

@@ -449,8 +449,8 @@ export class HeadParser {
       head.bodyKind = BodyKind.Length;
       head.contentLength = this.#contentLength;
     }
-    // With a body the bytes behind it would have two meanings until the answer is known: such an upgrade is ignored.
-    head.upgrade = isUpgrade && !this.#chunked && this.#contentLength <= 0 && head.method !== Method.Connect;
+    // Chunks would have to be ended for the host, who may take them for the tunnel's bytes: such an upgrade is ignored.
+    head.upgrade = isUpgrade && !this.#chunked && head.method !== Method.Connect;
     return 0;
   }
 
