@@ -1,5 +1,6 @@
 // What clients see when a host fails: an answer that says so, or a broken response; never one that looks whole.
 
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { connectRaw, freePort, rawExchange, startTcpUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { dechunk, parseMessage } from './message.js';
@@ -19,6 +20,11 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path.startsWith('/resets')) setImmediate(() => socket.resetAndDestroy());
 });
 const immediately = await startTcpUpstream(t, (socket) => socket.resetAndDestroy());
+/** Its connection: it reads nothing. */
+let refusing: Socket | undefined;
+const deaf = await startTcpUpstream(t, (socket) => {
+  refusing = socket.pause();
+});
 const talkative = await startTcpUpstream(t, (socket) => socket.write('220 mail.test ESMTP\r\n'));
 
 const proxy = await startProxy(t, {
@@ -30,6 +36,7 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/cluster/retried' }, 'closed', { retry_policy: { retry_on: 'connect-failure' } }),
       routeTo({ prefix: '/cluster/resetting' }, 'resetting'),
       routeTo({ prefix: '/cluster/talkative' }, 'talkative'),
+      routeTo({ prefix: '/cluster/refusing' }, 'refusing'),
       routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
     ]),
   },
@@ -39,6 +46,7 @@ const proxy = await startProxy(t, {
     staticCluster('closed', await freePort()),
     staticCluster('resetting', immediately.port),
     staticCluster('talkative', talkative.port),
+    staticCluster('refusing', deaf.port),
     staticCluster('raw', upstream.port),
   ],
 });
@@ -165,6 +173,21 @@ t.test('a host may answer before it has the whole request', async (t) => {
   connection.write('POST /whole HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\nsome');
   const { text } = await connection.readToEnd();
   t.match(parseMessage(text), { status: 200, headers: { connection: 'close' }, rest: 'whole' });
+});
+
+t.test('the answer of a host that resets an upload which it has not read reaches the client whole', async (t) => {
+  for (let i = 0; i < 5; i++) {
+    const connection = await connectRaw(t, proxy.port);
+    connection.write('POST /cluster/refusing HTTP/1.1\r\nhost: a\r\ncontent-length: 50000000\r\n\r\n');
+    connection.write(new Uint8Array(20 * LARGE));
+    // More than all buffers on the way take: some of it waits in Baton.
+    await waitFor(() => refusing !== undefined);
+    refusing!.write(response(413, 'too large'), () => refusing!.resetAndDestroy());
+    const { text, closed } = await connection.readToEnd();
+    t.match(parseMessage(text), { status: 413, headers: { connection: 'close' }, rest: 'too large' });
+    t.equal(closed, 'end');
+    refusing = undefined;
+  }
 });
 
 t.test('a client that leaves takes its request from the host', async (t) => {
