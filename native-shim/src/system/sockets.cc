@@ -1,4 +1,4 @@
-#include "sockets.h"
+#include "system/sockets.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "epoll-set.h"
-#include "pending-queue.h"
-#include "slot-table.h"
+#include "system/epoll-set.h"
+#include "transport/pending-queue.h"
+#include "transport/slot-table.h"
 
 namespace baton {
 

@@ -11,12 +11,12 @@
 #include <array>
 #include <vector>
 
-#include "closing.h"
-#include "descriptor-limit.h"
-#include "epoll-set.h"
-#include "event-batch.h"
-#include "socket-record.h"
-#include "sockets.h"
+#include "transport/closing.h"
+#include "system/descriptor-limit.h"
+#include "system/epoll-set.h"
+#include "transport/event-batch.h"
+#include "transport/socket-record.h"
+#include "system/sockets.h"
 
 namespace baton {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "descriptor.h"
+#include "system/descriptor.h"
 
 namespace baton {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "slot-table.h"
+#include "transport/slot-table.h"
 
 namespace baton {
 

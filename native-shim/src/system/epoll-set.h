@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "descriptor.h"
+#include "system/descriptor.h"
 
 namespace baton {
 

@@ -1,11 +1,11 @@
-#include "closing.h"
+#include "transport/closing.h"
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
 #include <utility>
 
-#include "wire.h"
+#include "transport/wire.h"
 
 namespace baton {
 namespace {

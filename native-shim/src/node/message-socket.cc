@@ -1,4 +1,4 @@
-#include "message-socket.h"
+#include "node/message-socket.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "arguments.h"
+#include "node/arguments.h"
 
 namespace baton {
 namespace {

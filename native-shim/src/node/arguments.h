@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sockets.h"
+#include "system/sockets.h"
 
 namespace baton {
 

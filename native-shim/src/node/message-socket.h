@@ -5,7 +5,7 @@
 #include <node_api.h>
 #include <uv.h>
 
-#include "descriptor.h"
+#include "system/descriptor.h"
 
 namespace baton {
 

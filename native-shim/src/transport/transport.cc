@@ -1,4 +1,4 @@
-#include "transport.h"
+#include "transport/transport.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "transport.h"
+#include "transport/transport.h"
 
 namespace baton {
 

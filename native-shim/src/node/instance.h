@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "transport.h"
+#include "transport/transport.h"
 
 namespace baton {
 

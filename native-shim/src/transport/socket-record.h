@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "descriptor.h"
-#include "pending-queue.h"
-#include "slot-table.h"
+#include "system/descriptor.h"
+#include "transport/pending-queue.h"
+#include "transport/slot-table.h"
 
 namespace baton {
 

@@ -1,4 +1,4 @@
-#include "process.h"
+#include "system/process.h"
 
 #include <malloc.h>
 #include <sched.h>

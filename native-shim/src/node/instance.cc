@@ -1,6 +1,6 @@
-#include "instance.h"
+#include "node/instance.h"
 
-#include "arguments.h"
+#include "node/arguments.h"
 
 namespace baton {
 namespace {

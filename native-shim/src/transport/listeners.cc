@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "transport.h"
+#include "transport/transport.h"
 
 namespace baton {
 namespace {

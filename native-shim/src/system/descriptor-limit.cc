@@ -1,4 +1,4 @@
-#include "descriptor-limit.h"
+#include "system/descriptor-limit.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "descriptor.h"
+#include "system/descriptor.h"
 
 namespace baton {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <cerrno>
 
-#include "arguments.h"
-#include "instance.h"
-#include "message-socket.h"
-#include "process.h"
-#include "sockets.h"
+#include "node/arguments.h"
+#include "node/instance.h"
+#include "node/message-socket.h"
+#include "system/process.h"
+#include "system/sockets.h"
 
 namespace baton {
 namespace {

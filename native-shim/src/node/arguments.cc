@@ -1,4 +1,4 @@
-#include "arguments.h"
+#include "node/arguments.h"
 
 #include <uv.h>
 

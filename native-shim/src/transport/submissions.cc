@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "transport.h"
-#include "wire.h"
+#include "transport/transport.h"
+#include "transport/wire.h"
 
 namespace baton {
 namespace {
