@@ -931,6 +931,20 @@ static_resources:
     "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
   ],
   [
+    'fields for names in a cluster that looks none up',
+    `static_resources:
+  clusters:
+  - name: a
+    type: STATIC
+    dns_refresh_rate: 5s
+    dns_failure_refresh_rate: { base_interval: 1s }
+    respect_dns_ttl: true
+`,
+    `baton.yaml:5:23: ${CLUSTER}.dns_refresh_rate: it has no effect in a cluster of type STATIC, which looks no names up: leave it out, or set 'type' to STRICT_DNS or LOGICAL_DNS`,
+    `baton.yaml:6:31: ${CLUSTER}.dns_failure_refresh_rate: it has no effect`,
+    `baton.yaml:7:22: ${CLUSTER}.respect_dns_ttl: it has no effect`,
+  ],
+  [
     'thresholds of circuit breakers for a priority that has some',
     `static_resources:
   clusters:

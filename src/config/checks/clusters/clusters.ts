@@ -34,6 +34,7 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
+  if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
   // Others may have none: whoever asks such a cluster is told that it has no healthy host.
   if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
     if (!problems.has([...path, 'load_assignment'])) {
@@ -56,6 +57,17 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
     problems.error(
       assignmentPath,
       `LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint, found ${endpoints.length}`,
+    );
+  }
+}
+
+/** Reports what is about names in a cluster that has none. `dns_lookup_family` is what control planes write for every cluster. */
+function checkLookups(cluster: Cluster, type: string, path: Path, problems: Problems): void {
+  for (const field of ['dns_refresh_rate', 'dns_failure_refresh_rate', 'respect_dns_ttl'] as const) {
+    if (!cluster[field]) continue;
+    problems.error(
+      [...path, field],
+      `it has no effect in a cluster of type ${type}, which looks no names up: leave it out, or set 'type' to STRICT_DNS or LOGICAL_DNS`,
     );
   }
 }
