@@ -940,9 +940,9 @@ static_resources:
     dns_failure_refresh_rate: { base_interval: 1s }
     respect_dns_ttl: true
 `,
-    `baton.yaml:5:23: ${CLUSTER}.dns_refresh_rate: it has no effect in a cluster of type STATIC, which looks no names up: leave it out, or set 'type' to STRICT_DNS or LOGICAL_DNS`,
-    `baton.yaml:6:31: ${CLUSTER}.dns_failure_refresh_rate: it has no effect`,
-    `baton.yaml:7:22: ${CLUSTER}.respect_dns_ttl: it has no effect`,
+    `baton.yaml:5:5: ${CLUSTER}.dns_refresh_rate: it has an effect in clusters of type STRICT_DNS and LOGICAL_DNS only, this one is STATIC: leave it out`,
+    `baton.yaml:6:5: ${CLUSTER}.dns_failure_refresh_rate: it has an effect in clusters of type STRICT_DNS`,
+    `baton.yaml:7:5: ${CLUSTER}.respect_dns_ttl: it has an effect in clusters of type STRICT_DNS`,
   ],
   [
     'thresholds of circuit breakers for a priority that has some',

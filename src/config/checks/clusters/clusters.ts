@@ -61,14 +61,12 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   }
 }
 
-/** Reports what is about names in a cluster that has none. `dns_lookup_family` is what control planes write for every cluster. */
+/** Reports what is about names in a cluster that looks none up, but for dns_lookup_family: control planes write that for every cluster. */
 function checkLookups(cluster: Cluster, type: string, path: Path, problems: Problems): void {
   for (const field of ['dns_refresh_rate', 'dns_failure_refresh_rate', 'respect_dns_ttl'] as const) {
     if (!cluster[field]) continue;
-    problems.error(
-      [...path, field],
-      `it has no effect in a cluster of type ${type}, which looks no names up: leave it out, or set 'type' to STRICT_DNS or LOGICAL_DNS`,
-    );
+    const text = `it has an effect in clusters of type STRICT_DNS and LOGICAL_DNS only, this one is ${type}: leave it out`;
+    problems.error([...path, field], text, 'key');
   }
 }
 
