@@ -195,11 +195,12 @@ void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst)
 void Transport::reportReset(Id id, SocketRecord& connection, int error) {
   // A connect that cannot begin leaves no descriptor.
   const bool atOnce = connection.connecting && !connection.fd;
-  const uint32_t step = connection.bindFailed ? 2 : atOnce ? 1 : 0;
+  const ConnectStep step =
+      connection.bindFailed ? ConnectStep::Bind : atOnce ? ConnectStep::Connect : ConnectStep::Later;
   connection.error = error;
   connection.dead = true;
   connection.pending.clear();
-  batch_.add(id, Event::Reset, step, static_cast<uint32_t>(error));
+  batch_.add(id, Event::Reset, static_cast<uint32_t>(step), static_cast<uint32_t>(error));
 }
 
 // The id dies. With the descriptor still in the record, the descriptor is closed too.

@@ -178,8 +178,7 @@ export class ClusterSet {
     return 'changed';
   }
 
-  /** Removes a dynamic cluster. Does nothing when there is none of that name. */
-  /** Returns whether there was one. */
+  /** Removes a dynamic cluster. Returns whether there was one of that name. */
   removeDynamic(name: string): boolean {
     if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
     this.#remove(name);

@@ -391,7 +391,7 @@ export class HeadParser {
 
   #connectionList(head: HeaderBlock, start: number, end: number): void {
     const bytes = this.#bytes;
-    // What nearly everybody writes, and a name of a field too.
+    // What nearly everybody writes; it is the name of a field too, so that it has a number.
     if (headerIdOf(bytes, this.#view, start, end) === ConnectionHeader.KeepAlive) {
       this.#connectionNames++;
       this.#connectionTokens |= Token.KeepAlive;
