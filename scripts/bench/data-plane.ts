@@ -11,8 +11,7 @@ import type { WorkerContext } from '../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { HeaderBlockPool } from '../../src/http/headers/header-block.js';
-import { encodeIp } from '../../src/io/address.js';
-import { Clock } from '../../src/io/clock.js';
+import { encodeIp } from '../../src/io/addresses/address.js';
 import { Memory } from '../../src/io/memory.js';
 import {
   ClockWord,
@@ -25,7 +24,8 @@ import {
   SUBMISSION_STRIDE,
   type TransportOptions,
 } from '../../src/io/shim.js';
-import { TimerDriver } from '../../src/io/timer-driver.js';
+import { Clock } from '../../src/io/time/clock.js';
+import { TimerDriver } from '../../src/io/time/timer-driver.js';
 import { Transport } from '../../src/io/transport.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { inlineMore } from '../../src/server/start/optimizer.js';

@@ -2,7 +2,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AdminServices } from './admin-services.js';
-import type { QueryParameters } from './http/query-parameters.js';
+import type { QueryParameters } from './http/messages/query-parameters.js';
 
 export interface AdminParameter {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { ContentionSums } from '../common/process/contention.js';
 import type { ThreadMemory } from '../common/process/thread-memory.js';
 import type { ProfilerKind } from '../common/profiling/profile.js';
 import type { Node } from '../config/generated/api.js';
-import type { Address } from '../io/address.js';
+import type { Address } from '../io/addresses/address.js';
 import type { LevelRules } from '../log/level-rules.js';
 import type { Layer } from '../runtime/layer.js';
 import type { StatsStore } from '../stats/store.js';

@@ -1,6 +1,6 @@
 // JSON as admin endpoints print it: proto field names, one space of indentation, lists of any length made as they go out.
 
-import { type Address, AddressKind } from '../io/address.js';
+import { type Address, AddressKind } from '../io/addresses/address.js';
 
 export const JSON_TYPE = 'application/json';
 

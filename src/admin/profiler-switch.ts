@@ -1,7 +1,7 @@
 // What the three profilers' endpoints have in common: the parameter that switches them.
 
 import { type AdminParameter, Refusal } from './admin-handler.js';
-import type { QueryParameters } from './http/query-parameters.js';
+import type { QueryParameters } from './http/messages/query-parameters.js';
 
 export const ENABLE: AdminParameter = { name: 'enable', help: 'Starts the profiler, or ends it', choices: ['y', 'n'] };
 

@@ -12,7 +12,7 @@ import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
-import type { Timers } from '../io/timing-wheel.js';
+import type { Timers } from '../io/time/timing-wheel.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';

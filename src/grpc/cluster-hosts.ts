@@ -1,6 +1,6 @@
 // The hosts of a cluster as gRPC channels follow them.
 
-import type { Address } from '../io/address.js';
+import type { Address } from '../io/addresses/address.js';
 
 export interface ClusterHosts {
   /** Tells of the hosts soon, and whenever they change. Returns what ends it. */

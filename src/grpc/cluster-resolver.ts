@@ -2,7 +2,7 @@
 
 import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
-import { type Address, AddressKind } from '../io/address.js';
+import { type Address, AddressKind } from '../io/addresses/address.js';
 import { LIMITS_OPTION } from './call-breaker.js';
 import type { ClusterHosts, Http2Keepalive } from './cluster-hosts.js';
 

@@ -3,9 +3,9 @@
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { Random } from '../common/random.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
-import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
-import type { TimingWheel } from '../io/timing-wheel.js';
+import type { Clock } from '../io/time/clock.js';
+import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HeadTimeout } from './connections/head-timeouts.js';

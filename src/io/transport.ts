@@ -4,7 +4,6 @@
 // are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
 import type { BufferedBytes } from './buffered-bytes.js';
-import type { Clock } from './clock.js';
 import type { Memory } from './memory.js';
 import {
   type ConnectStep,
@@ -19,6 +18,7 @@ import {
   Op,
   SUBMISSION_STRIDE,
 } from './shim.js';
+import type { Clock } from './time/clock.js';
 
 /** What happens to one connection. Byte ranges are valid until the call returns. */
 export interface ConnectionHandler {

@@ -3,7 +3,7 @@
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
-import type { Clock } from '../io/clock.js';
+import type { Clock } from '../io/time/clock.js';
 import type { Logger } from '../log/logger.js';
 
 const QUIET_MS = 60_000;

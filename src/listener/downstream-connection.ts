@@ -1,6 +1,6 @@
 // The socket of one accepted connection: its addresses, its accounting, and the one place where it ends.
 
-import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/address.js';
+import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import type { ConnectionHandler, Transport } from '../io/transport.js';
 import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';

@@ -6,8 +6,8 @@
 
 import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/fields/filter-chains.js';
 import type { FilterChainMatch } from '../config/generated/api.js';
-import { type Address, AddressKind, parseIp } from '../io/address.js';
-import { type IpRange, ipRange, RangeTable } from '../io/ip-range.js';
+import { type Address, AddressKind, parseIp } from '../io/addresses/address.js';
+import { type IpRange, ipRange, RangeTable } from '../io/addresses/ip-range.js';
 import type { ConnectionEnds } from './network-filter.js';
 
 export interface MatchedChain<T> {

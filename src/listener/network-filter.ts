@@ -1,7 +1,7 @@
 // What a listener's filter chain is made of, as the listener sees it: something that takes accepted connections.
 
 import type { RouteConfiguration } from '../config/generated/api.js';
-import type { Address } from '../io/address.js';
+import type { Address } from '../io/addresses/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { Cargo } from './travel.js';
 

@@ -1,6 +1,6 @@
 // How established connections leave for another process, and arrive from one: what listeners and filters say to each other.
 
-import type { Address } from '../io/address.js';
+import type { Address } from '../io/addresses/address.js';
 import type { FrozenConnection } from '../io/shim.js';
 
 /** What the filter that serves a connection knows of it; plain JSON, which the same filter of the other process reads. */

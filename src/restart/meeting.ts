@@ -5,9 +5,9 @@ import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
-import { AddressKind, encodeAddress } from '../io/address.js';
+import { AddressKind, encodeAddress } from '../io/addresses/address.js';
+import { isSocketBound, removeSocketFile } from '../io/addresses/socket-file.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
-import { isSocketBound, removeSocketFile } from '../io/socket-file.js';
 import { getLogger } from '../log/logger.js';
 import { epochId, meetingNames, scaledBaseId } from './names.js';
 

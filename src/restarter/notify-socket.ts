@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
-import { AddressKind, encodeAddress } from '../io/address.js';
+import { AddressKind, encodeAddress } from '../io/addresses/address.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { log } from './log.js';
 

@@ -5,7 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { messageOf } from '../common/errors/errors.js';
 import { print } from '../common/process/print.js';
 import type { Signals } from '../common/process/signals.js';
-import { watchdogIntervalMs } from '../io/notify-address.js';
+import { watchdogIntervalMs } from '../io/notify/notify-address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { log } from './log.js';
 import { type NotifyListener, NotifySocket, notifyDirectory } from './notify-socket.js';

@@ -1,8 +1,8 @@
 // What the service manager above is told (sd_notify(3)): readiness, reloads, the end, a status line, signs of life.
 
 import { messageOf } from '../common/errors/errors.js';
-import { notifyAddress } from '../io/notify-address.js';
-import { NotifyQueue } from '../io/notify-queue.js';
+import { notifyAddress } from '../io/notify/notify-address.js';
+import { NotifyQueue } from '../io/notify/notify-queue.js';
 import { log } from './log.js';
 import type { NotifySocket } from './notify-socket.js';
 

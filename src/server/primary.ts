@@ -7,7 +7,7 @@ import type { LoadCounts } from '../config/load/load.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
-import { TimerDriver } from '../io/timer-driver.js';
+import { TimerDriver } from '../io/time/timer-driver.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';

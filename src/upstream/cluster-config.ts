@@ -20,7 +20,7 @@ import type {
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
-import { AddressKind, encodeIp, ipAddress } from '../io/address.js';
+import { AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { Locality, ResolvedEndpoint } from './hosts/host.js';

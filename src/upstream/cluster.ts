@@ -1,7 +1,7 @@
 // A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
 
 import type { Priority } from '../common/priority.js';
-import { addressText, decodeSockaddr } from '../io/address.js';
+import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';

@@ -1,7 +1,7 @@
 // Why no connection to a host can be had.
 
 import { errorName } from '../common/errors/errno.js';
-import { addressText, decodeSockaddr } from '../io/address.js';
+import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { ConnectStep } from '../io/shim.js';
 import type { ClusterSpec } from './cluster-config.js';
 

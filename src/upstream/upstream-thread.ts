@@ -1,9 +1,9 @@
 // What a thread gives to its clusters: the transport, timers and numbers that their connections work with.
 
 import type { Random } from '../common/random.js';
-import type { Clock } from '../io/clock.js';
 import type { Memory } from '../io/memory.js';
-import type { TimingWheel } from '../io/timing-wheel.js';
+import type { Clock } from '../io/time/clock.js';
+import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';

@@ -16,7 +16,7 @@ import { RenderPool } from '../../src/admin/render/render-pool.js';
 import type { ContentionSums } from '../../src/common/process/contention.js';
 import { threadMemory } from '../../src/common/process/thread-memory.js';
 import type { Cluster, LayeredRuntime as LayeredRuntimeConfig } from '../../src/config/generated/api.js';
-import { parseAddress } from '../../src/io/address.js';
+import { parseAddress } from '../../src/io/addresses/address.js';
 import type { LevelRules } from '../../src/log/level-rules.js';
 import { setLevelRules } from '../../src/log/logger.js';
 import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseAddress } from '../../src/io/address.js';
+import { parseAddress } from '../../src/io/addresses/address.js';
 import { defineLayout } from '../../src/stats/layout.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';

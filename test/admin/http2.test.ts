@@ -6,7 +6,7 @@ import { compileFormat } from '../../src/access-log/formats/format.js';
 import { LogBuffer } from '../../src/access-log/log-buffer.js';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
-import { AdminTraffic } from '../../src/admin/http/admin-traffic.js';
+import { AdminTraffic } from '../../src/admin/http/connections/admin-traffic.js';
 import { RequestLog } from '../../src/admin/http/request-log.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { httpRequest } from '../e2e/harness/http-client.js';

@@ -7,7 +7,7 @@ import t from 'tap';
 import type { GrpcService } from '../../src/config/generated/api.js';
 import type { Http2Keepalive } from '../../src/grpc/cluster-hosts.js';
 import { GrpcChannel } from '../../src/grpc/grpc-channel.js';
-import { parseAddress } from '../../src/io/address.js';
+import { parseAddress } from '../../src/io/addresses/address.js';
 import { startTcpUpstream, type Teardown, waitFor, withDeadline } from '../e2e/harness/index.js';
 
 /** A host is connected to once in so long at most. */

@@ -2,10 +2,10 @@
 
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { encodeIp } from '../../src/io/address.js';
-import { Clock } from '../../src/io/clock.js';
+import { encodeIp } from '../../src/io/addresses/address.js';
 import { Memory } from '../../src/io/memory.js';
 import { loadShim } from '../../src/io/shim.js';
+import { Clock } from '../../src/io/time/clock.js';
 import { bufferLimits, Transport } from '../../src/io/transport.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 

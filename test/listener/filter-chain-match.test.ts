@@ -4,8 +4,8 @@ import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import { CRITERIA, CRITERION_NAMES, overlapOf } from '../../src/config/fields/filter-chains.js';
 import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api.js';
-import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/address.js';
-import { ipRange, isInRange } from '../../src/io/ip-range.js';
+import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/addresses/address.js';
+import { ipRange, isInRange } from '../../src/io/addresses/ip-range.js';
 import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
 
 t.test('the narrowest range decides, and what follows does not go back', async (t) => {

@@ -8,12 +8,12 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { AddressKind, encodeAddress } from '../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../src/io/addresses/address.js';
 import { type Credentials, loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../src/io/shim.js';
 import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
 
 const SHIM = new URL('../../src/io/shim.js', import.meta.url).href;
-const ADDRESS = new URL('../../src/io/address.js', import.meta.url).href;
+const ADDRESS = new URL('../../src/io/addresses/address.js', import.meta.url).href;
 const shim = loadShim();
 
 interface Received {

@@ -2,7 +2,7 @@
 
 import { closeSync } from 'node:fs';
 import t from 'tap';
-import { AddressKind, encodeAddress } from '../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents, type NativeMessageSocket, type NativeShim } from '../../src/io/shim.js';
 import { Meeting } from '../../src/restart/meeting.js';
 import type { Teardown } from '../e2e/harness/environment.js';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Cluster } from '../../src/config/generated/api.js';
-import { addressText } from '../../src/io/address.js';
+import { addressText } from '../../src/io/addresses/address.js';
 import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
 

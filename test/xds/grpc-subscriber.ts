@@ -4,7 +4,7 @@
 import type { ApiConfigSource, ConfigSource } from '../../src/config/generated/api.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
 import type { ClusterHosts } from '../../src/grpc/cluster-hosts.js';
-import { parseAddress } from '../../src/io/address.js';
+import { parseAddress } from '../../src/io/addresses/address.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { GrpcSources } from '../../src/xds/grpc/grpc-sources.js';
 import { RESOURCE_MESSAGES, type Resource, type ResourceType, type Update } from '../../src/xds/resource.js';

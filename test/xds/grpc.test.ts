@@ -8,7 +8,7 @@ import { checkManagementService } from '../../src/config/checks/services/grpc-se
 import type { ConfigSource } from '../../src/config/generated/api.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
-import { StateOfTheWorld } from '../../src/xds/grpc/state-of-the-world.js';
+import { StateOfTheWorld } from '../../src/xds/grpc/protocols/state-of-the-world.js';
 import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
 import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
 import { startTcpUpstream, waitFor } from '../e2e/harness/index.js';

@@ -14,7 +14,7 @@ export const home: AdminHandler = {
   handle({ handlers }, services) {
     if (!ADMIN_HTML) return { body: htmlDisabled('HTML') };
     return page(
-      `${pageHead({ title: '', script: 'home.js' })}${serverSection(services)}${LIVE_SECTIONS}` +
+      `${pageHead({ title: '', script: 'home/home.js' })}${serverSection(services)}${LIVE_SECTIONS}` +
         `${endpointsSection(handlers)}${PAGE_TAIL}`,
     );
   },

@@ -2,37 +2,42 @@
 
 import type { AdminHandler } from '../admin-handler.js';
 import { ASSETS } from '../html/assets.js';
-import { allocProfiler } from './allocprofiler.js';
-import { certs } from './certs.js';
-import { clusters } from './clusters.js';
-import { configDump } from './config-dump.js';
-import { configReload } from './config-reload.js';
-import { contention } from './contention.js';
-import { cpuProfiler } from './cpuprofiler.js';
-import { drainListeners } from './drain-listeners.js';
-import { drainStatus } from './drain-status.js';
-import { healthcheckFail } from './healthcheck-fail.js';
-import { healthcheckOk } from './healthcheck-ok.js';
-import { heapDump, peakHeapDump } from './heap-dump.js';
-import { heapProfiler } from './heapprofiler.js';
+import { configDump } from './configuration/config-dump.js';
+import { configReload } from './configuration/config-reload.js';
+import { runtime } from './configuration/runtime.js';
+import { runtimeModify } from './configuration/runtime-modify.js';
 import { help } from './help.js';
 import { home } from './home.js';
-import { hotRestartVersion } from './hot-restart-version.js';
-import { initDump } from './init-dump.js';
-import { listeners } from './listeners.js';
-import { logging } from './logging.js';
-import { memory } from './memory.js';
-import { memoryAllocator } from './memory-allocator.js';
-import { monitoring } from './monitoring.js';
-import { quit } from './quitquitquit.js';
-import { ready } from './ready.js';
-import { recentLookups, recentLookupsClear, recentLookupsDisable, recentLookupsEnable } from './recent-lookups.js';
-import { reopenLogs } from './reopen-logs.js';
-import { resetCounters } from './reset-counters.js';
-import { runtime } from './runtime.js';
-import { runtimeModify } from './runtime-modify.js';
-import { serverInfo } from './server-info.js';
-import { stats } from './stats.js';
+import { hotRestartVersion } from './process/hot-restart-version.js';
+import { initDump } from './process/init-dump.js';
+import { logging } from './process/logging.js';
+import { quit } from './process/quitquitquit.js';
+import { ready } from './process/ready.js';
+import { reopenLogs } from './process/reopen-logs.js';
+import { serverInfo } from './process/server-info.js';
+import { allocProfiler } from './profiling/allocprofiler.js';
+import { contention } from './profiling/contention.js';
+import { cpuProfiler } from './profiling/cpuprofiler.js';
+import { heapDump, peakHeapDump } from './profiling/heap-dump.js';
+import { heapProfiler } from './profiling/heapprofiler.js';
+import { memory } from './profiling/memory.js';
+import { memoryAllocator } from './profiling/memory-allocator.js';
+import { monitoring } from './stats/monitoring.js';
+import {
+  recentLookups,
+  recentLookupsClear,
+  recentLookupsDisable,
+  recentLookupsEnable,
+} from './stats/recent-lookups.js';
+import { resetCounters } from './stats/reset-counters.js';
+import { stats } from './stats/stats.js';
+import { certs } from './traffic/certs.js';
+import { clusters } from './traffic/clusters.js';
+import { drainListeners } from './traffic/drain-listeners.js';
+import { drainStatus } from './traffic/drain-status.js';
+import { healthcheckFail } from './traffic/healthcheck-fail.js';
+import { healthcheckOk } from './traffic/healthcheck-ok.js';
+import { listeners } from './traffic/listeners.js';
 
 export const HANDLERS: readonly AdminHandler[] = [
   allocProfiler,

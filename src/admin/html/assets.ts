@@ -8,27 +8,27 @@ import { listenerRows } from './listener-rows.js';
 
 /** In src/admin/web, as the build leaves them; a script imports others of them. */
 const FILES = [
-  'actions.js',
-  'active.js',
   'admin.css',
-  'clusters.js',
   'dom.js',
-  'gauges.js',
   'histogram.js',
-  'home.js',
-  'listeners.js',
   'numbers.js',
   'poll.js',
   'query.js',
-  'runtime-form.js',
   'scripted.js',
   'series.js',
   'server.js',
-  'sparkline.js',
-  'stats.js',
   'stats-json.js',
-  'stats-lines.js',
   'table.js',
+  'home/actions.js',
+  'home/clusters.js',
+  'home/gauges.js',
+  'home/home.js',
+  'home/listeners.js',
+  'home/runtime-form.js',
+  'home/sparkline.js',
+  'stats/active.js',
+  'stats/stats.js',
+  'stats/stats-lines.js',
 ];
 
 const TYPES: { readonly [extension: string]: string } = {

@@ -1,7 +1,7 @@
 // Endpoints as rows of a table: a link, or a form whose parameters are the rows below it. Forms work without scripts.
 
 import type { AdminHandler, AdminParameter } from '../admin-handler.js';
-import type { QueryParameters } from '../http/query-parameters.js';
+import type { QueryParameters } from '../http/messages/query-parameters.js';
 import { escapeHtml } from './page.js';
 
 export interface FormOptions {

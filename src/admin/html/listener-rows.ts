@@ -1,7 +1,7 @@
 // The listeners as the home page's script asks for them: what /listeners says, and where the stats of each are, for which
 // envoy.admin.v3.Listeners has no field.
 
-import { addressText } from '../../io/address.js';
+import { addressText } from '../../io/addresses/address.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { JSON_TYPE } from '../json.js';
 

@@ -6,7 +6,7 @@ import { type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
 export interface PageParts {
   /** Of the window, behind the product's name; '' for the home page. */
   readonly title: string;
-  /** File name of the page's script in src/admin/web. */
+  /** The page's script, as a path in src/admin/web. */
   readonly script: string;
 }
 

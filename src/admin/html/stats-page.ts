@@ -1,7 +1,7 @@
 // /stats for people: the form with its parameters, then the stats as text, which a script turns into a table.
 
 import { type AdminHandler, type AdminParameter, type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
-import type { QueryParameters } from '../http/query-parameters.js';
+import type { QueryParameters } from '../http/messages/query-parameters.js';
 import { statsQuery } from '../stats/stats-parameters.js';
 import { EscapedPieces } from './escaped-pieces.js';
 import { endpointRows, parameterRow } from './forms.js';
@@ -16,7 +16,7 @@ const NOT_ACTIVE = ['usedonly', 'histogram_buckets'];
 
 /** The lines of the text form in a page, sent piece by piece as they are made. */
 export function statsPage(handler: AdminHandler, query: QueryParameters, lines: AdminResponse['body']): AdminResponse {
-  const head = `${pageHead({ title: 'Stats', script: 'stats.js' })}<h1>Stats</h1>
+  const head = `${pageHead({ title: 'Stats', script: 'stats/stats.js' })}<h1>Stats</h1>
 ${formTable(endpointRows(handler, { index: 1, values: query, button: 'Show' }))}
 <section id='stats-section' aria-label='Stats' hidden></section>
 <pre id='stats-text'>`;
@@ -32,7 +32,7 @@ export function activeStatsPage(handler: AdminHandler, query: QueryParameters): 
   statsQuery(query);
   const parameters = handler.parameters.filter(({ name }) => !NOT_ACTIVE.includes(name));
   const rows = endpointRows({ ...handler, parameters }, { index: 1, values: query, button: 'Show' });
-  return page(`${pageHead({ title: 'Active stats', script: 'active.js' })}<h1>Active stats</h1>
+  return page(`${pageHead({ title: 'Active stats', script: 'stats/active.js' })}<h1>Active stats</h1>
 ${formTable(rows + numberRow(COUNT, query) + numberRow(INTERVAL, query))}
 <p class='note no-script'>This page follows stats with JavaScript, which is off: see the
 <a href='stats?format=html&amp;usedonly'>plain page</a>.</p>

@@ -3,8 +3,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
-import type { AdminIncoming, AdminOutgoing } from './exchange.js';
-import { parseTarget } from './request-target.js';
+import type { AdminIncoming, AdminOutgoing } from './messages/exchange.js';
+import { parseTarget } from './messages/request-target.js';
 
 export class Exchange {
   readonly request: AdminIncoming;

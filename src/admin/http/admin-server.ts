@@ -3,7 +3,7 @@
 import { Server as NetServer, type Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import type { StringMatcher } from '../../config/generated/api.js';
-import { type Address, addressText } from '../../io/address.js';
+import { type Address, addressText } from '../../io/addresses/address.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import type { AdminHandler, AdminResponse } from '../admin-handler.js';
@@ -12,17 +12,17 @@ import { HandlerTable } from '../handler-table.js';
 import { HANDLERS } from '../handlers/index.js';
 import { EndingError, LostPlaceError } from '../render/body-places.js';
 import { Exchange, peerOf } from './admin-exchange.js';
-import type { AdminTraffic } from './admin-traffic.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
-import { Connections } from './connections.js';
-import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './exchange.js';
-import { type ListenTarget, listen } from './listen.js';
-import { Protocols, type Refusal } from './protocols.js';
-import { readBody } from './request-body.js';
+import type { AdminTraffic } from './connections/admin-traffic.js';
+import { Connections } from './connections/connections.js';
+import { type ListenTarget, listen } from './connections/listen.js';
+import { Protocols, type Refusal } from './connections/protocols.js';
+import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './messages/exchange.js';
+import { readBody } from './messages/request-body.js';
+import { sendResponse } from './messages/send-response.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
-import { sendResponse } from './send-response.js';
 
 /** A number of connections that may not be exceeded. */
 export interface SharedLimit {

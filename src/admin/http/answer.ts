@@ -9,7 +9,7 @@ import type { HandlerTable } from '../handler-table.js';
 import { helpText } from '../help-text.js';
 import { EndingError, NoPlaceError } from '../render/body-places.js';
 import type { PathRule } from './allowed-paths.js';
-import { parseForm, parseQuery } from './query-parameters.js';
+import { parseForm, parseQuery } from './messages/query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
 
 export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {

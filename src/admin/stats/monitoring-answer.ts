@@ -3,7 +3,7 @@
 import type { MonitoringHistograms } from '../../stats/monitoring/render-monitoring.js';
 import { type AdminParameter, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
-import type { QueryParameters } from '../http/query-parameters.js';
+import type { QueryParameters } from '../http/messages/query-parameters.js';
 import { statsBody } from '../render/stats-body.js';
 import { statsQuery, unknownBuckets } from './stats-parameters.js';
 

@@ -3,7 +3,7 @@
 import { BatonError } from '../../common/errors/errors.js';
 import { compileRegex } from '../../common/text/regex.js';
 import { Refusal } from '../admin-handler.js';
-import type { QueryParameters } from '../http/query-parameters.js';
+import type { QueryParameters } from '../http/messages/query-parameters.js';
 
 /** Whether a name is wanted; undefined without a filter. Throws a Refusal for an expression that is none. */
 export function nameFilter(query: QueryParameters): ((name: string) => boolean) | undefined {

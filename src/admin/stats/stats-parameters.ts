@@ -3,7 +3,7 @@
 import type { StatsQuery } from '../../stats/read/selection.js';
 import type { HistogramBuckets } from '../../stats/render/render-text.js';
 import { type AdminParameter, Refusal } from '../admin-handler.js';
-import type { QueryParameters } from '../http/query-parameters.js';
+import type { QueryParameters } from '../http/messages/query-parameters.js';
 import type { PlainQuery } from '../render/render-stats.js';
 import { nameFilter } from './name-filter.js';
 

@@ -1,8 +1,8 @@
 // Addresses: what listens and what is connected to speaks TCP, and has an address that sockets take.
 
 import { isIP } from 'node:net';
-import { parseIp } from '../../io/address.js';
-import { ipRange, isInRange } from '../../io/ip-range.js';
+import { parseIp } from '../../io/addresses/address.js';
+import { ipRange, isInRange } from '../../io/addresses/ip-range.js';
 import type { Address, Pipe, SocketAddress } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';

@@ -1,6 +1,6 @@
 // The criteria by which one of a listener's filter chains is chosen, as values that can be compared.
 
-import { ipRange, rangeText } from '../../io/ip-range.js';
+import { ipRange, rangeText } from '../../io/addresses/ip-range.js';
 import type { CidrRange, FilterChainMatch } from '../generated/api.js';
 
 /** A criterion that a match does not have. */

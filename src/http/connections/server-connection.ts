@@ -3,7 +3,7 @@
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
-import { Timer } from '../../io/timing-wheel.js';
+import { Timer } from '../../io/time/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { Departure } from '../../listener/travel.js';
 import { HttpStats } from '../../stats/layouts/http.js';

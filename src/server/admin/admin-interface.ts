@@ -2,23 +2,23 @@
 
 import { AccessLogFiles, type FileLogOptions } from '../../access-log/files/file-log.js';
 import type { HandlerTable } from '../../admin/handler-table.js';
-import { writeAddressFile } from '../../admin/http/address-file.js';
 import { AdminServer } from '../../admin/http/admin-server.js';
-import { AdminTraffic } from '../../admin/http/admin-traffic.js';
+import { writeAddressFile } from '../../admin/http/connections/address-file.js';
+import { AdminTraffic } from '../../admin/http/connections/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
-import { addressText } from '../../io/address.js';
+import { addressText } from '../../io/addresses/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import { FilesystemStatsUpdate } from '../../worker/stats/filesystem-stats.js';
-import type { InheritedSockets } from '../listeners/inherited-sockets.js';
-import { listenAddress } from '../listeners/listen-sockets.js';
+import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
+import { listenAddress } from '../listeners/version/listen-sockets.js';
 import { ProfileFile } from '../profiling/profile-file.js';
 import { Profilers } from '../profiling/profilers.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';

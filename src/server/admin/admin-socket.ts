@@ -1,16 +1,16 @@
 // The socket of an admin interface that can be handed to the process of the next epoch.
 
 import { chmodSync, lstatSync } from 'node:fs';
-import { isAnswered, type ListenTarget } from '../../admin/http/listen.js';
+import { isAnswered, type ListenTarget } from '../../admin/http/connections/listen.js';
 import { messageOf } from '../../common/errors/errors.js';
 import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
-import { type Address, AddressKind, addressText, encodeAddress } from '../../io/address.js';
+import { type Address, AddressKind, addressText, encodeAddress } from '../../io/addresses/address.js';
+import { removeSocketFile, removeStaleSocket } from '../../io/addresses/socket-file.js';
 import type { NativeShim } from '../../io/shim.js';
-import { removeSocketFile, removeStaleSocket } from '../../io/socket-file.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
-import type { InheritedSockets } from '../listeners/inherited-sockets.js';
-import { listenAddress, listenError } from '../listeners/listen-sockets.js';
+import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
+import { listenAddress, listenError } from '../listeners/version/listen-sockets.js';
 
 const logger = getLogger('admin');
 

@@ -10,7 +10,7 @@ import type { RunningConfiguration } from '../running/running-configuration.js';
 import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
 import { uptimes } from '../stats/process-epoch.js';
-import { configDumps, type DumpedConfiguration } from './config-dumps.js';
+import { configDumps, type DumpedConfiguration } from './dumps/config-dumps.js';
 
 /** What the admin interface shows that the server itself does not know. */
 export interface AdminFacts

@@ -2,7 +2,7 @@
 
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { Retired } from '../workers/snapshots.js';
-import type { PrimaryCluster } from './primary-cluster.js';
+import type { PrimaryCluster } from './version/primary-cluster.js';
 
 export interface PublishedClusters {
   readonly clusters: ClusterSnapshot[];

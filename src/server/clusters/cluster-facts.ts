@@ -2,7 +2,7 @@
 
 import { Priority } from '../../common/priority.js';
 import type { ClusterFacts } from '../../extensions/factories.js';
-import type { PrimaryCluster } from './primary-cluster.js';
+import type { PrimaryCluster } from './version/primary-cluster.js';
 
 export function* clusterFacts(clusters: Iterable<PrimaryCluster>): Generator<ClusterFacts> {
   for (const { spec, statPrefix, hostCount, thresholds } of clusters) {

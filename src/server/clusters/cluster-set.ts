@@ -12,9 +12,9 @@ import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
-import { ResourcePool } from './cluster-resources.js';
-import { EndpointSubscription } from './endpoint-subscription.js';
-import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './primary-cluster.js';
+import { ResourcePool } from './version/cluster-resources.js';
+import { EndpointSubscription } from './version/endpoint-subscription.js';
+import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './version/primary-cluster.js';
 
 const upstream = getLogger('upstream');
 

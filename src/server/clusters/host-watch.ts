@@ -3,10 +3,10 @@
 import { durationMs } from '../../common/time/duration.js';
 import { http2Options } from '../../config/fields/http-options.js';
 import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
-import type { Address } from '../../io/address.js';
+import type { Address } from '../../io/addresses/address.js';
 import type { Keepalive } from '../../io/shim.js';
 import { UNHEALTHY_FLAGS } from '../../upstream/hosts/health-flags.js';
-import type { PrimaryCluster } from './primary-cluster.js';
+import type { PrimaryCluster } from './version/primary-cluster.js';
 
 export class HostWatch implements ClusterHosts {
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;

@@ -1,9 +1,9 @@
 // The primary's own connections to hosts: src/upstream with a transport on the primary, made when it is first needed.
 
 import { Random } from '../../common/random.js';
-import { Clock } from '../../io/clock.js';
 import { Memory } from '../../io/memory.js';
-import { TimerDriver } from '../../io/timer-driver.js';
+import { Clock } from '../../io/time/clock.js';
+import { TimerDriver } from '../../io/time/timer-driver.js';
 import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
@@ -11,7 +11,7 @@ import { ClusterManager, type ClusterReference } from '../../upstream/cluster-ma
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
-import type { PrimaryCluster } from './primary-cluster.js';
+import type { PrimaryCluster } from './version/primary-cluster.js';
 
 /** Calls of the primary are few and small. */
 const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };

@@ -1,7 +1,7 @@
 // Drains: for a set time connections are asked to close with their next response; at its end the ones that cannot be asked are closed.
 
 import type { Listener } from '../../config/generated/api.js';
-import { Timer, type Timers } from '../../io/timing-wheel.js';
+import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { type DrainStrategy, type DrainWindow, moreUrgent } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';
 import type { ToWorker } from '../../worker/messages/messages.js';

@@ -1,7 +1,7 @@
 // The latest drain, and what updates have left, as the admin interface shows it.
 
 import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 
 export async function drainStatus({ byName, drains, formers }: ListenerSet): Promise<DrainStatusView> {

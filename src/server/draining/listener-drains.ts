@@ -1,10 +1,10 @@
 // Drains and stops a server's listeners: carries out on sockets and workers what the drain manager decides.
 
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats } from '../../stats/layouts/listener.js';
 import type { WorkerConnections } from '../../worker/messages/messages.js';
-import type { PrimaryListener } from '../listeners/primary-listener.js';
+import type { PrimaryListener } from '../listeners/version/primary-listener.js';
 import type { Primary } from '../primary.js';
 import { type OpenConnections, openConnections } from '../workers/open-connections.js';
 import {

@@ -7,9 +7,9 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from
 import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
-import { ListenError } from './listen-sockets.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
-import type { ListenerSpec } from './primary-listener.js';
+import { ListenError } from './version/listen-sockets.js';
+import type { ListenerSpec } from './version/primary-listener.js';
 
 /** How soon a listener is tried again whose address could not be had. */
 const BIND_RETRY_MS = 500;

@@ -14,11 +14,9 @@ import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
-import type { FilterParts } from './filter-parts.js';
-import { FormerListeners } from './former-listeners.js';
-import { ListenerBlocks } from './listener-blocks.js';
-import { ListenerRollout } from './listener-rollout.js';
-import type { ListenerUpdate } from './listener-update.js';
+import { FormerListeners } from './changes/former-listeners.js';
+import { ListenerRollout } from './changes/listener-rollout.js';
+import type { ListenerUpdate } from './changes/listener-update.js';
 import {
   isAddressTaken,
   type ListenerChange,
@@ -28,11 +26,13 @@ import {
   prepare,
   tradingPlaces,
   versionsOf,
-} from './prepare-change.js';
-import type { ListenerMakers, ListenerSpec, PrimaryListener } from './primary-listener.js';
+} from './changes/prepare-change.js';
+import { boundAddressOf } from './changes/socket-source.js';
+import { StoppedDirections } from './changes/stopped-directions.js';
 import { SocketOffers } from './socket-offers.js';
-import { boundAddressOf } from './socket-source.js';
-import { StoppedDirections } from './stopped-directions.js';
+import type { FilterParts } from './version/filter-parts.js';
+import { ListenerBlocks } from './version/listener-blocks.js';
+import type { ListenerMakers, ListenerSpec, PrimaryListener } from './version/primary-listener.js';
 
 const logger = getLogger('main');
 const configLogger = getLogger('config');

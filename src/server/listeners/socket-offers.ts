@@ -1,7 +1,7 @@
 // The listen sockets as a child process sees them: by numbers that hold until they are offered anew.
 
 import type { Offer } from '../../restart/parent-end.js';
-import type { PrimaryListener } from './primary-listener.js';
+import type { PrimaryListener } from './version/primary-listener.js';
 
 export class SocketOffers {
   readonly #active: ReadonlyMap<string, PrimaryListener>;

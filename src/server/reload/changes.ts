@@ -6,7 +6,7 @@ import type { Cluster } from '../../config/generated/api.js';
 import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import type { ClusterSet, StagedClusters } from '../clusters/cluster-set.js';
 import type { Change } from './carry-out.js';
-import type { ReloadPlan } from './comparison.js';
+import type { ReloadPlan } from './comparison/comparison.js';
 import type { DepartingClusters } from './departing-clusters.js';
 import { ListenerChange, type ReloadedListeners, RouteChange } from './listener-changes.js';
 

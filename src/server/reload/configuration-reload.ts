@@ -11,7 +11,7 @@ import { getLogger } from '../../log/logger.js';
 import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Server } from '../server.js';
 import { ChangeFailure } from './carry-out.js';
-import type { Comparison, Configuration, ReloadPlan } from './comparison.js';
+import type { Comparison, Configuration, ReloadPlan } from './comparison/comparison.js';
 
 /** What runs, and since when. */
 export interface LoadedConfiguration extends Configuration {

@@ -1,7 +1,7 @@
 // Clusters that a reload has removed, and that connections may still need: listeners that drain have the routes of before.
 
 import type { ClusterSet } from '../clusters/cluster-set.js';
-import type { FormerListeners } from '../listeners/former-listeners.js';
+import type { FormerListeners } from '../listeners/changes/former-listeners.js';
 
 export class DepartingClusters {
   readonly #clusters: Pick<ClusterSet, 'removeStatic'>;

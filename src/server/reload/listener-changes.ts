@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { withinMs } from '../../common/time/within-ms.js';
 import { accepted } from '../../xds/dynamic-state.js';
 import type { ListenerPlan, ListenerSet } from '../listeners/listener-set.js';
-import type { ListenerSpec } from '../listeners/primary-listener.js';
+import type { ListenerSpec } from '../listeners/version/primary-listener.js';
 import type { Change } from './carry-out.js';
-import type { PlannedListener, ReloadPlan } from './comparison.js';
+import type { PlannedListener, ReloadPlan } from './comparison/comparison.js';
 
 export interface ReloadedListeners {
   readonly listeners: Pick<ListenerSet, 'entry' | 'plan' | 'planRoutes' | 'renumber' | 'staticSpecs'>;

@@ -1,7 +1,7 @@
 // Which process of a line of hot restarts this is.
 
-import { monotonicMs } from '../../io/timer-driver.js';
-import type { InheritedSockets } from '../listeners/inherited-sockets.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
+import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
 import type { ProcessEpoch } from '../stats/process-epoch.js';
 
 export interface EpochFacts extends ProcessEpoch {

@@ -11,7 +11,7 @@ import type * as Messages from '../../restart/messages.js';
 import { type Offer, ParentEnd, type ParentHost } from '../../restart/parent-end.js';
 import { distrust, type TrustRules, trustRules } from '../../restart/trust.js';
 import { HOT_RESTART_VERSION } from '../../restart/version.js';
-import { InheritedSockets } from '../listeners/inherited-sockets.js';
+import { InheritedSockets } from '../listeners/version/inherited-sockets.js';
 import { type EpochFacts, firstEpoch } from './epoch-facts.js';
 
 export interface HotRestartOptions {

@@ -1,8 +1,8 @@
 // What the process that has started this one hears of it, if it listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
 
 import { messageOf } from '../../common/errors/errors.js';
-import { notifyAddress, watchdogIntervalMs } from '../../io/notify-address.js';
-import { NotifyQueue } from '../../io/notify-queue.js';
+import { notifyAddress, watchdogIntervalMs } from '../../io/notify/notify-address.js';
+import { NotifyQueue } from '../../io/notify/notify-queue.js';
 import type { NativeMessageSocket, NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 

@@ -8,11 +8,11 @@ import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../
 import { keyOfScopedRoutes } from '../../http/routing/tables/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
-import type { ProviderUser } from './provider-users.js';
-import type { RouteProvider } from './route-provider.js';
-import { RouteProviders } from './route-providers.js';
+import type { ProviderUser } from './providers/provider-users.js';
+import type { RouteProvider } from './providers/route-provider.js';
+import { RouteProviders } from './providers/route-providers.js';
 import type { RoutesHost } from './routes-host.js';
-import { ScopedRoutesProvider } from './scoped-routes.js';
+import { ScopedRoutesProvider } from './scopes/scoped-routes.js';
 
 /** Routes that stand in the configuration of a connection manager. */
 export interface InlineRoutes {

@@ -5,7 +5,7 @@ import { inTurns } from '../../common/time/next-turn.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { PrimaryContext } from '../../extensions/factories.js';
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { Primary } from '../primary.js';
 import { StatsFlush } from './stats-flush.js';
 import { StatsSinks } from './stats-sinks.js';

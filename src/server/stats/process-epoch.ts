@@ -1,6 +1,6 @@
 // Where in a line of processes that followed each other this one stands.
 
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 
 export interface ProcessEpoch {
   /** --restart-epoch */

@@ -6,7 +6,7 @@
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { Watchdog as WatchdogConfig, Watchdogs } from '../../config/generated/api.js';
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 import { WatchdogStats } from '../../stats/layouts/server.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';

@@ -3,10 +3,10 @@
 import type { Priority } from '../../common/priority.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec.js';
 import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../../http/h1/client-codec.js';
-import { addressText, decodeSockaddr } from '../../io/address.js';
+import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
-import { Timer } from '../../io/timing-wheel.js';
+import { Timer } from '../../io/time/timing-wheel.js';
 import type { BufferLimits, ConnectionHandler, Transport } from '../../io/transport.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';

@@ -1,10 +1,10 @@
 // A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
 
 import { Priority } from '../../common/priority.js';
-import { addressText, decodeSockaddr } from '../../io/address.js';
+import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
-import { Timer } from '../../io/timing-wheel.js';
+import { Timer } from '../../io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../../io/transport.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';

@@ -4,8 +4,8 @@
 // No I/O of its own: names are resolved, time passes and things are counted through DnsClusterHost.
 
 import type { Random } from '../../common/random.js';
-import { ipAddress } from '../../io/address.js';
-import { Timer, type Timers } from '../../io/timing-wheel.js';
+import { ipAddress } from '../../io/addresses/address.js';
+import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { ClusterDiscovery, DnsSettings, EndpointSpec } from '../cluster-config.js';
 import type { ResolvedEndpoint } from '../hosts/host.js';

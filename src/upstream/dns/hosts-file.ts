@@ -1,6 +1,6 @@
 // /etc/hosts: addresses of names, before any name server is asked (hosts(5)).
 
-import { AddressKind, ipAddress } from '../../io/address.js';
+import { AddressKind, ipAddress } from '../../io/addresses/address.js';
 
 /** Addresses of one name in the order of the file. */
 export interface HostsEntry {

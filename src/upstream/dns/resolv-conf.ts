@@ -1,6 +1,6 @@
 // /etc/resolv.conf: which name servers are asked, and which domains short names are looked up in (resolv.conf(5)).
 
-import { ipAddress, parseAddress } from '../../io/address.js';
+import { ipAddress, parseAddress } from '../../io/addresses/address.js';
 
 export interface ResolvConf {
   /** Name servers as `ip` or `ip:port`, in order. */

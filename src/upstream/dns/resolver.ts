@@ -5,7 +5,7 @@ import { Resolver } from 'node:dns/promises';
 import { hostname } from 'node:os';
 import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import type { Cluster_DnsLookupFamily } from '../../config/generated/api.js';
-import { ipAddress } from '../../io/address.js';
+import { ipAddress } from '../../io/addresses/address.js';
 import { type HostsEntry, parseHosts } from './hosts-file.js';
 import { ReloadedFile } from './reloaded-file.js';
 import { candidateNames, parseResolvConf, type ResolvConf } from './resolv-conf.js';

@@ -2,7 +2,7 @@
 // and lays the list out for snapshots.
 
 import { isDeepStrictEqual } from 'node:util';
-import { type Address, addressText, encodeAddress } from '../../io/address.js';
+import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 

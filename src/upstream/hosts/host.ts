@@ -1,7 +1,7 @@
 // One host of a cluster: the endpoint that discovery gives the primary, and the object by which a worker knows it.
 
 import type { Metadata } from '../../config/generated/api.js';
-import { type Address, addressText, decodeSockaddr } from '../../io/address.js';
+import { type Address, addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostDescription } from './host-set.js';
 

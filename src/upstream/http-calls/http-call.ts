@@ -6,7 +6,7 @@ import { headerKey } from '../../common/text/header-names.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec.js';
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
-import { Timer } from '../../io/timing-wheel.js';
+import { Timer } from '../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';

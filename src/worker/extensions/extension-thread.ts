@@ -1,6 +1,6 @@
 // What a worker gives to extensions that wait for something: they may do so behind an event of Node, where no turn has begun.
 
-import type { Timers } from '../../io/timing-wheel.js';
+import type { Timers } from '../../io/time/timing-wheel.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import type { ClusterManager } from '../../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';

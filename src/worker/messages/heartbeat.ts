@@ -1,6 +1,6 @@
 // Shows the primary that this worker's event loop turns.
 
-import { monotonicMs } from '../../io/timer-driver.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 
 /** Where and how often the time is noted; plain data. */
 export interface HeartbeatStart {

@@ -8,9 +8,14 @@ import type { ApiConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
-import { decodeDeltaResponse, decodeStateResponse, type Response, withClientFeatures } from './discovery-messages.js';
 import type { GrpcSourcesHost } from './host.js';
 import { ManagementStream, type StreamEvents } from './management-stream.js';
+import {
+  decodeDeltaResponse,
+  decodeStateResponse,
+  type Response,
+  withClientFeatures,
+} from './protocols/discovery-messages.js';
 import { methodOf, typeUrlOf } from './services.js';
 import { TypeChannel } from './type-channel.js';
 

@@ -5,12 +5,12 @@ import { hidesNames, type RefusedResource, type Resource, type ResourceType } fr
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
-import { Delta } from './delta.js';
-import type { Response, SentResource } from './discovery-messages.js';
 import type { GrpcSourcesHost } from './host.js';
-import type { Protocol } from './protocol.js';
+import { Delta } from './protocols/delta.js';
+import type { Response, SentResource } from './protocols/discovery-messages.js';
+import type { Protocol } from './protocols/protocol.js';
+import { StateOfTheWorld } from './protocols/state-of-the-world.js';
 import { typeUrlOf } from './services.js';
-import { StateOfTheWorld } from './state-of-the-world.js';
 import { rejectionText, Watch } from './watch.js';
 
 /** What a response says, or the part of it that is of interest to a watcher. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { HANDLERS } from '../../../src/admin/handlers/index.js';
 import { endpointRows } from '../../../src/admin/html/forms.js';
-import { parseQuery } from '../../../src/admin/http/query-parameters.js';
+import { parseQuery } from '../../../src/admin/http/messages/query-parameters.js';
 
 const handler = {
   path: '/a/b',

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import t from 'tap';
 import type { AdminHandler } from '../../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../../src/admin/handlers/index.js';
-import { AdminTraffic } from '../../../src/admin/http/admin-traffic.js';
+import { AdminTraffic } from '../../../src/admin/http/connections/admin-traffic.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { httpRequest } from '../../e2e/harness/http-client.js';
 import { connectRaw, rawExchange } from '../../e2e/harness/raw-connection.js';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { AdminServer } from '../../../src/admin/http/admin-server.js';
-import { parseAddress } from '../../../src/io/address.js';
+import { parseAddress } from '../../../src/io/addresses/address.js';
 import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
 import { tempDir } from '../../e2e/harness/environment.js';
 import { httpRequest } from '../../e2e/harness/http-client.js';

@@ -20,7 +20,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../../src/common/package/package-root.js';
-import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
 import { decodeToChild, encodeHello } from '../../../src/restart/messages.js';
 import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
@@ -536,7 +536,7 @@ t.test('NOTIFY_SOCKET is told by each epoch: live, shutting down, and signs of l
 });
 
 const SHIM = new URL('../../../src/io/shim.js', import.meta.url).href;
-const ADDRESS = new URL('../../../src/io/address.js', import.meta.url).href;
+const ADDRESS = new URL('../../../src/io/addresses/address.js', import.meta.url).href;
 
 function isAlive(pid: number): boolean {
   try {

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import t from 'tap';
-import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 import { withDeadline } from '../harness/index.js';
 import { type Child, startWrapper, type Wrapper, type WrapperOptions } from './wrapper.js';

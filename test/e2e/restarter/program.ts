@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 
 const { RESTART_EPOCH: epoch, NOTIFY_SOCKET: notify, WATCHDOG_USEC: usec, WATCHDOG_PID: watchdogPid } = process.env;

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 import { type Exit, endsWithTest, type Teardown, tempDir, UNWATCHED, waitFor, withDeadline } from '../harness/index.js';
 

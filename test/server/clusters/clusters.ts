@@ -2,7 +2,7 @@
 
 import { Random } from '../../../src/common/random.js';
 import type { Cluster, ClusterLoadAssignment, HealthStatus } from '../../../src/config/generated/api.js';
-import { TimingWheel } from '../../../src/io/timing-wheel.js';
+import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscoveryService } from '../../../src/server/clusters/cds.js';
 import type { PublishedClusters } from '../../../src/server/clusters/cluster-changes.js';

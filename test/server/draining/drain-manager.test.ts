@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
-import type { Timer } from '../../../src/io/timing-wheel.js';
+import type { Timer } from '../../../src/io/time/timing-wheel.js';
 import { type DrainableListener, DrainManager, type DrainOptions } from '../../../src/server/draining/drain-manager.js';
 
 const GRACEFUL: DrainOptions = {

@@ -4,7 +4,7 @@ import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
 import { carryOut } from '../../../src/server/reload/carry-out.js';
 import { changesOf, type Reloaded } from '../../../src/server/reload/changes.js';
-import type { ReloadPlan } from '../../../src/server/reload/comparison.js';
+import type { ReloadPlan } from '../../../src/server/reload/comparison/comparison.js';
 
 const NOTHING: ReloadPlan = {
   clusters: [],

@@ -2,8 +2,8 @@ import t from 'tap';
 import type { ResourceChange } from '../../../src/admin/config-reload/reload-view.js';
 import type { Bootstrap } from '../../../src/config/generated/api.js';
 import { redact } from '../../../src/config/schema/sensitive.js';
-import { type Configuration, compareConfigurations } from '../../../src/server/reload/comparison.js';
-import { MAX_FIELDS } from '../../../src/server/reload/field-changes.js';
+import { type Configuration, compareConfigurations } from '../../../src/server/reload/comparison/comparison.js';
+import { MAX_FIELDS } from '../../../src/server/reload/comparison/field-changes.js';
 import { httpListener, routeAllTo, staticCluster, tcpListener } from '../../e2e/harness/bootstrap.js';
 
 type Parts = Record<string, unknown>;

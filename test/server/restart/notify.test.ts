@@ -1,7 +1,7 @@
 // What whoever has started the server hears of it, also when he reads late.
 
 import t from 'tap';
-import { AddressKind, encodeAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
 import { Notifier } from '../../../src/server/restart/notify.js';
 import { waitFor } from '../../e2e/harness/wait-for.js';

@@ -1,7 +1,7 @@
 // What a removed host had is used again when no worker can write there any more.
 
 import t from 'tap';
-import { LeavingHost } from '../../../src/server/clusters/cluster-resources.js';
+import { LeavingHost } from '../../../src/server/clusters/version/cluster-resources.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../../src/io/address.js';
+import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../../src/io/addresses/address.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { type HostObject, HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';

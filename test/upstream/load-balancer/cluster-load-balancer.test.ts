@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
-import { ipAddress } from '../../../src/io/address.js';
+import { ipAddress } from '../../../src/io/addresses/address.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';

@@ -2,7 +2,7 @@
 
 import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
-import { ipAddress } from '../../../io/address.js';
+import { ipAddress } from '../../../io/addresses/address.js';
 import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';

@@ -1,6 +1,6 @@
 // Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
 
-import { addressText, ipAddress } from '../../../io/address.js';
+import { addressText, ipAddress } from '../../../io/addresses/address.js';
 import type { Address, Any, Filter, FilterChain, HttpFilter, Listener } from '../../generated/api.js';
 import { unpack } from '../../schema/any.js';
 import type { Path } from '../../text/path.js';

@@ -4,7 +4,7 @@
 import type { Random } from '../../../common/random.js';
 import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
-import { ipAddress } from '../../../io/address.js';
+import { ipAddress } from '../../../io/addresses/address.js';
 import { byteText } from '../byte-text.js';
 import type { HeaderBlock } from '../header-block.js';
 import { beginLine, endLine, HeaderLine, writeLatin1 } from '../header-line.js';

@@ -4,8 +4,8 @@
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
-import { parseIp } from '../../../io/address.js';
-import { type IpRange, ipRange, isInRange } from '../../../io/ip-range.js';
+import { parseIp } from '../../../io/addresses/address.js';
+import { type IpRange, ipRange, isInRange } from '../../../io/addresses/ip-range.js';
 
 type InternalAddressConfig = NonNullable<HttpConnectionManager['internal_address_config']>;
 

@@ -1,7 +1,7 @@
 // What the connection manager writes into every response head: Server, Date and Via.
 
 import { headerKey } from '../../../common/text/header-names.js';
-import type { Clock } from '../../../io/clock.js';
+import type { Clock } from '../../../io/time/clock.js';
 import type { HeaderBlock } from '../header-block.js';
 import { HeaderLine } from '../header-line.js';
 

@@ -17,7 +17,7 @@ import type {
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filters/filter.js';
 import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
-import { Timer } from '../../../../src/io/timing-wheel.js';
+import { Timer } from '../../../../src/io/time/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';

@@ -13,7 +13,7 @@ import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
-import { Deadline } from '../../../../io/deadline.js';
+import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';

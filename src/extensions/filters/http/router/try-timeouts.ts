@@ -2,8 +2,8 @@
 // that makes no progress, x-envoy-upstream-stream-duration-ms one that does not end. Made by the first request that has such a
 // time, and used again by those after it.
 
-import { Deadline } from '../../../../io/deadline.js';
-import type { TimingWheel } from '../../../../io/timing-wheel.js';
+import { Deadline } from '../../../../io/time/deadline.js';
+import type { TimingWheel } from '../../../../io/time/timing-wheel.js';
 import type { CounterSlot } from '../../../../stats/layout.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 

@@ -4,7 +4,7 @@
 
 import { type RequestEncoder, ResetReason } from '../../../../http/codec.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
-import { Timer } from '../../../../io/timing-wheel.js';
+import { Timer } from '../../../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { HttpPool, PoolRequest } from '../../../../upstream/connections/http-pool.js';

@@ -1,10 +1,10 @@
 // An attached tap as filters on a worker use it: what is traced, how it is written, and where it goes.
 
 import type { OutputSink_Format, TapConfig } from '../../../../config/generated/api.js';
-import { BinaryFormat } from './binary-format.js';
-import { JsonFormat } from './json-format.js';
-import { MatchRules } from './match-rules.js';
-import type { TraceFormat } from './trace.js';
+import { MatchRules } from './matching/match-rules.js';
+import { BinaryFormat } from './traces/binary-format.js';
+import { JsonFormat } from './traces/json-format.js';
+import type { TraceFormat } from './traces/trace.js';
 
 /** Bytes of one body in a trace when the configuration does not say. */
 const DEFAULT_BODY_BYTES = 1024;

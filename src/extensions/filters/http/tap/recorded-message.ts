@@ -1,7 +1,7 @@
 // What is kept of one message, a request or a response, until its trace is sent.
 
 import type { ActiveTap } from './active-tap.js';
-import type { TracedBody, TracedHeader, TracedMessage } from './trace.js';
+import type { TracedBody, TracedHeader, TracedMessage } from './traces/trace.js';
 
 export class RecordedMessage {
   headers: readonly TracedHeader[] | undefined;

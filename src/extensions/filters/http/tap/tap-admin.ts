@@ -11,10 +11,10 @@ import {
   type PrimaryPart,
   type PrimaryPort,
 } from '../../../sdk.js';
-import { MatchRules } from './match-rules.js';
+import { MatchRules } from './matching/match-rules.js';
 import { type SentTrace, TAP, type TapSession } from './session.js';
-import { TraceBudget } from './trace-budget.js';
-import { type Collecting, TraceStream } from './trace-stream.js';
+import { TraceBudget } from './traces/trace-budget.js';
+import { type Collecting, TraceStream } from './traces/trace-stream.js';
 
 const logger = getLogger('tap');
 

@@ -12,11 +12,11 @@ import {
   type StreamControl,
 } from '../../../sdk.js';
 import type { ActiveTap } from './active-tap.js';
-import { type MatchState, Part, Truth } from './match-rules.js';
+import { type MatchState, Part, Truth } from './matching/match-rules.js';
 import { RecordedMessage } from './recorded-message.js';
 import { TapStats } from './stats.js';
-import { Piece, type TracedBody, type TracedHeader } from './trace.js';
-import { tracedRequestHeaders, tracedResponseHeaders, tracedTrailers } from './traced-headers.js';
+import { Piece, type TracedBody, type TracedHeader } from './traces/trace.js';
+import { tracedRequestHeaders, tracedResponseHeaders, tracedTrailers } from './traces/traced-headers.js';
 
 /** What all filters of one configuration have in common. */
 export interface TapContext {

@@ -3,7 +3,7 @@
 import type { WorkerContext, WorkerPort } from '../../../sdk.js';
 import { ActiveTap } from './active-tap.js';
 import { type SentTrace, TAP, type TapSession } from './session.js';
-import { TraceBudget } from './trace-budget.js';
+import { TraceBudget } from './traces/trace-budget.js';
 
 /** What filters with one config_id look at for each request. */
 export interface TapPlace {

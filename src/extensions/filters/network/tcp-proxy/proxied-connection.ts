@@ -6,7 +6,7 @@
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
-import { Timer } from '../../../../io/timing-wheel.js';
+import { Timer } from '../../../../io/time/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { Departure } from '../../../../listener/travel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';

@@ -3,13 +3,13 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { MatcherMatchPredicate } from '../../../../../src/config/generated/api.js';
-import { BodySearch } from '../../../../../src/extensions/filters/http/tap/body-search.js';
+import { BodySearch } from '../../../../../src/extensions/filters/http/tap/matching/body-search.js';
 import {
   MatchRules,
   type MatchState,
   Part,
   Truth,
-} from '../../../../../src/extensions/filters/http/tap/match-rules.js';
+} from '../../../../../src/extensions/filters/http/tap/matching/match-rules.js';
 import { requestHead, responseHead } from '../../../../http/routing/heads.js';
 
 const NAMES = { [Truth.False]: 'no', [Truth.True]: 'yes', [Truth.Unknown]: 'unknown' };

@@ -1,0 +1,26 @@
+// GET /runtime: the layers of runtime, and of each key the value in each of them (FACTS §2.13).
+
+import type { Layer } from '../../../runtime/layer.js';
+import type { AdminHandler } from '../../admin-handler.js';
+import { JSON_TYPE, prettyJson } from '../../json.js';
+import { textPieces } from '../../stats/text-pieces.js';
+
+export const runtime: AdminHandler = {
+  path: '/runtime',
+  mutates: false,
+  help: 'print runtime values',
+  parameters: [],
+  handle: (_request, services) => ({ contentType: JSON_TYPE, body: textPieces(runtimeJson(services.runtimeLayers())) }),
+};
+
+function* runtimeJson(layers: readonly Layer[]): Generator<string, void> {
+  const names = layers.map((layer) => layer.name);
+  yield `{\n "layers": ${prettyJson(names, 1)},\n "entries": {`;
+  const keys = [...new Set(layers.flatMap((layer) => [...layer.values.keys()]))].sort();
+  for (const [index, key] of keys.entries()) {
+    const layerValues = layers.map((layer) => layer.values.get(key)?.text ?? '');
+    const entry = { final_value: layerValues.findLast((text) => text !== '') ?? '', layer_values: layerValues };
+    yield `${index === 0 ? '' : ','}\n  ${JSON.stringify(key)}: ${prettyJson(entry, 2)}`;
+  }
+  yield keys.length === 0 ? '}\n}\n' : '\n }\n}\n';
+}

@@ -1,0 +1,28 @@
+// GET /heap_dump and /peak_heap_dump: what is in use of all threads' heaps, now and when it was most, for pprof.
+
+import { type AdminHandler, Refusal } from '../../admin-handler.js';
+import { PROFILE_TYPE } from '../../profiler-switch.js';
+
+export const heapDump: AdminHandler = {
+  path: '/heap_dump',
+  mutates: false,
+  help: 'dump current heap profile',
+  parameters: [],
+  async handle(_request, { profilers }) {
+    return { contentType: PROFILE_TYPE, body: await profilers.heap() };
+  },
+};
+
+export const peakHeapDump: AdminHandler = {
+  path: '/peak_heap_dump',
+  mutates: false,
+  help: 'dump the heap profile of the peak since the heap profiler was started',
+  parameters: [],
+  async handle(_request, { profilers }) {
+    const body = await profilers.peakHeap();
+    if (body === undefined) {
+      throw new Refusal(503, 'There is no peak yet: it is looked for from POST /heapprofiler?enable=y on.\n');
+    }
+    return { contentType: PROFILE_TYPE, body };
+  },
+};

@@ -1,0 +1,14 @@
+// POST /healthcheck/fail: health checks fail from now on, so that load balancers take this server out.
+
+import { type AdminHandler, OK } from '../../admin-handler.js';
+
+export const healthcheckFail: AdminHandler = {
+  path: '/healthcheck/fail',
+  mutates: true,
+  help: 'cause the server to fail health checks',
+  parameters: [],
+  handle(_request, services) {
+    services.setHealthFailing(true);
+    return OK;
+  },
+};

@@ -1,0 +1,154 @@
+// What is counted of the admin interface's own connections and requests: http.admin.*, listener.admin.*.
+
+import type { Socket } from 'node:net';
+import { HttpStats, ListenerHttpStats } from '../../../stats/layouts/http.js';
+import { ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
+import type { StatsStore } from '../../../stats/store.js';
+import type { Scope } from '../../../stats/thread-stats.js';
+
+interface OpenConnection {
+  readonly startedMs: number;
+  /** Not known before its first bytes. */
+  isHttp2: boolean | undefined;
+  requests: number;
+  /** Bytes that have been counted. */
+  received: number;
+  sent: number;
+}
+
+const HTTP = HttpStats.at;
+const LISTENER = ListenerStats.at;
+
+export class AdminTraffic {
+  readonly #http: Scope;
+  readonly #listener: Scope;
+  readonly #listenerHttp: Scope;
+  readonly #thread: Scope;
+  readonly #open = new Map<Socket, OpenConnection>();
+
+  /** Makes the scopes: their stats exist at 0 before the first request. */
+  constructor(store: StatsStore) {
+    this.#http = store.scope(store.addScope('http.admin.', HttpStats));
+    this.#listener = store.scope(store.addScope('listener.admin.', ListenerStats));
+    this.#listenerHttp = store.scope(store.addScope('listener.admin.http.admin.', ListenerHttpStats));
+    this.#thread = store.scope(store.addScope('listener.admin.main_thread.', ListenerWorkerStats));
+  }
+
+  /** A connection, until it closes. */
+  connected(socket: Socket): void {
+    this.#open.set(socket, {
+      startedMs: performance.now(),
+      isHttp2: undefined,
+      requests: 0,
+      received: 0,
+      sent: 0,
+    });
+    this.#http.increment(HTTP.downstream_cx_total);
+    this.#http.add(HTTP.downstream_cx_active, 1);
+    this.#listener.increment(LISTENER.downstream_cx_total);
+    this.#listener.add(LISTENER.downstream_cx_active, 1);
+    this.#thread.increment(ListenerWorkerStats.at.downstream_cx_total);
+    this.#thread.add(ListenerWorkerStats.at.downstream_cx_active, 1);
+    socket.on('close', (hadError) => this.#closed(socket, hadError || socket.readableEnded));
+  }
+
+  /** A connection was not taken, because there are too many in the process. */
+  overflowed(): void {
+    this.#listener.increment(LISTENER.downstream_global_cx_overflow);
+  }
+
+  /** It is known which protocol the connection speaks. */
+  speaks(socket: Socket, isHttp2: boolean): void {
+    const connection = this.#open.get(socket);
+    if (connection === undefined) return;
+    connection.isHttp2 = isHttp2;
+    this.#http.increment(isHttp2 ? HTTP.downstream_cx_http2_total : HTTP.downstream_cx_http1_total);
+    this.#http.add(isHttp2 ? HTTP.downstream_cx_http2_active : HTTP.downstream_cx_http1_active, 1);
+  }
+
+  /** What was received is no HTTP. */
+  brokeProtocol(): void {
+    this.#http.increment(HTTP.downstream_cx_protocol_error);
+  }
+
+  requestBegan(socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (connection !== undefined) connection.requests++;
+    this.#http.increment(HTTP.downstream_rq_total);
+    this.#http.increment(
+      connection?.isHttp2 === true ? HTTP.downstream_rq_http2_total : HTTP.downstream_rq_http1_total,
+    );
+    this.#http.add(HTTP.downstream_rq_active, 1);
+  }
+
+  /** `status`: of the answer; 0 when the client left before there was one. */
+  requestEnded(socket: Socket, status: number, durationMs: number): void {
+    const connection = this.#open.get(socket);
+    if (connection !== undefined) {
+      connection.requests--;
+      this.#countBytes(socket, connection);
+    }
+    this.#http.add(HTTP.downstream_rq_active, -1);
+    if (status === 0) {
+      this.#http.increment(HTTP.downstream_rq_rx_reset);
+      return;
+    }
+    this.#http.record(HTTP.downstream_rq_time, Math.floor(durationMs));
+    this.#http.increment(HTTP.downstream_rq_completed);
+    this.#listenerHttp.increment(ListenerHttpStats.at.downstream_rq_completed);
+    const statusClass = Math.floor(status / 100);
+    this.#http.increment(CLASSES[statusClass]!);
+    this.#listenerHttp.increment(LISTENER_CLASSES[statusClass]!);
+    if (status === 413) this.#http.increment(HTTP.downstream_rq_too_large);
+  }
+
+  #closed(socket: Socket, byPeer: boolean): void {
+    const connection = this.#open.get(socket);
+    if (connection === undefined) return;
+    this.#open.delete(socket);
+    this.#countBytes(socket, connection);
+    const lengthMs = Math.floor(performance.now() - connection.startedMs);
+    this.#http.increment(HTTP.downstream_cx_destroy);
+    this.#http.increment(byPeer ? HTTP.downstream_cx_destroy_remote : HTTP.downstream_cx_destroy_local);
+    this.#http.add(HTTP.downstream_cx_active, -1);
+    this.#http.record(HTTP.downstream_cx_length_ms, lengthMs);
+    if (connection.requests > 0) {
+      const { downstream_cx_destroy_remote_active_rq: remote, downstream_cx_destroy_local_active_rq: local } = HTTP;
+      this.#http.increment(HTTP.downstream_cx_destroy_active_rq);
+      this.#http.increment(byPeer ? remote : local);
+    }
+    if (connection.isHttp2 !== undefined) {
+      const active = connection.isHttp2 ? HTTP.downstream_cx_http2_active : HTTP.downstream_cx_http1_active;
+      this.#http.add(active, -1);
+    }
+    this.#listener.increment(LISTENER.downstream_cx_destroy);
+    this.#listener.add(LISTENER.downstream_cx_active, -1);
+    this.#listener.record(LISTENER.downstream_cx_length_ms, lengthMs);
+    this.#thread.add(ListenerWorkerStats.at.downstream_cx_active, -1);
+  }
+
+  #countBytes(socket: Socket, connection: OpenConnection): void {
+    this.#http.add(HTTP.downstream_cx_rx_bytes_total, socket.bytesRead - connection.received);
+    this.#http.add(HTTP.downstream_cx_tx_bytes_total, socket.bytesWritten - connection.sent);
+    connection.received = socket.bytesRead;
+    connection.sent = socket.bytesWritten;
+  }
+}
+
+/** By the first digit of the status. */
+const CLASSES = [
+  HTTP.downstream_rq_1xx,
+  HTTP.downstream_rq_1xx,
+  HTTP.downstream_rq_2xx,
+  HTTP.downstream_rq_3xx,
+  HTTP.downstream_rq_4xx,
+  HTTP.downstream_rq_5xx,
+] as const;
+const LISTENER_CLASSES = [
+  ListenerHttpStats.at.downstream_rq_1xx,
+  ListenerHttpStats.at.downstream_rq_1xx,
+  ListenerHttpStats.at.downstream_rq_2xx,
+  ListenerHttpStats.at.downstream_rq_3xx,
+  ListenerHttpStats.at.downstream_rq_4xx,
+  ListenerHttpStats.at.downstream_rq_5xx,
+] as const;

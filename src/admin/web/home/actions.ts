@@ -1,0 +1,83 @@
+// Endpoints that change something: their buttons ask the server in the background and show its answer on the page, after a
+// question where traffic is at stake.
+
+import { byId, el } from '../dom.js';
+import { bytesText } from '../numbers.js';
+
+const QUESTIONS: Readonly<Record<string, string>> = {
+  quitquitquit: 'The server ends at once, with the connections that it has.',
+  drain_listeners: 'Listeners stop taking connections. They cannot be started again.',
+  'healthcheck/fail': 'Health checks of this server fail, and load balancers take it out of service.',
+  reset_counters: 'All counters become 0.',
+};
+
+/** What is shown of an answer. */
+const MOST_CHARACTERS = 20_000;
+
+/** Takes over all forms with method 'post' that the page has. */
+export function takeOverActions(): void {
+  for (const form of document.querySelectorAll<HTMLFormElement>("form[method='post']")) {
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void submit(form);
+    });
+  }
+}
+
+async function submit(form: HTMLFormElement): Promise<void> {
+  // An endpoint may have a parameter that is called 'action'.
+  const path = form.getAttribute('action')!;
+  const question = QUESTIONS[path];
+  if (question !== undefined && !(await confirmed(path, question))) return;
+  const body = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (typeof value === 'string') body.append(name, value);
+  show(path, 'is asked …');
+  try {
+    const response = await fetch(path, { method: 'POST', body });
+    const text = await textOf(response);
+    show(path, response.ok ? text : `was refused (${response.status}): ${text}`);
+  } catch {
+    show(path, 'got no answer.');
+  }
+}
+
+/** What a page can show of an answer: a profile is none of it. */
+async function textOf(response: Response): Promise<string> {
+  const isText = response.headers.get('content-type') !== 'application/octet-stream';
+  if (isText) return (await response.text()).trim().slice(0, MOST_CHARACTERS);
+  return `answered with ${bytesText((await response.blob()).size)} that are no text: see the file admin.profile_path.`;
+}
+
+function show(path: string, text: string): void {
+  const result = byId('result', HTMLParagraphElement);
+  result.replaceChildren(
+    el('strong', {}, path),
+    text.includes('\n') ? el('span', { class: 'lines' }, text) : ` ${text}`,
+  );
+  result.hidden = false;
+  result.scrollIntoView({ block: 'nearest' });
+}
+
+/** Asks in a dialog; Escape is no. */
+function confirmed(path: string, question: string): Promise<boolean> {
+  const dialog = el(
+    'dialog',
+    { 'aria-labelledby': 'question-title' },
+    el('h2', { id: 'question-title' }, `${path}?`),
+    el('p', {}, question),
+    el(
+      'form',
+      { method: 'dialog' },
+      el('button', { class: 'button', value: 'no', autofocus: true }, 'Cancel'),
+      el('button', { class: 'button danger', value: 'yes' }, 'Go ahead'),
+    ),
+  );
+  document.body.append(dialog);
+  return new Promise((resolve) => {
+    dialog.addEventListener('close', () => {
+      dialog.remove();
+      resolve(dialog.returnValue === 'yes');
+    });
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,22 @@
+// Fields for /runtime_modify, whose parameters are named by the keys that they set: no form without a script can have them.
+
+import { el } from '../dom.js';
+
+/** Adds a field for a key and one for its value below the endpoint's row, where there is one. */
+export function addRuntimeFields(): void {
+  const form = document.getElementById('runtime_modify');
+  if (!(form instanceof HTMLFormElement)) return;
+  const key = field('key', 'Key to set; several at once need a request of your own');
+  const value = field('value', 'Its value; an empty one takes back what was set here');
+  form.closest('tr')!.after(key.row, value.row);
+  form.addEventListener('formdata', ({ formData }) => {
+    if (key.input.value !== '') formData.append(key.input.value, value.input.value);
+  });
+}
+
+function field(name: string, help: string) {
+  const id = `param-runtime_modify-${name}`;
+  const input = el('input', { type: 'text', id, form: 'runtime_modify', spellcheck: 'false', placeholder: name });
+  const label = el('label', { for: id }, help);
+  return { input, row: el('tr', { class: 'parameter' }, el('td', {}, input), el('td', {}, label)) };
+}

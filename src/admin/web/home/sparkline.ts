@@ -1,0 +1,41 @@
+// A line of the last values of a figure, which stands beside the figure itself.
+
+import { svg } from '../dom.js';
+
+const WIDTH = 120;
+const HEIGHT = 32;
+
+export class Sparkline {
+  readonly element: SVGSVGElement;
+  readonly #length: number;
+  readonly #line = svg('polyline', { class: 'line' });
+  readonly #area = svg('polygon', { class: 'area' });
+
+  /** `length`: how many values fill it. */
+  constructor(length: number) {
+    this.#length = length;
+    this.element = svg(
+      'svg',
+      { class: 'sparkline', viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+      this.#area,
+      this.#line,
+    );
+  }
+
+  /** Values from the oldest to the newest, which stands at the right end; 0 is the bottom. */
+  update(values: readonly number[]): void {
+    const most = Math.max(...values, Number.MIN_VALUE);
+    const step = WIDTH / (this.#length - 1);
+    const left = WIDTH - (values.length - 1) * step;
+    const points = values.map((value, index) => {
+      const y = HEIGHT - 2 - (value / most) * (HEIGHT - 4);
+      return `${round(left + index * step)},${round(y)}`;
+    });
+    this.#line.setAttribute('points', points.join(' '));
+    this.#area.setAttribute('points', `${round(left)},${HEIGHT} ${points.join(' ')} ${WIDTH},${HEIGHT}`);
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}

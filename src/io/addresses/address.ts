@@ -1,0 +1,257 @@
+// Socket addresses: as text, and as raw Linux sockaddr bytes, which the shim takes and gives.
+
+import { isIPv4 } from 'node:net';
+import { endianness, networkInterfaces } from 'node:os';
+import { BatonError } from '../../common/errors/errors.js';
+
+export const enum AddressKind {
+  /** No address: an unnamed Unix socket, or a family that Baton does not know. */
+  None = 0,
+  Ip4 = 1,
+  Ip6 = 2,
+  Unix = 3,
+}
+
+export interface Address {
+  readonly kind: AddressKind;
+  /** Canonical text without port (RFC 5952), with `%scope` for a scoped IPv6 address; '' when it is no IP address. */
+  readonly ip: string;
+  readonly port: number;
+  /** Path of a Unix socket; '@name' for an abstract one; '' when it is no Unix socket. */
+  readonly path: string;
+}
+
+export const NO_ADDRESS: Address = { kind: AddressKind.None, ip: '', port: 0, path: '' };
+
+/** Text that is no address, or an address that does not fit in a sockaddr. */
+export class AddressError extends BatonError {
+  constructor(message: string) {
+    super('CONFIG_INVALID', message);
+  }
+}
+
+/** The raw sockaddr of an IP address. Throws AddressError for text that is no IP address and for impossible ports. */
+export function encodeIp(ip: string, port: number): Uint8Array {
+  if (!Number.isInteger(port) || port < 0 || port > 65535) throw new AddressError(`port ${port} is not in 0…65535`);
+  const { bytes, scope } = splitScope(ip);
+  if (bytes === undefined) throw new AddressError(`'${ip}' is not an IP address`);
+  const raw = new Uint8Array(bytes.length === 4 ? IP4_SOCKADDR_BYTES : IP6_SOCKADDR_BYTES);
+  const view = new DataView(raw.buffer);
+  view.setUint16(0, bytes.length === 4 ? AF_INET : AF_INET6, LITTLE_ENDIAN);
+  view.setUint16(2, port);
+  raw.set(bytes, bytes.length === 4 ? 4 : 8);
+  if (bytes.length === 16) view.setUint32(24, scope, LITTLE_ENDIAN);
+  return raw;
+}
+
+/**
+ * The raw sockaddr of a Unix socket; a leading '@' names an abstract one. Throws AddressError when it does not fit in
+ * the 108 bytes of sun_path: the kernel would cut it silently.
+ */
+export function encodePath(path: string): Uint8Array {
+  const text = Buffer.from(path);
+  const isAbstract = text[0] === AT_SIGN;
+  if (text.length === 0) throw new AddressError('the path of a Unix socket is empty');
+  if (text.length > (isAbstract ? SUN_PATH_BYTES : SUN_PATH_BYTES - 1))
+    throw new AddressError(`Unix socket path '${path}' is longer than ${SUN_PATH_BYTES - 1} bytes`);
+  if (text.includes(0)) throw new AddressError(`Unix socket path '${path}' holds a NUL byte`);
+  const raw = new Uint8Array(2 + text.length + (isAbstract ? 0 : 1));
+  new DataView(raw.buffer).setUint16(0, AF_UNIX, LITTLE_ENDIAN);
+  raw.set(text, 2);
+  if (isAbstract) raw[2] = 0;
+  return raw;
+}
+
+/** The raw sockaddr of a parsed address. */
+export function encodeAddress(address: Address): Uint8Array {
+  return address.kind === AddressKind.Unix ? encodePath(address.path) : encodeIp(address.ip, address.port);
+}
+
+/**
+ * The address in the sockaddr bytes[offset, offset + length). An IPv4-mapped IPv6 address, as a dual-stack socket sees
+ * its IPv4 peers, is given as the IPv4 address that it is, so that ranges and logs know one form only.
+ */
+export function decodeSockaddr(bytes: Uint8Array, offset: number, length: number): Address {
+  if (length < 2) return NO_ADDRESS;
+  const family = LITTLE_ENDIAN
+    ? bytes[offset]! | (bytes[offset + 1]! << 8)
+    : (bytes[offset]! << 8) | bytes[offset + 1]!;
+  if (family === AF_INET && length >= 8)
+    return { kind: AddressKind.Ip4, ip: formatIp4(bytes, offset + 4), port: portAt(bytes, offset), path: '' };
+  if (family === AF_INET6 && length >= 24) return decodeIp6(bytes, offset, length);
+  if (family === AF_UNIX && length > 2)
+    return { kind: AddressKind.Unix, ip: '', port: 0, path: pathOf(bytes, offset + 2, offset + length) };
+  return NO_ADDRESS;
+}
+
+/** Text for people and configuration: `127.0.0.1:80`, `[::1]:80`, `/run/x.sock`, `@name`; '' for none. */
+export function addressText(address: Address): string {
+  switch (address.kind) {
+    case AddressKind.Ip4:
+      return `${address.ip}:${address.port}`;
+    case AddressKind.Ip6:
+      return `[${address.ip}]:${address.port}`;
+    default:
+      return address.path;
+  }
+}
+
+/**
+ * Reads what addressText() writes, and `unix://path`. Undefined when it is none of these; names are not resolved. An
+ * IPv6 address gets its canonical form.
+ */
+export function parseAddress(text: string): Address | undefined {
+  if (text.startsWith('unix://')) text = text.slice('unix://'.length);
+  if (text[0] === '/' || text[0] === '@') return { kind: AddressKind.Unix, ip: '', port: 0, path: text };
+  const colon = text.lastIndexOf(':');
+  const isBracketed = text[0] === '[' && text[colon - 1] === ']';
+  const port = parsePort(text.slice(colon + 1));
+  if (colon < 0 || port < 0) return undefined;
+  const address = ipAddress(isBracketed ? text.slice(1, colon - 1) : text.slice(0, colon), port);
+  return address !== undefined && (address.kind === AddressKind.Ip6) === isBracketed ? address : undefined;
+}
+
+/** An IP address in canonical text with a port; undefined when `ip` is none. */
+export function ipAddress(ip: string, port: number): Address | undefined {
+  const { bytes, scope } = splitScope(ip);
+  if (bytes === undefined) return undefined;
+  const text = formatIp(bytes);
+  return bytes.length === 4
+    ? { kind: AddressKind.Ip4, ip: text, port, path: '' }
+    : { kind: AddressKind.Ip6, ip: scope === 0 ? text : `${text}%${scope}`, port, path: '' };
+}
+
+/** The 4 or 16 bytes of an IP address in text (RFC 4291 §2.2; no zone, no brackets), or undefined. */
+export function parseIp(text: string): Uint8Array | undefined {
+  return text.includes(':') ? parseIp6(text) : parseIp4(text);
+}
+
+/** Canonical text of 4 or 16 address bytes. */
+export function formatIp(bytes: Uint8Array): string {
+  return bytes.length === 4 ? formatIp4(bytes, 0) : formatIp6(bytes, 0);
+}
+
+const LITTLE_ENDIAN = endianness() === 'LE';
+const AF_UNIX = 1;
+const AF_INET = 2;
+const AF_INET6 = 10;
+const IP4_SOCKADDR_BYTES = 16;
+const IP6_SOCKADDR_BYTES = 28;
+const SUN_PATH_BYTES = 108;
+const AT_SIGN = 64;
+
+/** Decimal text of each byte, alone and with a dot: joining four of these is the fastest way to an IPv4 address. */
+const DECIMAL: readonly string[] = Array.from({ length: 256 }, (_, byte) => String(byte));
+const DOTTED: readonly string[] = DECIMAL.map((decimal) => `${decimal}.`);
+
+function portAt(bytes: Uint8Array, offset: number): number {
+  return (bytes[offset + 2]! << 8) | bytes[offset + 3]!;
+}
+
+function formatIp4(bytes: Uint8Array, at: number): string {
+  return DOTTED[bytes[at]!]! + DOTTED[bytes[at + 1]!]! + DOTTED[bytes[at + 2]!]! + DECIMAL[bytes[at + 3]!]!;
+}
+
+function decodeIp6(bytes: Uint8Array, offset: number, length: number): Address {
+  const port = portAt(bytes, offset);
+  if (isMapped(bytes, offset + 8)) return { kind: AddressKind.Ip4, ip: formatIp4(bytes, offset + 20), port, path: '' };
+  const scope =
+    length >= IP6_SOCKADDR_BYTES
+      ? new DataView(bytes.buffer, bytes.byteOffset + offset + 24, 4).getUint32(0, LITTLE_ENDIAN)
+      : 0;
+  const text = formatIp6(bytes, offset + 8);
+  return { kind: AddressKind.Ip6, ip: scope === 0 ? text : `${text}%${scope}`, port, path: '' };
+}
+
+/** ::ffff:0:0/96 */
+function isMapped(bytes: Uint8Array, at: number): boolean {
+  for (let i = 0; i < 10; i++) if (bytes[at + i] !== 0) return false;
+  return bytes[at + 10] === 0xff && bytes[at + 11] === 0xff;
+}
+
+function pathOf(bytes: Uint8Array, start: number, end: number): string {
+  const isAbstract = bytes[start] === 0;
+  // Only a filesystem path ends at a NUL; in an abstract name it is a byte like any other.
+  const nul = isAbstract ? -1 : bytes.subarray(start, end).indexOf(0);
+  const text = Buffer.from(bytes.subarray(isAbstract ? start + 1 : start, nul < 0 ? end : start + nul)).toString();
+  return isAbstract ? `@${text}` : text;
+}
+
+/** RFC 5952: lower case, no leading zeros, the first longest run of two or more zero groups as '::'. */
+function formatIp6(bytes: Uint8Array, at: number): string {
+  if (isMapped(bytes, at)) return `::ffff:${formatIp4(bytes, at + 12)}`;
+  const groups: number[] = [];
+  for (let i = 0; i < 16; i += 2) groups.push((bytes[at + i]! << 8) | bytes[at + i + 1]!);
+  let bestStart = -1;
+  let bestLength = 1;
+  for (let start = 0; start < 8; start++) {
+    let end = start;
+    while (end < 8 && groups[end] === 0) end++;
+    if (end - start > bestLength) {
+      bestStart = start;
+      bestLength = end - start;
+    }
+    if (end > start) start = end;
+  }
+  const text = (part: number[]) => part.map((group) => group.toString(16)).join(':');
+  if (bestStart < 0) return text(groups);
+  return `${text(groups.slice(0, bestStart))}::${text(groups.slice(bestStart + bestLength))}`;
+}
+
+function parseIp4(text: string): Uint8Array | undefined {
+  return isIPv4(text) ? Uint8Array.from(text.split('.'), Number) : undefined;
+}
+
+function parseIp6(text: string): Uint8Array | undefined {
+  const halves = text.split('::');
+  if (halves.length > 2) return undefined;
+  const head = parseGroups(halves[0]!, halves.length === 1);
+  const tail = halves.length === 2 ? parseGroups(halves[1]!, true) : [];
+  if (head === undefined || tail === undefined) return undefined;
+  const count = head.length + tail.length;
+  if (halves.length === 2 ? count > 14 : count !== 16) return undefined;
+  const bytes = new Uint8Array(16);
+  bytes.set(head, 0);
+  bytes.set(tail, 16 - tail.length);
+  return bytes;
+}
+
+/** Bytes of colon-separated groups; the last may be an IPv4 address when it ends the whole address. */
+function parseGroups(text: string, endsAddress: boolean): number[] | undefined {
+  if (text === '') return [];
+  const bytes: number[] = [];
+  const groups = text.split(':');
+  for (let i = 0; i < groups.length; i++) {
+    const group = groups[i]!;
+    if (/^[0-9a-fA-F]{1,4}$/.test(group)) {
+      const value = Number.parseInt(group, 16);
+      bytes.push(value >> 8, value & 255);
+      continue;
+    }
+    const ip4 = endsAddress && i === groups.length - 1 ? parseIp4(group) : undefined;
+    if (ip4 === undefined) return undefined;
+    bytes.push(...ip4);
+  }
+  return bytes;
+}
+
+/** `fe80::1%2` and `fe80::1%eth0`: the scope is an interface's number, or its name where that exists on this machine. */
+function splitScope(ip: string): { bytes: Uint8Array | undefined; scope: number } {
+  const percent = ip.indexOf('%');
+  if (percent < 0) return { bytes: parseIp(ip), scope: 0 };
+  const bytes = parseIp(ip.slice(0, percent));
+  const scope = scopeNumber(ip.slice(percent + 1));
+  return bytes?.length === 16 && scope > 0 ? { bytes, scope } : { bytes: undefined, scope: 0 };
+}
+
+function scopeNumber(zone: string): number {
+  if (/^[0-9]{1,9}$/.test(zone)) return Number(zone);
+  for (const entry of networkInterfaces()[zone] ?? [])
+    if (entry.family === 'IPv6' && entry.scopeid) return entry.scopeid;
+  return 0;
+}
+
+function parsePort(text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : -1;
+  return port <= 65535 ? port : -1;
+}

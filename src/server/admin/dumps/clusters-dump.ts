@@ -1,0 +1,69 @@
+// The clusters as they are configured (envoy.admin.v3.ClustersConfigDump): those of the bootstrap, and what CDS has brought.
+
+import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
+import type { Cluster } from '../../../config/generated/api.js';
+import { type DynamicState, shown } from '../../../xds/dynamic-state.js';
+import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
+import type { RunningConfiguration } from '../../running/running-configuration.js';
+import { any, type Dump, mapped } from './dump.js';
+import { statusFields } from './state-fields.js';
+
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
+
+/** `configured`: those of the bootstrap, without what is secret; `loadedAt`: when that was loaded. */
+export function clustersDump(running: RunningConfiguration, configured: readonly Cluster[], loadedAt: Date): Dump {
+  const { byName: clusters, warming: warmingClusters } = running.clusters;
+  const { states, version } = running.clusterDiscovery;
+  const static_clusters = mapped(
+    () => configured,
+    (config) => {
+      const name = config.name ?? '';
+      // One that was changed since then, or has been there before what is configured now was loaded, has a time of its own.
+      const { origin } = warmingClusters.get(name) ?? clusters.get(name) ?? {};
+      const updatedAt = origin?.isAddedViaApi === false ? origin.updatedAt : loadedAt;
+      return { name, message: { cluster: any(CLUSTER, config), last_updated: updatedAt.toISOString() } };
+    },
+  );
+  const dynamic_active_clusters = mapped(
+    () => activeOrRefused(running),
+    ([name, cluster]) => dynamicCluster(name, cluster, warmingClusters.has(name) ? undefined : states.get(name)),
+  );
+  const dynamic_warming_clusters = mapped(
+    () => [...warmingClusters.values()].filter(({ origin }) => origin.isAddedViaApi),
+    (cluster) => dynamicCluster(cluster.spec.name, cluster, states.get(cluster.spec.name)),
+  );
+  const hasDynamic = version !== '' || states.size > 0;
+  return {
+    message: 'ClustersConfigDump',
+    fields: version === '' ? {} : { version_info: version },
+    lists: { static_clusters, ...(hasDynamic && { dynamic_active_clusters, dynamic_warming_clusters }) },
+  };
+}
+
+/** Dynamic clusters in use, and those of which no version could ever be used. */
+function* activeOrRefused({
+  clusterDiscovery,
+  clusters,
+}: RunningConfiguration): Generator<[string, PrimaryCluster | undefined]> {
+  const { byName, warming } = clusters;
+  for (const [name, cluster] of byName) if (cluster.origin.isAddedViaApi) yield [name, cluster];
+  for (const name of clusterDiscovery.states.keys()) {
+    if (!byName.has(name) && !warming.has(name)) yield [name, undefined];
+  }
+}
+
+function dynamicCluster(
+  name: string,
+  cluster: PrimaryCluster | undefined,
+  state: DynamicState | undefined,
+): DumpResource {
+  const message = {
+    ...(cluster && {
+      version_info: cluster.origin.version || undefined,
+      cluster: any(CLUSTER, shown(cluster.config, cluster.origin.sensitive)),
+      last_updated: cluster.origin.updatedAt.toISOString(),
+    }),
+    ...(state && statusFields(CLUSTER, state)),
+  };
+  return { name, message };
+}

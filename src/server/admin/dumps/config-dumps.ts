@@ -1,0 +1,60 @@
+// The dumps of /config_dump, from the configuration that the server runs with.
+
+import type { ConfigDump, DumpResource } from '../../../admin/config-dump/config-dump.js';
+import type { JsonObject } from '../../../admin/json.js';
+import type { Bootstrap, Secret } from '../../../config/generated/api.js';
+import type { RunningConfiguration } from '../../running/running-configuration.js';
+import { clustersDump } from './clusters-dump.js';
+import { any, type Dump, mapped } from './dump.js';
+import { endpointsDump } from './endpoints-dump.js';
+import { filterConfigsDump } from './filter-configs-dump.js';
+import { listenersDump } from './listeners-dump.js';
+import { routesDump, scopedRoutesDump } from './routes-dump.js';
+
+export interface DumpedConfiguration {
+  /** What the server runs with of its bootstrap, without what is secret. Its node is the whole one. */
+  readonly bootstrap: Bootstrap;
+  /** When it was loaded. */
+  readonly loadedAt: Date;
+}
+
+/** In the order in which /config_dump shows them. */
+export function configDumps(
+  running: RunningConfiguration,
+  config: DumpedConfiguration,
+  includeEds: boolean,
+): ConfigDump[] {
+  const { bootstrap } = config;
+  const { clusters = [], listeners = [], secrets = [] } = bootstrap.static_resources ?? {};
+  const last_updated = config.loadedAt.toISOString();
+  const dumps: Dump[] = [
+    { message: 'BootstrapConfigDump', fields: { bootstrap: bootstrap as JsonObject, last_updated } },
+    clustersDump(running, clusters, config.loadedAt),
+    ...(running.filterConfigs.isUsed ? [filterConfigsDump(running.filterConfigs)] : []),
+    ...(includeEds ? [endpointsDump(running.clusters.byName)] : []),
+    listenersDump(running, listeners, last_updated),
+    // They belong to connection managers.
+    ...(running.routes.isUsed ? [scopedRoutesDump(running.routes), routesDump(running.routes)] : []),
+    { message: 'SecretsConfigDump', lists: { static_secrets: staticSecrets(secrets, last_updated) } },
+  ];
+  return dumps.map(complete);
+}
+
+function complete({ message, fields = {}, lists = {} }: Dump): ConfigDump {
+  return {
+    message: `envoy.admin.v3.${message}`,
+    fields,
+    lists: Object.entries(lists).map(([field, resources]) => ({ field, resources })),
+  };
+}
+
+function staticSecrets(secrets: readonly Secret[], last_updated: string): Iterable<DumpResource> {
+  return mapped(
+    () => secrets,
+    (secret) => {
+      const { name } = secret;
+      const held = any('envoy.extensions.transport_sockets.tls.v3.Secret', secret);
+      return { name: name ?? '', message: { ...(name !== undefined && { name }), last_updated, secret: held } };
+    },
+  );
+}

@@ -1,0 +1,84 @@
+// The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
+
+import { addressJson, type JsonObject } from '../../../admin/json.js';
+import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
+import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
+import { any, type Dump, mapped } from './dump.js';
+
+export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Dump {
+  const static_endpoint_configs = mapped(
+    () => selected(clusters, false),
+    (cluster) => ({ name: assignmentName(cluster), message: { endpoint_config: assignmentOf(cluster) } }),
+  );
+  const dynamic_endpoint_configs = mapped(
+    () => selected(clusters, true),
+    (cluster) => {
+      const { assignment } = cluster;
+      const last_updated = assignment?.updatedAt.toISOString();
+      const version_info = assignment?.version || undefined;
+      const message = { version_info, endpoint_config: assignmentOf(cluster), last_updated };
+      return { name: assignmentName(cluster), message };
+    },
+  );
+  return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs, dynamic_endpoint_configs } };
+}
+
+/** Clusters of the bootstrap, or of CDS. */
+function* selected(clusters: ReadonlyMap<string, PrimaryCluster>, isAddedViaApi: boolean): Generator<PrimaryCluster> {
+  for (const cluster of clusters.values()) if (cluster.origin.isAddedViaApi === isAddedViaApi) yield cluster;
+}
+
+function assignmentName(cluster: PrimaryCluster): string {
+  return cluster.edsServiceName || cluster.spec.name;
+}
+
+/** The hosts that are used, not the assignment as it came. */
+function assignmentOf(cluster: PrimaryCluster): JsonObject {
+  const endpoints = Array.from(cluster.hosts, ({ endpoint }) => endpoint);
+  return any('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+    cluster_name: assignmentName(cluster),
+    ...(endpoints.length > 0 && { endpoints: localities(endpoints) }),
+    policy: { overprovisioning_factor: cluster.overprovisioning },
+  });
+}
+
+/** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
+function localities(endpoints: readonly ResolvedEndpoint[]): JsonObject[] {
+  const groups = new Map<string, ResolvedEndpoint[]>();
+  for (const endpoint of endpoints) {
+    const { priority, locality } = endpoint;
+    const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [endpoint]);
+    else group.push(endpoint);
+  }
+  const sorted = [...groups.values()].sort((a, b) => a[0]!.priority - b[0]!.priority);
+  return sorted.map((group) => {
+    const { priority, locality } = group[0]!;
+    return {
+      locality: {
+        region: locality.region || undefined,
+        zone: locality.zone || undefined,
+        sub_zone: locality.subZone || undefined,
+      },
+      lb_endpoints: group.map(lbEndpoint),
+      priority: priority || undefined,
+    };
+  });
+}
+
+function lbEndpoint({ address, healthFlags, hostname, metadata, weight }: ResolvedEndpoint): JsonObject {
+  return {
+    endpoint: { address: addressJson(address), hostname: hostname || undefined },
+    health_status: healthStatus(healthFlags),
+    metadata: metadata as JsonObject | undefined,
+    load_balancing_weight: weight,
+  };
+}
+
+function healthStatus(flags: number): string {
+  if (flags & HealthFlag.EdsStatusDraining) return 'DRAINING';
+  if (flags & UNHEALTHY_FLAGS) return 'UNHEALTHY';
+  return flags & DEGRADED_FLAGS ? 'DEGRADED' : 'HEALTHY';
+}

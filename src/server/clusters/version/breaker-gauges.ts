@@ -1,0 +1,94 @@
+// The gauges of one priority's circuit breakers: workers only count in shared words, and the primary reads them.
+
+import { Priority } from '../../../common/priority.js';
+import type { GaugeSlot } from '../../../stats/layout.js';
+import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../../stats/layouts/cluster.js';
+import type { ScopeRequest, StatsStore } from '../../../stats/store.js';
+import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { ClusterSpec } from '../../../upstream/cluster-config.js';
+import { LimitKind, limitOf, limitWord, type Thresholds } from '../../../upstream/limits.js';
+import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+
+/** Of the default and of the high priority. Throws a RangeError, with nothing left, when there is no room for them. */
+export function breakerGauges(store: StatsStore, spec: ClusterSpec): readonly [BreakerGauges, BreakerGauges] {
+  const prefix = `cluster.${spec.observabilityName}.circuit_breakers.`;
+  const ofDefault = new BreakerGauges(store, `${prefix}default.`, spec, Priority.Default);
+  try {
+    return [ofDefault, new BreakerGauges(store, `${prefix}high.`, spec, Priority.High)];
+  } catch (error) {
+    ofDefault.remove();
+    throw error;
+  }
+}
+
+export class BreakerGauges {
+  readonly #store: StatsStore;
+  readonly #priority: Priority;
+  readonly #scopes: readonly ScopeRef[];
+  readonly #open: Share;
+  readonly #remaining: Share | undefined;
+
+  constructor(store: StatsStore, prefix: string, spec: ClusterSpec, priority: Priority) {
+    this.#store = store;
+    this.#priority = priority;
+    const requests: ScopeRequest[] = [{ prefix, layout: CircuitBreakerStats }];
+    if (spec.trackRemaining[priority]) requests.push({ prefix, layout: CircuitBreakerRemainingStats });
+    this.#scopes = store.addScopes(requests);
+    const [open, remaining] = this.#scopes;
+    this.#open = new Share(store.scope(open!));
+    if (remaining !== undefined) this.#remaining = new Share(store.scope(remaining));
+  }
+
+  update(words: SharedWordsOwner, block: number, thresholds: readonly [Thresholds, Thresholds]): void {
+    const limits = thresholds[this.#priority];
+    const left = (kind: LimitKind) =>
+      Math.max(0, limitOf(limits, kind) - words.read(limitWord(block, kind, this.#priority)));
+    const connections = left(LimitKind.Connections);
+    const pending = left(LimitKind.PendingRequests);
+    const requests = left(LimitKind.Requests);
+    const retries = left(LimitKind.Retries);
+    const open = CircuitBreakerStats.at;
+    this.#open.set(open.cx_open, connections === 0 ? 1 : 0);
+    this.#open.set(open.rq_pending_open, pending === 0 ? 1 : 0);
+    this.#open.set(open.rq_open, requests === 0 ? 1 : 0);
+    this.#open.set(open.rq_retry_open, retries === 0 ? 1 : 0);
+    if (this.#remaining === undefined) return;
+    const remaining = CircuitBreakerRemainingStats.at;
+    this.#remaining.set(remaining.remaining_cx, connections);
+    this.#remaining.set(remaining.remaining_pending, pending);
+    this.#remaining.set(remaining.remaining_rq, requests);
+    this.#remaining.set(remaining.remaining_retries, retries);
+  }
+
+  /** The primary alone writes them: nobody is waited for. */
+  remove(): void {
+    this.#open.withdraw();
+    this.#remaining?.withdraw();
+    for (const ref of this.#scopes) this.#store.removeScope(ref);
+  }
+}
+
+/** What is this cluster's of a scope's gauges: a parent process, and another version of the cluster, have theirs beside it. */
+class Share {
+  readonly #scope: Scope;
+  /** Undefined while all are 0: there may be very many clusters. */
+  #values: Map<GaugeSlot, number> | undefined;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /** A gauge that was never changed stays unused. */
+  set(at: GaugeSlot, value: number): void {
+    const change = value - (this.#values?.get(at) ?? 0);
+    if (change === 0) return;
+    this.#values ??= new Map();
+    this.#values.set(at, value);
+    if (change > 0) this.#scope.add(at, change);
+    else this.#scope.subtract(at, -change);
+  }
+
+  withdraw(): void {
+    for (const at of this.#values?.keys() ?? []) this.set(at, 0);
+  }
+}

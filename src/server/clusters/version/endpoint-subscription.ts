@@ -1,0 +1,124 @@
+// The endpoint assignment of one cluster from EDS. It is subscribed to as long as a version of the cluster uses it; the next version
+// gets what is known at once.
+
+import { durationMs } from '../../../common/time/duration.js';
+import type { ClusterLoadAssignment, ConfigSource } from '../../../config/generated/api.js';
+import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
+import { getLogger } from '../../../log/logger.js';
+import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import type { Scope } from '../../../stats/thread-stats.js';
+import type { Resource, Update } from '../../../xds/resource.js';
+import type { ConfigSources, Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
+
+const logger = getLogger('upstream');
+
+export interface EndpointUser {
+  /** There is another assignment, or the last one has expired: it is an empty one then. */
+  assigned(assignment: ClusterLoadAssignment): void;
+  /** No assignment has come, and none is waited for any more. */
+  unassigned(): void;
+}
+
+export interface EndpointSubscriptionHost {
+  readonly sources: ConfigSources;
+  readonly timers: Timers;
+  /** Of the cluster. */
+  readonly stats: Scope;
+  readonly statPrefix: string;
+  /** Its last user is gone, and the subscription is closed. */
+  ended(): void;
+}
+
+export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
+  readonly #host: EndpointSubscriptionHost;
+  readonly #serviceName: string;
+  readonly #subscription: Subscription;
+  readonly #users = new Set<EndpointUser>();
+  #resource: Resource<ClusterLoadAssignment> | undefined;
+  #updatedAt: Date | undefined;
+  #isStale = false;
+  #isAnswered = false;
+  #staleTimer: Timer<EndpointSubscription> | undefined;
+
+  constructor(source: ConfigSource, serviceName: string, host: EndpointSubscriptionHost) {
+    this.#host = host;
+    this.#serviceName = serviceName;
+    this.#subscription = host.sources.subscribe<ClusterLoadAssignment>({
+      source,
+      type: 'endpoints',
+      names: new Set([serviceName]),
+      statPrefix: host.statPrefix,
+      watcher: this,
+    });
+  }
+
+  /** version_info of the assignment, and when it came; undefined when there is none. */
+  get current(): { readonly version: string; readonly updatedAt: Date } | undefined {
+    return this.#resource && { version: this.#resource.version, updatedAt: this.#updatedAt! };
+  }
+
+  /** Tells the user what is known now, and whatever comes. */
+  add(user: EndpointUser): void {
+    this.#users.add(user);
+    if (this.#resource !== undefined) user.assigned(this.#isStale ? NOTHING : this.#resource.message);
+    else if (this.#isAnswered) user.unassigned();
+  }
+
+  /** Ends it with its last user. */
+  remove(user: EndpointUser): void {
+    if (!this.#users.delete(user) || this.#users.size > 0) return;
+    this.#subscription.close();
+    if (this.#staleTimer !== undefined) this.#host.timers.cancel(this.#staleTimer);
+    this.#host.ended();
+  }
+
+  update({ refused, resources }: Update<ClusterLoadAssignment>): readonly Rejection[] {
+    this.#isAnswered = true;
+    const resource = resources.find(({ name }) => name === this.#serviceName);
+    if (resource !== undefined) {
+      this.#take(resource);
+      return [];
+    }
+    // The last assignment stays in use when it is missing, refused or removed.
+    logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
+    if (resources.length + refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
+    if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
+    return [];
+  }
+
+  fetchTimedOut(): void {
+    this.#isAnswered = true;
+    if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
+  }
+
+  /** No assignment has come within endpoint_stale_after: the hosts are not used any more. */
+  expire(): void {
+    this.#isStale = true;
+    for (const user of [...this.#users]) user.assigned(NOTHING);
+    this.#host.stats.increment(ClusterStats.at.assignment_stale);
+  }
+
+  #take(resource: Resource<ClusterLoadAssignment>): void {
+    const isSame = this.#resource?.message === resource.message && !this.#isStale;
+    this.#resource = resource;
+    this.#updatedAt = new Date();
+    this.#isStale = false;
+    const staleAfter = resource.message.policy?.endpoint_stale_after;
+    const staleMs = durationMs(staleAfter, 0);
+    if (staleMs > 0) {
+      this.#host.stats.increment(ClusterStats.at.assignment_timeout_received);
+      this.#staleTimer ??= new Timer<EndpointSubscription>(this, expire);
+      this.#host.timers.reschedule(this.#staleTimer, staleMs);
+    } else if (this.#staleTimer !== undefined) {
+      this.#host.timers.cancel(this.#staleTimer);
+    }
+    if (isSame) this.#host.stats.increment(ClusterStats.at.update_no_rebuild);
+    else for (const user of [...this.#users]) user.assigned(resource.message);
+  }
+}
+
+function expire(subscription: EndpointSubscription): void {
+  subscription.expire();
+}
+
+const NOTHING: ClusterLoadAssignment = {};

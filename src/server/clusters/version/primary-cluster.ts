@@ -1,0 +1,322 @@
+// One version of a cluster's configuration as the primary keeps it: hosts as discovery finds them, and what workers are
+// told of it. Until it is activated it only gets ready, while the version before it serves.
+
+import { messageOf } from '../../../common/errors/errors.js';
+import { Priority } from '../../../common/priority.js';
+import type { Random } from '../../../common/random.js';
+import { speaksHttp2 } from '../../../config/fields/http-options.js';
+import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../../config/generated/api.js';
+import type { SensitiveValue } from '../../../config/schema/sensitive.js';
+import type { Timers } from '../../../io/time/timing-wheel.js';
+import { getLogger } from '../../../log/logger.js';
+import type { Runtime } from '../../../runtime/runtime.js';
+import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import type { StatsStore } from '../../../stats/store.js';
+import type { Scope } from '../../../stats/thread-stats.js';
+import {
+  type ClusterDiscovery,
+  type ClusterSpec,
+  clusterDiscovery,
+  clusterSpec,
+  endpointSpecs,
+  overprovisioningFactor,
+  staticEndpoint,
+} from '../../../upstream/cluster-config.js';
+import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
+import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
+import type { DnsResolver } from '../../../upstream/dns/resolver.js';
+import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { HostChanges, KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
+import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
+import type { ClusterResources } from './cluster-resources.js';
+import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
+import type { GrpcLimits } from './grpc-limits.js';
+import { HostPreparation } from './host-preparation.js';
+import { UpdateMerge } from './update-merge.js';
+
+const logger = getLogger('upstream');
+
+/** Longer assignments are prepared in steps: until then the hosts before them are used. */
+const MANY_ENDPOINTS = 1000;
+
+export interface PrimaryClusterHost {
+  readonly store: StatsStore;
+  readonly words: SharedWordsOwner;
+  readonly resolver: DnsResolver;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly runtime: Runtime;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** The scope cluster_manager. */
+  readonly managerStats: Scope;
+  endpoints(cluster: PrimaryCluster, source: ConfigSource, serviceName: string): EndpointSubscription;
+  /** Workers are to be told of it: its hosts have changed. */
+  changed(cluster: PrimaryCluster): void;
+  /** Its first hosts are known, or it is known that there are none. */
+  initialized(cluster: PrimaryCluster): void;
+}
+
+/** Where a version comes from. */
+export interface ClusterOrigin {
+  readonly isAddedViaApi: boolean;
+  /** version_info of the resource; '' for static ones. */
+  readonly version: string;
+  readonly updatedAt: Date;
+  /** What is not to be shown of the configuration. */
+  readonly sensitive: readonly SensitiveValue[];
+}
+
+export class PrimaryCluster implements EndpointUser {
+  readonly config: Cluster;
+  readonly origin: ClusterOrigin;
+  readonly spec: ClusterSpec;
+  /** Workers know it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
+  readonly servesTraffic: boolean;
+  /** It has looked for hosts. */
+  isInitialized = false;
+  readonly #host: PrimaryClusterHost;
+  readonly #specVersion: number;
+  readonly #resources: ClusterResources;
+  readonly #stats: Scope;
+  readonly #discovery: ClusterDiscovery;
+  readonly #thresholds: RuntimeThresholds;
+  readonly #breakers: readonly [BreakerGauges, BreakerGauges];
+  readonly #merge: UpdateMerge;
+  readonly #preparation: HostPreparation;
+  readonly #dns: DnsCluster | undefined;
+  #subscription: EndpointSubscription | undefined;
+  #endpoints: readonly ResolvedEndpoint[] | undefined;
+  #overprovisioning: number;
+  #membershipVersion = 0;
+  #isActive = false;
+
+  /** `resources` are released by stop(). `specVersion` is of this version of this cluster alone. */
+  constructor(
+    config: Cluster,
+    origin: ClusterOrigin,
+    specVersion: number,
+    resources: ClusterResources,
+    host: PrimaryClusterHost,
+  ) {
+    this.config = config;
+    this.origin = origin;
+    this.spec = clusterSpec(config);
+    this.servesTraffic = !speaksHttp2(config);
+    this.#host = host;
+    this.#specVersion = specVersion;
+    this.#resources = resources;
+    this.#stats = resources.stats;
+    this.#discovery = clusterDiscovery(config);
+    this.#overprovisioning = overprovisioningFactor(config.load_assignment);
+    this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
+    this.#breakers = breakerGauges(host.store, this.spec);
+    this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
+      timers: host.timers,
+      now: host.now,
+      stats: host.managerStats,
+      deliver: () => host.changed(this),
+    });
+    this.#preparation = new HostPreparation(resources.directory);
+    const { type } = this.#discovery;
+    this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
+  }
+
+  /** Begins to look for hosts. */
+  start(): void {
+    this.#stats.set(ClusterStats.at.warming_state, 1);
+    const { eds, endpoints, waitsForHosts } = this.#discovery;
+    if (this.#dns !== undefined) {
+      this.#dns.start();
+      if (!waitsForHosts) this.#initialized();
+    } else if (eds !== undefined) {
+      this.#subscription = this.#host.endpoints(this, eds.source, eds.serviceName);
+      this.#subscription.add(this);
+    } else {
+      this.#take(endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+      this.#initialized();
+    }
+  }
+
+  /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
+  activate(former: PrimaryCluster | undefined): void {
+    this.#isActive = true;
+    if (!this.servesTraffic) this.#resources.limitCalls(this.#thresholds);
+    if (this.#dns !== undefined && former !== undefined && former.#dns !== undefined)
+      this.#endpoints = this.#dns.succeed(former.#dns);
+    // Without an answer, and without names that it shares with the version before it, it has no hosts.
+    this.#setHosts(this.#endpoints ?? []);
+    this.#preparation.discard();
+  }
+
+  /** It is gone. */
+  stop(): void {
+    if (!this.isInitialized) this.#stats.set(ClusterStats.at.warming_state, 0);
+    this.#isActive = false;
+    this.#dns?.stop();
+    this.#merge.stop();
+    this.#preparation.cancel();
+    this.#preparation.discard();
+    this.#subscription?.remove(this);
+    for (const breaker of this.#breakers) breaker.remove();
+    this.#resources.release();
+  }
+
+  get hosts(): Iterable<KnownHost> {
+    return this.#resources.directory.hosts;
+  }
+
+  get hostCount(): number {
+    return this.#resources.directory.size;
+  }
+
+  /** What gRPC calls are limited by; undefined where workers limit requests. */
+  get grpcLimits(): GrpcLimits | undefined {
+    return this.servesTraffic ? undefined : this.#resources.callLimits;
+  }
+
+  /** Limits of the default and of the high priority, as runtime and retry budgets have them now. */
+  get thresholds(): readonly [Thresholds, Thresholds] {
+    return [this.#thresholdsOf(Priority.Default), this.#thresholdsOf(Priority.High)];
+  }
+
+  /** Of its own scope of stats. */
+  get statPrefix(): string {
+    return this.#resources.scope.prefix;
+  }
+
+  get stats(): Scope {
+    return this.#stats;
+  }
+
+  /** In percent. */
+  get overprovisioning(): number {
+    return this.#overprovisioning;
+  }
+
+  /** '' when it has none; the cluster's name does for it then. */
+  get edsServiceName(): string {
+    return this.config.eds_cluster_config?.service_name ?? '';
+  }
+
+  /** The assignment of endpoints in use, of a cluster that gets them from EDS. */
+  get assignment(): EndpointSubscription['current'] {
+    return this.#subscription?.current;
+  }
+
+  snapshot(): ClusterSnapshot {
+    const { block, directory, scope } = this.#resources;
+    return {
+      spec: this.spec,
+      specVersion: this.#specVersion,
+      block,
+      scope,
+      hostScope: { prefix: `${scope.prefix}endpoint.`, layout: 0, chunk: 0, base: 0 },
+      hosts: directory.data,
+      overprovisioning: this.#overprovisioning,
+      membershipVersion: this.#membershipVersion,
+    };
+  }
+
+  /** Brings the gauges of circuit breakers up to date: workers only count. */
+  updateGauges(): void {
+    const limits = this.thresholds;
+    for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#resources.block, limits);
+  }
+
+  #thresholdsOf(priority: Priority): Thresholds {
+    const limits = this.#thresholds.current[priority];
+    if (limits.retryBudget === undefined) return limits;
+    const taken = (kind: LimitKind) => this.#host.words.read(limitWord(this.#resources.block, kind, priority));
+    return { ...limits, maxRetries: retryLimit(limits, taken(LimitKind.Requests) + taken(LimitKind.PendingRequests)) };
+  }
+
+  // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  assigned(assignment: ClusterLoadAssignment): void {
+    const endpoints = endpointSpecs(assignment).flatMap((endpoint) => staticEndpoint(endpoint) ?? []);
+    this.#preparation.cancel();
+    if (endpoints.length <= MANY_ENDPOINTS) return this.#assign(endpoints, assignment);
+    this.#preparation.begin(
+      endpoints,
+      () => this.#assign(endpoints, assignment),
+      (error) => {
+        this.#cannotUse(endpoints, error);
+        this.#initialized();
+      },
+    );
+  }
+
+  unassigned(): void {
+    this.#initialized();
+  }
+
+  #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
+    const overprovisioning = overprovisioningFactor(assignment);
+    const isSameFactor = overprovisioning === this.#overprovisioning;
+    this.#overprovisioning = overprovisioning;
+    const hasChanged = this.#take(endpoints);
+    if (this.#isActive) this.#preparation.discard();
+    if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
+    else if (!hasChanged && this.#isActive) this.#merge.note(true);
+    this.#initialized();
+  }
+
+  #dnsCluster(): DnsCluster {
+    const { random, resolver, timers } = this.#host;
+    return new DnsCluster(this.#discovery, {
+      timers,
+      random,
+      resolve: (name, family) => resolver.resolve(name, family),
+      count: (stat) => this.#stats.increment(ClusterStats.at[stat]),
+      onHosts: (endpoints) => this.#take(endpoints),
+      onInitialized: () => this.#initialized(),
+    });
+  }
+
+  #initialized(): void {
+    if (this.isInitialized) return;
+    this.isInitialized = true;
+    this.#stats.set(ClusterStats.at.warming_state, 0);
+    this.#host.initialized(this);
+  }
+
+  /** Returns whether they differ from those before. */
+  #take(endpoints: readonly ResolvedEndpoint[]): boolean {
+    const isFirst = this.#endpoints === undefined;
+    this.#endpoints = endpoints;
+    if (!this.#isActive) return isFirst;
+    const { added, removed, hasChanged } = this.#setHosts(endpoints);
+    // What names resolve to is addresses: those of a logical host that has moved are as urgent as another host.
+    const isMergeable = added + removed === 0 && this.#dns === undefined;
+    // Before that it is told of as a whole, when its time comes.
+    if (hasChanged && this.isInitialized) this.#merge.note(isMergeable);
+    return hasChanged;
+  }
+
+  /** There is no room for them: it goes on with the hosts that it has. */
+  #cannotUse({ length }: readonly ResolvedEndpoint[], error: unknown): void {
+    this.#stats.increment(ClusterStats.at.update_failure);
+    logger.error(`cluster '${this.spec.name}': its ${length} endpoints cannot be used: ${messageOf(error)}`);
+  }
+
+  #setHosts(endpoints: readonly ResolvedEndpoint[]): HostChanges {
+    const { directory } = this.#resources;
+    let changes: HostChanges;
+    try {
+      changes = directory.update(endpoints);
+    } catch (error) {
+      this.#cannotUse(endpoints, error);
+      return { added: 0, removed: 0, hasChanged: false };
+    }
+    if (!changes.hasChanged) return changes;
+    if (changes.added + changes.removed > 0) {
+      this.#membershipVersion++;
+      this.#stats.increment(ClusterStats.at.membership_change);
+    }
+    this.#resources.countHosts();
+    return changes;
+  }
+}

@@ -1,0 +1,64 @@
+// Decides when changes of a cluster's hosts are delivered. Changes that add or remove no host, as of health, are collected for a while
+// (common_lb_config.update_merge_window): each would go to all workers by itself otherwise.
+
+import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
+import { ClusterManagerStats } from '../../../stats/layouts/cluster.js';
+import type { Scope } from '../../../stats/thread-stats.js';
+
+export interface UpdateMergeHost {
+  readonly timers: Timers;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** cluster_manager. */
+  readonly stats: Scope;
+  deliver(): void;
+}
+
+export class UpdateMerge {
+  readonly #windowMs: number;
+  readonly #host: UpdateMergeHost;
+  #timer: Timer<UpdateMerge> | undefined;
+  #lastMs = Number.NEGATIVE_INFINITY;
+
+  /** `windowMs` 0: everything is delivered at once. */
+  constructor(windowMs: number, host: UpdateMergeHost) {
+    this.#windowMs = windowMs;
+    this.#host = host;
+  }
+
+  /** Delivers now; or, if `isMergeable` (no host has come or gone), with others at the end of the window. */
+  note(isMergeable: boolean): void {
+    const { at } = ClusterManagerStats;
+    const { now, stats, timers } = this.#host;
+    if (this.#windowMs > 0) {
+      const isOutOfWindow = now() - this.#lastMs > this.#windowMs;
+      if (isMergeable && !isOutOfWindow) {
+        this.#timer ??= new Timer<UpdateMerge>(this, deliverMerged);
+        if (!this.#timer.isScheduled) timers.reschedule(this.#timer, this.#windowMs);
+        return;
+      }
+      if (isMergeable) stats.increment(at.update_out_of_merge_window);
+      if (this.#timer?.isScheduled) {
+        timers.cancel(this.#timer);
+        stats.increment(at.update_merge_cancelled);
+      }
+      this.#lastMs = now();
+    }
+    stats.increment(at.cluster_updated);
+    this.#host.deliver();
+  }
+
+  stop(): void {
+    if (this.#timer !== undefined) this.#host.timers.cancel(this.#timer);
+  }
+
+  deliverMerged(): void {
+    this.#lastMs = this.#host.now();
+    this.#host.stats.increment(ClusterManagerStats.at.cluster_updated_via_merge);
+    this.#host.deliver();
+  }
+}
+
+function deliverMerged(merge: UpdateMerge): void {
+  merge.deliverMerged();
+}

@@ -1,0 +1,161 @@
+// Listener versions and filter chains that an update has replaced. They drain; after that their connections are closed, and what
+// workers and stats keep for them is given back.
+
+import type { DrainWindow } from '../../../listener/drain-window.js';
+import { Level } from '../../../log/levels.js';
+import { getLogger } from '../../../log/logger.js';
+import type { LeavingDrain } from '../../draining/drain-manager.js';
+import type { ListenerDrains } from '../../draining/listener-drains.js';
+import type { Primary } from '../../primary.js';
+import type { Publish } from '../../workers/snapshots.js';
+import type { PrimaryChain } from '../version/primary-chain.js';
+import type { PrimaryListener } from '../version/primary-listener.js';
+
+/** What has been replaced. */
+export interface Former {
+  readonly listener: PrimaryListener;
+  /** Undefined: the whole version. */
+  readonly chain: PrimaryChain | undefined;
+  readonly window: DrainWindow;
+}
+
+/** So many stay visible until their drain time is over even without connections. Further ones go as soon as they are empty. */
+const KEPT_EMPTY = 16;
+/** How often empty ones are looked for. */
+const LOOK_MS = 2000;
+
+const logger = getLogger('main');
+
+export class FormerListeners {
+  readonly #primary: Primary;
+  readonly #drains: ListenerDrains;
+  readonly #publish: Publish;
+  readonly #formers = new Set<Leaving>();
+  #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
+  #look: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(primary: Primary, drains: ListenerDrains, publish: Publish) {
+    this.#primary = primary;
+    this.#drains = drains;
+    this.#publish = publish;
+  }
+
+  /** A version that does not accept any more, or is about to stop. */
+  addListener(listener: PrimaryListener): void {
+    this.#add(listener, undefined);
+  }
+
+  /** Chains that take no more connections. */
+  addChains(listener: PrimaryListener, chains: readonly PrimaryChain[]): void {
+    for (const chain of chains) this.#add(listener, chain);
+  }
+
+  /** The oldest first. */
+  get all(): Iterable<Former> {
+    return this.#formers;
+  }
+
+  *listeners(): Generator<PrimaryListener> {
+    for (const { chain, listener } of this.#formers) if (chain === undefined) yield listener;
+  }
+
+  get chainCount(): number {
+    let count = 0;
+    for (const { chain } of this.#formers) if (chain !== undefined) count++;
+    return count;
+  }
+
+  get listenerCount(): number {
+    return this.#formers.size - this.chainCount;
+  }
+
+  /** Calls back, once, when all that drain now are gone; immediately when there are none. */
+  whenGone(callback: () => void): void {
+    if (this.#formers.size === 0) callback();
+    else this.#waiting.push({ formers: new Set(this.#formers), callback });
+  }
+
+  /** Cancels all drains, and closes the sockets of versions. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#look);
+    for (const { drain, listener } of this.#formers) {
+      drain.cancel();
+      listener.close();
+    }
+  }
+
+  #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
+    const drain = this.#drains.leave([chain?.id ?? listener.id], () => this.#remove([former]));
+    const former: Leaving = { listener, chain, drain, window: drain.window, isEmpty: false };
+    this.#formers.add(former);
+    this.#drains.count();
+    if (this.#formers.size > KEPT_EMPTY) this.#look ??= setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+  }
+
+  #remove(formers: readonly Leaving[]): void {
+    // When a child process has taken over, connections may still be on their way to it.
+    if (this.#isClosed || this.#primary.takeOver.isDone) return;
+    const removed: Leaving[] = [];
+    for (const former of formers) {
+      // The chains of a version go with the version.
+      const chains = [...this.#formers].filter(
+        ({ chain, listener }) => former.chain === undefined && chain !== undefined && listener === former.listener,
+      );
+      for (const each of [former, ...chains]) if (this.#formers.delete(each)) removed.push(each);
+    }
+    for (const { drain } of removed) drain.cancel();
+    const listeners = removed.filter(({ chain }) => chain === undefined).map(({ listener }) => listener);
+    const chains = removed.flatMap(({ chain }) => chain ?? []);
+    this.#publish({
+      removedListeners: listeners.map(({ id }) => id),
+      removedChains: chains.map(({ id }) => id),
+      removedScopes: [
+        ...listeners.flatMap((listener) => listener.retire()),
+        ...chains.flatMap(({ scopes }) => scopes.retire()),
+      ],
+    });
+    this.#primary.snapshots.whenApplied(() => {
+      for (const chain of chains) chain.free();
+      for (const listener of listeners) listener.free();
+    });
+    this.#drains.count();
+    this.#tellGone(removed);
+  }
+
+  #tellGone(removed: readonly Leaving[]): void {
+    for (const { formers } of this.#waiting) for (const former of removed) formers.delete(former);
+    const gone = this.#waiting.filter(({ formers }) => formers.size === 0);
+    this.#waiting = this.#waiting.filter(({ formers }) => formers.size > 0);
+    for (const { callback } of gone) callback();
+  }
+
+  /** Removes those without connections now and the last time: whatever was pending at a socket has been accepted since. */
+  async #removeEmpty(): Promise<void> {
+    try {
+      const open = await this.#drains.openConnections();
+      const most = this.#formers.size - KEPT_EMPTY;
+      const empty: Leaving[] = [];
+      for (const former of this.#formers) {
+        if (empty.length === most) break;
+        const wasEmpty = former.isEmpty;
+        const id = former.chain?.id ?? former.listener.id;
+        former.isEmpty = open.isComplete && (open.listeners.get(id)?.connections ?? 0) === 0;
+        if (wasEmpty && former.isEmpty) empty.push(former);
+      }
+      if (empty.length > 0) this.#remove(empty);
+    } catch (error) {
+      logger.exception(Level.Error, 'listeners that drain cannot be looked at', error);
+    }
+    this.#look = undefined;
+    if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {
+      this.#look = setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+    }
+  }
+}
+
+interface Leaving extends Former {
+  readonly drain: LeavingDrain;
+  isEmpty: boolean;
+}

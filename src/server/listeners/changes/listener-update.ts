@@ -1,0 +1,69 @@
+// A new or changed listener that is not in use yet: it waits for what it needs, such as its routes.
+
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Listener } from '../../../config/generated/api.js';
+import { InitManager } from '../../init/init-manager.js';
+import type { PrimaryChain } from '../version/primary-chain.js';
+import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
+
+export class ListenerUpdate {
+  readonly spec: ListenerSpec;
+  readonly init: InitManager;
+  /** A new version; or the one in use, if only its filter chains change. */
+  readonly listener: PrimaryListener;
+  /** The new filter chains of the version in use; undefined: `listener` is a new version. */
+  readonly chains: readonly PrimaryChain[] | undefined;
+  /** Workers have been told to build it. */
+  isPublished = false;
+  /** Resolves to undefined when it is in use, or to the reason why it never will be. */
+  readonly outcome: Promise<unknown>;
+  #settle!: (error: unknown) => void;
+
+  constructor(
+    spec: ListenerSpec,
+    init: InitManager,
+    listener: PrimaryListener,
+    chains: readonly PrimaryChain[] | undefined,
+  ) {
+    this.spec = spec;
+    this.init = init;
+    this.listener = listener;
+    this.chains = chains;
+    this.outcome = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+  }
+
+  /** Those that the version in use does not have. */
+  get newChains(): PrimaryChain[] {
+    return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
+  }
+
+  /** It is in use; or, with `error`, never will be. */
+  settle(error?: unknown): void {
+    this.#settle(error);
+  }
+
+  /** Gives up an update that no worker has been told of. */
+  discard(): void {
+    if (this.chains === undefined) this.listener.discard();
+    else for (const chain of this.newChains) chain.discard();
+  }
+}
+
+/** For what an update of a listener waits for, with the name that /init_dump shows. */
+export function initManagerOf(name: string, config: Listener): InitManager {
+  const hash = createHash('sha256').update(JSON.stringify(config)).digest().readBigUInt64BE();
+  return new InitManager(`Listener-local-init-manager ${name} ${hash}`);
+}
+
+/** Whether only filter chains, and fields without influence on traffic, differ: the version can stay then. */
+export function changesChainsAlone(before: Listener, after: Listener): boolean {
+  return isDeepStrictEqual(withoutChains(before), withoutChains(after));
+}
+
+function withoutChains(config: Listener): Listener {
+  const { default_filter_chain: _default, filter_chains: _chains, metadata: _metadata, ...rest } = config;
+  return rest;
+}

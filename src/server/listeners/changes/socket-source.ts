@@ -1,0 +1,80 @@
+// Where a new version of a listener gets its sockets from: those that another version has are its own from then on, so that no
+// connection is refused between them.
+
+import type { Listener } from '../../../config/generated/api.js';
+import { type Address, AddressKind, addressText } from '../../../io/addresses/address.js';
+import { getLogger } from '../../../log/logger.js';
+import type { InheritedSockets } from '../version/inherited-sockets.js';
+import {
+  type FormerSockets,
+  ListenError,
+  listenAddress,
+  socketTraits,
+  wantsReusePort,
+} from '../version/listen-sockets.js';
+import { bindsToPort, type PrimaryListener } from '../version/primary-listener.js';
+
+export interface SocketSource {
+  /** What it takes over. */
+  readonly former: FormerSockets | undefined;
+  /** Where it binds further sockets beside those of another version; undefined: where it is configured. */
+  readonly address: Address | undefined;
+}
+
+const logger = getLogger('config');
+
+/**
+ * `owners` are versions whose sockets may be taken, those of the same listener first. Throws ListenError when one of them keeps
+ * the address, and cannot share it.
+ */
+export function socketSource(
+  name: string,
+  config: Listener,
+  owners: Iterable<PrimaryListener>,
+  parent: InheritedSockets | undefined,
+): SocketSource {
+  if (!bindsToPort(config)) return { former: undefined, address: undefined };
+  const wanted = addressText(listenAddress(config.address));
+  for (const owner of owners) {
+    if (owner.hasSockets && !owner.isUseless && isAt(owner, name, wanted)) return sourceOf(owner, config);
+  }
+  const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
+  return { former: inherited && { ...inherited, mode: 0, lineage: {} }, address: undefined };
+}
+
+/** What two listeners cannot both be bound to; undefined where the kernel chooses the port, or nothing is bound. */
+export function boundAddressOf(config: Listener): string | undefined {
+  if (!bindsToPort(config)) return undefined;
+  const address = listenAddress(config.address);
+  return address.kind !== AddressKind.Unix && address.port === 0 ? undefined : addressText(address);
+}
+
+/** Whether a version has no place in a configuration of its name: its address is free then. */
+export function leavesAddress(version: PrimaryListener, config: Listener): boolean {
+  return !bindsToPort(config) || !isAt(version, version.name, addressText(listenAddress(config.address)));
+}
+
+function isAt(owner: PrimaryListener, name: string, wanted: string): boolean {
+  if (addressText(owner.address) === wanted) return true;
+  return owner.name === name && addressText(listenAddress(owner.config.address)) === wanted;
+}
+
+function sourceOf(owner: PrimaryListener, config: Listener): SocketSource {
+  const { address, isReusePort } = owner;
+  const wantsSiblings = wantsReusePort(config);
+  if (socketTraits(owner.config) === socketTraits(config)) {
+    if (wantsSiblings && !isReusePort) {
+      logger.info(
+        `listener '${config.name}' goes on with one socket for all workers: ${addressText(address)} was bound without ` +
+          'enable_reuse_port, and is bound anew only after a restart',
+      );
+    }
+    return { former: owner.shareSockets(), address: undefined };
+  }
+  // The kernel gives connections to both, until the other one has ended.
+  if (isReusePort && wantsSiblings) return { former: undefined, address };
+  throw new ListenError(
+    `cannot listen on ${addressText(address)}: it is bound with other values of freebind, transparent or ipv4_compat, and ` +
+      'without enable_reuse_port it cannot be bound twice; remove the listener first, and add it then',
+  );
+}

@@ -1,0 +1,59 @@
+// The parts that filters of listeners have on the primary. They are made with a filter chain, and closed with it.
+
+import type { FilterChain } from '../../../config/generated/api.js';
+import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../../extensions/factories.js';
+import type { ExtensionRegistry } from '../../../extensions/registry.js';
+import { checkMessage } from '../../configuration/check-message.js';
+import type { InitManager } from '../../init/init-manager.js';
+import type { PrimaryPorts } from '../../workers/primary-ports.js';
+
+export class FilterParts {
+  readonly #context: Omit<PrimaryFilterContext, 'waitFor'>;
+  readonly #open = new Set<PrimaryPart>();
+
+  /** @param serve adds an endpoint to the admin interface; what it returns removes it */
+  constructor(
+    extensions: ExtensionRegistry,
+    ports: PrimaryPorts,
+    serve: (endpoint: PostEndpoint) => () => void,
+    discovered: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs'>,
+  ) {
+    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), ...discovered };
+  }
+
+  /**
+   * Makes the parts of one chain, to be closed when no worker has the chain any more. `init` waits for what they need. Throws
+   * BatonError, with nothing left open, when a filter cannot be used as it is configured.
+   */
+  create(chain: FilterChain, init: InitManager): PrimaryPart {
+    const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
+    const parts: PrimaryPart[] = [];
+    const all: PrimaryPart = {
+      close: () => {
+        if (this.#open.delete(all)) for (const part of parts) part.close();
+      },
+      prepareRoutes: (config) => {
+        const changes = parts.flatMap((part) => part.prepareRoutes?.(config) ?? []);
+        return () => {
+          for (const change of changes) change();
+        };
+      },
+    };
+    this.#open.add(all);
+    try {
+      for (const { typed_config: config } of chain.filters ?? []) {
+        const extension = context.extensions.networkFilter(config!);
+        parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));
+      }
+    } catch (error) {
+      all.close();
+      throw error;
+    }
+    return all;
+  }
+
+  /** Closes what is left. */
+  close(): void {
+    for (const part of this.#open) part.close();
+  }
+}

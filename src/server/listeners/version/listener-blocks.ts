@@ -1,0 +1,31 @@
+// Blocks of shared words for listeners. Versions of the same name share one, and so count their connections together.
+
+import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+
+export class ListenerBlocks {
+  readonly #words: SharedWordsOwner;
+  readonly #blocks = new Map<string, { readonly block: number; holders: number }>();
+
+  constructor(words: SharedWordsOwner) {
+    this.#words = words;
+  }
+
+  /** The block of that name, for one more version. */
+  hold(name: string): number {
+    let known = this.#blocks.get(name);
+    if (known === undefined) {
+      known = { block: this.#words.allocateListener(), holders: 0 };
+      this.#blocks.set(name, known);
+    }
+    known.holders++;
+    return known.block;
+  }
+
+  /** A version is gone from all workers. */
+  free(name: string): void {
+    const known = this.#blocks.get(name)!;
+    if (--known.holders > 0) return;
+    this.#blocks.delete(name);
+    this.#words.retireListener(known.block, 0);
+  }
+}

@@ -1,0 +1,307 @@
+// One version of a listener as the primary keeps it: its sockets, its filter chains, and what each worker is told of it. An
+// update of its filter chains alone leaves the version what it is, and changes those.
+
+import { isDeepStrictEqual } from 'node:util';
+import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
+import type { FilterChain, Listener } from '../../../config/generated/api.js';
+import type { ListenerIdentity } from '../../../extensions/factories.js';
+import { type Address, addressText } from '../../../io/addresses/address.js';
+import type { NativeShim } from '../../../io/shim.js';
+import type { DrainWindow } from '../../../listener/drain-window.js';
+import type { Offer } from '../../../restart/parent-end.js';
+import { ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
+import { scopePrefix } from '../../../stats/scope-prefix.js';
+import type { ScopeRequest } from '../../../stats/store.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../../worker/messages/messages.js';
+import type { DynamicState } from '../../../xds/dynamic-state.js';
+import type { InitManager } from '../../init/init-manager.js';
+import type { HeldScopes } from '../../workers/worker-scopes.js';
+import { newId } from './ids.js';
+import {
+  copySockets,
+  type FormerSockets,
+  type ListenSockets,
+  listenAddress,
+  noSockets,
+  openListenSockets,
+  socketTraits,
+  startListening,
+} from './listen-sockets.js';
+import type { ListenerBlocks } from './listener-blocks.js';
+import { type ChainMakers, PrimaryChain } from './primary-chain.js';
+
+/** What a version is made of. */
+export interface ListenerSpec {
+  readonly name: string;
+  readonly config: Listener;
+  /** Of the bootstrap: LDS cannot change it. */
+  readonly isStatic: boolean;
+  /** Its place among the listeners that the server was started with; undefined: it is none of them. */
+  readonly number: number | undefined;
+  /** Without what is secret. */
+  readonly shown: object;
+  readonly state: DynamicState;
+}
+
+export interface ListenerMakers extends ChainMakers {
+  readonly shim: NativeShim;
+  readonly concurrency: number;
+  readonly blocks: ListenerBlocks;
+  /** A process of the same hot restart may have bound what this one is to bind. */
+  isBesideAnother(): boolean;
+}
+
+export class PrimaryListener {
+  /** Unique in the process. */
+  readonly id = newId();
+  readonly name: string;
+  /** Of the name, in the shared words; held until free(). */
+  readonly block: number;
+  readonly #makers: ListenerMakers;
+  readonly #statToken: string;
+  readonly #scopes: HeldScopes;
+  #spec: ListenerSpec;
+  #chains: readonly PrimaryChain[] = [];
+  #sockets: ListenSockets;
+  #isStopped = false;
+  #isClosed = false;
+
+  /**
+   * Binds its sockets, or takes over `former`; at `address`, if it is given, which is where a version before it has got port 0.
+   * Throws ListenError or what makes a filter unusable, with nothing left.
+   */
+  constructor(
+    spec: ListenerSpec,
+    makers: ListenerMakers,
+    init: InitManager,
+    former: FormerSockets | undefined,
+    address?: Address,
+  ) {
+    const { config, name } = spec;
+    const { blocks, concurrency, scopes, shim } = makers;
+    this.#spec = spec;
+    this.#makers = makers;
+    this.name = name;
+    const undo: (() => void)[] = [];
+    try {
+      this.block = blocks.hold(name);
+      undo.push(() => blocks.free(name));
+      this.#sockets = bindsToPort(config)
+        ? openListenSockets(shim, config, {
+            workers: concurrency,
+            former,
+            address,
+            keepsBoundPath: !spec.isStatic && makers.isBesideAnother(),
+          })
+        : noSockets(config);
+      undo.push(() => this.close());
+      this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
+      this.#scopes = scopes.hold(this.#ownScopes());
+      undo.push(() => this.#scopes.discard());
+      this.#chains = this.makeChains(config, init);
+    } catch (error) {
+      for (const giveBack of undo.reverse()) giveBack();
+      throw error;
+    }
+  }
+
+  get config(): Listener {
+    return this.#spec.config;
+  }
+
+  get spec(): ListenerSpec {
+    return this.#spec;
+  }
+
+  get chains(): readonly PrimaryChain[] {
+    return this.#chains;
+  }
+
+  /** Where it listens: port 0 has become a port. */
+  get address(): Address {
+    return this.#sockets.address;
+  }
+
+  /** Of its own scope of stats. */
+  get statPrefix(): string {
+    return `listener.${this.#statToken}.`;
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
+  /** It has its address: they are open. */
+  get hasSockets(): boolean {
+    return !this.#isClosed && this.#sockets.fds.length > 0;
+  }
+
+  /** Nobody can have connected to them, and nobody will. */
+  get isUseless(): boolean {
+    return this.#isStopped && !this.#sockets.isListening;
+  }
+
+  get isReusePort(): boolean {
+    return this.#sockets.isReusePort;
+  }
+
+  /** Equal for versions that accept at the same sockets. */
+  get lineage(): object {
+    return this.#sockets.lineage;
+  }
+
+  /** Its sockets, for another version. Throws ListenError. */
+  shareSockets(): FormerSockets {
+    return copySockets(this.#makers.shim, this.#sockets);
+  }
+
+  /**
+   * Chains of another configuration of this version: those that are as they were are the same, the others are new. Throws, with
+   * nothing left, when a filter cannot be used as it is configured.
+   */
+  makeChains(config: Listener, init: InitManager): PrimaryChain[] {
+    const left = new Set(this.#chains);
+    const chains: PrimaryChain[] = [];
+    const made: PrimaryChain[] = [];
+    try {
+      for (const { chain, isDefault } of configuredChains(config)) {
+        const same = [...left].find((each) => each.isDefault === isDefault && isDeepStrictEqual(each.config, chain));
+        if (same !== undefined) left.delete(same);
+        else made.push(new PrimaryChain(chain, isDefault, this.#identity(config), this.#makers, init));
+        chains.push(same ?? made.at(-1)!);
+      }
+      return chains;
+    } catch (error) {
+      for (const chain of made) chain.discard();
+      throw error;
+    }
+  }
+
+  /** An update of its filter chains. Returns those that take no more connections. */
+  replaceChains(spec: ListenerSpec, chains: readonly PrimaryChain[]): PrimaryChain[] {
+    const left = this.#chains.filter((chain) => !chains.includes(chain));
+    this.#spec = spec;
+    this.#chains = chains;
+    return left;
+  }
+
+  /**
+   * Checks another configuration, of which only routes differ that stand in connection managers. What it returns puts them in
+   * place, and gives what workers are to be told. Throws BatonError when they cannot be used.
+   */
+  prepareRoutes(spec: ListenerSpec): () => InlineRoutesSnapshot[] {
+    const configs = configuredChains(spec.config);
+    const changes = this.#chains.flatMap((chain, index) => {
+      const { chain: config } = configs[index]!;
+      return isDeepStrictEqual(config, chain.config) ? [] : [chain.prepareRoutes(config)];
+    });
+    return () => {
+      this.#spec = spec;
+      return changes.map((change) => ({ listener: this.id, ...change() }));
+    };
+  }
+
+  /** Its place in the bootstrap is another one. */
+  renumber(number: number | undefined): void {
+    this.#spec = { ...this.#spec, number };
+  }
+
+  /** Its scopes, and those of filters of `chains`, by prefix. */
+  scopesWith(chains: readonly PrimaryChain[]): HeldScopes['refs'] {
+    return Object.assign({}, this.#scopes.refs, ...chains.map(({ scopes }) => scopes.refs));
+  }
+
+  /** With `chains` for new connections. */
+  snapshot(drain: DrainWindow | undefined, chains: readonly PrimaryChain[]): ListenerSnapshot {
+    const { fds, isShared, isListening } = this.#sockets;
+    return {
+      id: this.id,
+      name: this.name,
+      config: { ...this.config, filter_chains: undefined, default_filter_chain: undefined },
+      chains: chains.map(({ snapshot }) => snapshot),
+      statToken: this.#statToken,
+      block: this.block,
+      // Each worker copies its own before any of them listens: want of descriptors is known before somebody can connect.
+      fds: this.#isStopped ? [] : fds,
+      isShared,
+      isListening,
+      drain,
+    };
+  }
+
+  /** All its sockets listen from now on. Throws ListenError. */
+  startListening(): void {
+    if (!this.#isStopped) this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
+  }
+
+  /** Its sockets for a child process; undefined when it has none that are open. */
+  offer(id: number): Offer | undefined {
+    const { address, fds, isListening, isReusePort } = this.#sockets;
+    if (this.#isStopped || !isListening || fds.length === 0) return undefined;
+    return {
+      id,
+      isAdmin: false,
+      name: this.config.name ?? '',
+      configured: addressText(listenAddress(this.config.address)),
+      real: addressText(address),
+      traits: socketTraits(this.config),
+      isReusePort,
+      fds,
+    };
+  }
+
+  /** Workers are given its sockets no longer. Those that have them are told on their own. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** stop(), and closes the sockets, which no worker is about to copy any more. */
+  close(): void {
+    this.stop();
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const fd of this.#sockets.fds) this.#makers.shim.closeDescriptor(fd);
+  }
+
+  /** Workers are about to forget it. Returns the prefixes of scopes that nobody else has. */
+  retire(): string[] {
+    return [this.#scopes, ...this.#chains.map(({ scopes }) => scopes)].flatMap((scopes) => scopes.retire());
+  }
+
+  /** Closes it after retire(): no worker has it any more. */
+  free(): void {
+    this.close();
+    for (const chain of this.#chains) chain.free();
+    this.#scopes.free();
+    this.#makers.blocks.free(this.name);
+  }
+
+  /** Both at once: no worker has been told of it. */
+  discard(): void {
+    this.retire();
+    this.free();
+  }
+
+  #ownScopes(): ScopeRequest[] {
+    const requests: ScopeRequest[] = [{ prefix: this.statPrefix, layout: ListenerStats }];
+    for (let index = 0; index < this.#makers.concurrency; index++) {
+      requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
+    }
+    return requests;
+  }
+
+  #identity(config: Listener): ListenerIdentity {
+    const bufferLimit = bufferLimitBytes(config.per_connection_buffer_limit_bytes);
+    return { name: this.name, statToken: this.#statToken, bufferLimit };
+  }
+}
+
+export function bindsToPort(config: Listener): boolean {
+  return config.bind_to_port ?? true;
+}
+
+function configuredChains({ filter_chains = [], default_filter_chain: byDefault }: Listener) {
+  const chains = filter_chains.map((chain: FilterChain) => ({ chain, isDefault: false }));
+  if (byDefault !== undefined) chains.push({ chain: byDefault, isDefault: true });
+  return chains;
+}

@@ -1,0 +1,81 @@
+// The route configurations that sources deliver: one provider for each, for as long as somebody uses it.
+
+import { BatonError } from '../../../common/errors/errors.js';
+import type { ConfigSource } from '../../../config/generated/api.js';
+import type { PrimaryPart } from '../../../extensions/factories.js';
+import { rdsKey } from '../../../http/routing/tables/route-keys.js';
+import type { Dismissals, HostQuestion, WantedHost } from '../../../worker/routes/awaited-hosts.js';
+import type { RoutesHost } from '../routes-host.js';
+import type { ProviderUser } from './provider-users.js';
+import { RouteProvider } from './route-provider.js';
+
+/** The use of a provider. */
+export interface RouteLease extends PrimaryPart {
+  /** Of the route configuration, on the workers. */
+  readonly id: number;
+}
+
+export class RouteProviders {
+  readonly #host: RoutesHost;
+  readonly #nextId: () => number;
+  readonly #byKey = new Map<string, RouteProvider>();
+
+  constructor(host: RoutesHost, nextId: () => number) {
+    this.#host = host;
+    this.#nextId = nextId;
+    host.onDemand.onMessage = (worker, message) => {
+      const said = message as HostQuestion | Dismissals;
+      if ('dismissed' in said) this.#provider(said.routes)?.countDismissed(said.dismissed);
+      else this.#ask(said, worker);
+    };
+  }
+
+  get all(): Iterable<RouteProvider> {
+    return this.#byKey.values();
+  }
+
+  /**
+   * The workers know the route configuration until the lease is closed. Throws BatonError CONFIG_INVALID when what there is of
+   * it cannot be used with the user's filters.
+   */
+  use(source: ConfigSource, name: string, statPrefix: string, user: ProviderUser): RouteLease {
+    const key = rdsKey(source, name);
+    const existing = this.#byKey.get(key);
+    const problems = existing?.problemsFor(user.filters()) ?? '';
+    if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
+    const provider = existing ?? this.#add(key, source, name, statPrefix);
+    provider.add(user);
+    return {
+      id: provider.id,
+      close: () => {
+        provider.remove(user);
+        if (!provider.isUsed) this.#remove(provider);
+      },
+    };
+  }
+
+  #add(key: string, source: ConfigSource, name: string, statPrefix: string): RouteProvider {
+    const provider = new RouteProvider(this.#host, { id: this.#nextId(), key, source, name, statPrefix });
+    this.#byKey.set(key, provider);
+    this.#host.publish({ routes: [provider.snapshot] });
+    return provider;
+  }
+
+  #remove(provider: RouteProvider): void {
+    if (this.#byKey.get(provider.key) !== provider) return;
+    this.#byKey.delete(provider.key);
+    provider.close();
+    this.#host.publish({ removedRoutes: [provider.id] });
+  }
+
+  #ask({ routes, host, isWanted }: HostQuestion, worker: number): void {
+    const provider = this.#provider(routes);
+    if (provider !== undefined) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
+    if (isWanted) this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
+  }
+
+  #provider(id: number): RouteProvider | undefined {
+    for (const provider of this.#byKey.values()) if (provider.id === id) return provider;
+    return undefined;
+  }
+}

@@ -1,0 +1,229 @@
+// DiscoveryRequest, DiscoveryResponse and their delta forms in protobuf's binary form, field by field: the schema that would
+// do it is large, and nothing else here needs it.
+
+import protobuf from 'protobufjs/minimal.js';
+import type { EncodedResource } from '../../resource-reader.js';
+
+/** A resource of a response. */
+export interface SentResource extends Omit<EncodedResource, 'value'> {
+  /** undefined: a heartbeat, which only says that the resource lives on. */
+  readonly value: Uint8Array | undefined;
+  /** Milliseconds to live; undefined: for ever. */
+  readonly ttlMs: number | undefined;
+}
+
+/** A response of either protocol. */
+export interface Response {
+  readonly version: string;
+  readonly typeUrl: string;
+  readonly nonce: string;
+  /** Of the control plane; undefined when it says nothing of itself. */
+  readonly identifier: string | undefined;
+  readonly resources: readonly SentResource[];
+  /** Names; of delta only. */
+  readonly removed: readonly string[];
+}
+
+export interface StateRequest {
+  readonly node: Uint8Array | undefined;
+  readonly version: string;
+  readonly names: readonly string[];
+  readonly typeUrl: string;
+  readonly nonce: string;
+  /** Why the last response is refused. */
+  readonly error: string | undefined;
+}
+
+export interface DeltaRequest {
+  readonly node: Uint8Array | undefined;
+  readonly typeUrl: string;
+  readonly subscribe: Iterable<string>;
+  readonly unsubscribe: Iterable<string>;
+  readonly initialVersions: Iterable<readonly [name: string, version: string]>;
+  readonly nonce: string;
+  readonly error: string | undefined;
+}
+
+const WRAPPER = 'type.googleapis.com/envoy.service.discovery.v3.Resource';
+/** google.rpc.Code of what is refused. */
+const INTERNAL = 13;
+
+/** Wire types. */
+const VARINT = 0;
+const DELIMITED = 2;
+
+type Writer = protobuf.Writer;
+type Reader = protobuf.Reader;
+
+export function encodeStateRequest(request: StateRequest): Uint8Array {
+  const writer = protobuf.Writer.create();
+  text(writer, 1, request.version);
+  if (request.node !== undefined) writer.uint32(tag(2)).bytes(request.node);
+  for (const name of request.names) writer.uint32(tag(3)).string(name);
+  text(writer, 4, request.typeUrl);
+  text(writer, 5, request.nonce);
+  errorDetail(writer, 6, request.error);
+  return writer.finish();
+}
+
+export function encodeDeltaRequest(request: DeltaRequest): Uint8Array {
+  const writer = protobuf.Writer.create();
+  if (request.node !== undefined) writer.uint32(tag(1)).bytes(request.node);
+  text(writer, 2, request.typeUrl);
+  for (const name of request.subscribe) writer.uint32(tag(3)).string(name);
+  for (const name of request.unsubscribe) writer.uint32(tag(4)).string(name);
+  for (const [name, version] of request.initialVersions) {
+    writer.uint32(tag(5)).fork().uint32(tag(1)).string(name).uint32(tag(2)).string(version).ldelim();
+  }
+  text(writer, 6, request.nonce);
+  errorDetail(writer, 7, request.error);
+  return writer.finish();
+}
+
+/** A node with further client_features. */
+export function withClientFeatures(node: Uint8Array, features: readonly string[]): Uint8Array {
+  const writer = protobuf.Writer.create();
+  for (const feature of features) writer.uint32(tag(10)).string(feature);
+  return Buffer.concat([node, writer.finish()]);
+}
+
+/** Throws when it is none. */
+export function decodeStateResponse(bytes: Uint8Array): Response {
+  const response = { ...EMPTY, resources: [] as SentResource[] };
+  eachField(protobuf.Reader.create(bytes), (field, reader) => {
+    if (field === 1) response.version = reader.string();
+    else if (field === 2) response.resources.push(unwrapped(readAny(reader)));
+    else if (field === 4) response.typeUrl = reader.string();
+    else if (field === 5) response.nonce = reader.string();
+    else if (field === 6) response.identifier = firstText(reader);
+    else return false;
+    return true;
+  });
+  return response;
+}
+
+/** Throws when it is none. */
+export function decodeDeltaResponse(bytes: Uint8Array): Response {
+  const response = { ...EMPTY, resources: [] as SentResource[], removed: [] as string[] };
+  eachField(protobuf.Reader.create(bytes), (field, reader) => {
+    if (field === 1) response.version = reader.string();
+    else if (field === 2) response.resources.push(readResource(inner(reader)));
+    else if (field === 4) response.typeUrl = reader.string();
+    else if (field === 5) response.nonce = reader.string();
+    else if (field === 6) response.removed.push(reader.string());
+    else if (field === 7) response.identifier = firstText(reader);
+    else if (field === 8) response.removed.push(firstText(reader));
+    else return false;
+    return true;
+  });
+  return response;
+}
+
+interface Any {
+  typeUrl: string;
+  value: Uint8Array;
+}
+
+const EMPTY = {
+  version: '',
+  typeUrl: '',
+  nonce: '',
+  identifier: undefined as string | undefined,
+  removed: [] as string[],
+};
+
+function unwrapped({ typeUrl, value }: Any): SentResource {
+  if (typeUrl === WRAPPER) {
+    try {
+      return readResource(protobuf.Reader.create(value));
+    } catch {
+      // It is refused where it is read, and the others of the response are not.
+    }
+  }
+  return { name: '', version: '', aliases: [], typeUrl, value, ttlMs: undefined };
+}
+
+/** envoy.service.discovery.v3.Resource */
+function readResource(reader: Reader): SentResource {
+  const aliases: string[] = [];
+  let name = '';
+  let version = '';
+  let ttlMs: number | undefined;
+  let resource: Any | undefined;
+  eachField(reader, (field, reader) => {
+    if (field === 1) version = reader.string();
+    else if (field === 2) resource = readAny(reader);
+    else if (field === 3) name = reader.string();
+    else if (field === 4) aliases.push(reader.string());
+    else if (field === 6) ttlMs = durationIn(reader);
+    else if (field === 8) name ||= firstText(reader);
+    else return false;
+    return true;
+  });
+  return { name, version, aliases, typeUrl: resource?.typeUrl ?? '', value: resource?.value, ttlMs };
+}
+
+function readAny(outer: Reader): Any {
+  const any: Any = { typeUrl: '', value: NOTHING };
+  eachField(inner(outer), (field, reader) => {
+    if (field === 1) any.typeUrl = reader.string();
+    else if (field === 2) any.value = reader.bytes();
+    else return false;
+    return true;
+  });
+  return any;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/** google.protobuf.Duration in milliseconds. */
+function durationIn(outer: Reader): number {
+  let ms = 0;
+  const read = (field: number, reader: Reader) => {
+    if (field === 1) ms += Number(reader.int64()) * 1000;
+    else if (field === 2) ms += reader.int32() / 1e6;
+    else return false;
+    return true;
+  };
+  eachField(inner(outer), read, VARINT);
+  return ms;
+}
+
+/** The first field of a message, a text: ControlPlane.identifier, ResourceName.name. */
+function firstText(outer: Reader): string {
+  let name = '';
+  eachField(inner(outer), (field, reader) => {
+    if (field !== 1) return false;
+    name = reader.string();
+    return true;
+  });
+  return name;
+}
+
+/** Reads a message. `read` returns false for fields that it does not know; it is asked for those of the wire type. */
+function eachField(reader: Reader, read: (field: number, reader: Reader) => boolean, wireType = DELIMITED): void {
+  while (reader.pos < reader.len) {
+    const key = reader.uint32();
+    if (key >>> 3 === 0) throw new Error('a field has the number 0');
+    if ((key & 7) !== wireType || !read(key >>> 3, reader)) reader.skipType(key & 7);
+  }
+}
+
+/** A reader of the message that comes next. */
+function inner(reader: Reader): Reader {
+  return protobuf.Reader.create(reader.bytes());
+}
+
+function tag(field: number): number {
+  return field * 8 + DELIMITED;
+}
+
+function text(writer: Writer, field: number, value: string): void {
+  if (value !== '') writer.uint32(tag(field)).string(value);
+}
+
+/** google.rpc.Status */
+function errorDetail(writer: Writer, field: number, error: string | undefined): void {
+  if (error === undefined) return;
+  writer.uint32(tag(field)).fork().uint32(8).int32(INTERNAL).uint32(tag(2)).string(error).ldelim();
+}
