@@ -16,7 +16,7 @@ nodedir="$(npm config get nodedir 2>/dev/null || true)"
 CXXFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g' \
   LDFLAGS='-fsanitize=address,undefined' node-gyp rebuild --directory "$copy" >"$copy/build.log" 2>&1 ||
   { cat "$copy/build.log"; exit 1; }
-tsc -p . --outDir "$compiled" || [ -f "$compiled/test/native-shim/harness.js" ]
+tsc -p . --outDir "$compiled" || [ -f "$compiled/test/native-shim/harness/harness.js" ]
 
 # The runtime has to come before node, which is not instrumented. Node and V8 leave their own memory to the kernel at exit,
 # so leak reports would be about them; leaks of the shim are looked for by its tests.

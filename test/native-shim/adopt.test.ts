@@ -4,7 +4,7 @@ import { openSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { Rig, shim, until } from './harness.js';
+import { Rig, shim, until } from './harness/harness.js';
 
 interface WithHandle {
   _handle: { fd: number };

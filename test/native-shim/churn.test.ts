@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { loopback, Rig, unix, until } from './harness.js';
+import { loopback, Rig, unix, until } from './harness/harness.js';
 
 for (const [name, address, count, close] of [
   ['TCP, closed by reset', loopback, 40_000, Op.Reset],

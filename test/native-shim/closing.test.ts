@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { loopback, pattern, Rig, until } from './harness.js';
+import { loopback, pattern, Rig, until } from './harness/harness.js';
 
 const ECONNRESET = 104;
 

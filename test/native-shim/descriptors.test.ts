@@ -6,8 +6,8 @@ import { connect, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { endsWithTest } from '../e2e/harness/environment.js';
-import { until } from './harness.js';
-import type { StarvedMessage } from './starved-server.js';
+import { until } from './harness/harness.js';
+import type { StarvedMessage } from './harness/starved-server.js';
 
 const EMFILE = 24;
 
@@ -165,7 +165,7 @@ async function rests(t: Test, { server, of }: Starved): Promise<void> {
 
 /** Told by a server of its own process, with that many descriptors; `inherited`: of these, the highest numbers are taken. */
 async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0, apart = false } = {}) {
-  const program = fileURLToPath(new URL('./starved-server.js', import.meta.url));
+  const program = fileURLToPath(new URL('./harness/starved-server.js', import.meta.url));
   const command = [process.execPath, program, `${reserve}`, apart ? 'apart' : 'together'];
   const stdio: StdioOptions = ['ignore', 'inherit', 'inherit', 'ipc'];
   if (inherited > 0) {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { ConnectStep, Event, Op } from '../../src/io/shim.js';
-import { internet, loopback, pattern, portOf, Rig, unix, until } from './harness.js';
+import { internet, loopback, pattern, portOf, Rig, unix, until } from './harness/harness.js';
 
 const ECONNREFUSED = 111;
 const ECONNRESET = 104;

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { loopback, Rig, type Seen, until } from './harness.js';
+import { loopback, Rig, type Seen, until } from './harness/harness.js';
 
 t.test('events before and behind the one that threw are handled once', async (t) => {
   const caught: unknown[] = [];

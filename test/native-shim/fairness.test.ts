@@ -3,7 +3,7 @@
 import { MessageChannel } from 'node:worker_threads';
 import t from 'tap';
 import { ClockWord, Event, Op } from '../../src/io/shim.js';
-import { internet, loopback, pattern, Rig, unix, until } from './harness.js';
+import { internet, loopback, pattern, Rig, unix, until } from './harness/harness.js';
 
 const SHARE = 128 * 1024;
 const LARGE_SHARE = 512 * 1024;

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
-import { loopback, pattern, Rig, shim, until } from './harness.js';
+import { loopback, pattern, Rig, shim, until } from './harness/harness.js';
 
 const ECONNRESET = 104;
 const EPIPE = 32;
@@ -278,7 +278,7 @@ t.test('a stream in both directions goes back and forth between transports, byte
 });
 
 t.test('another process goes on, also when this one is killed', async (t) => {
-  const holder = fileURLToPath(new URL('./frozen-holder.js', import.meta.url));
+  const holder = fileURLToPath(new URL('./harness/frozen-holder.js', import.meta.url));
   const parent = endsWithTest(t, fork(holder, { stdio: 'inherit' }));
   const sockets: Socket[] = [];
   const server = createServer((socket) => sockets.push(socket));

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Event, ID_SLOT_MASK, Op } from '../../src/io/shim.js';
-import { internet, loopback, Rig, socketPath, unix, until } from './harness.js';
+import { internet, loopback, Rig, socketPath, unix, until } from './harness/harness.js';
 
 t.test('submissions for an id that was closed do nothing, also when its slot is in use again', async (t) => {
   const rig = new Rig({ maxSubmissions: 64 });

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { internet, listenOptions, loopback, portOf, Rig, shim, socketPath, unix, until } from './harness.js';
+import { internet, listenOptions, loopback, portOf, Rig, shim, socketPath, unix, until } from './harness/harness.js';
 
 t.test('IPv4, IPv6, Unix and abstract listeners carry bytes both ways', async (t) => {
   const path = socketPath();

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Control, Event, Op } from '../../src/io/shim.js';
-import { loopback, Rig, shim, until } from './harness.js';
+import { loopback, Rig, shim, until } from './harness/harness.js';
 
 t.test('submissions outside of the arrays are refused, the others are carried out', async (t) => {
   const rig = new Rig();

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import { Rig, shim, socketPath, unix, until } from './harness.js';
+import { Rig, shim, socketPath, unix, until } from './harness/harness.js';
 
 interface WithHandle {
   _handle: { fd: number };

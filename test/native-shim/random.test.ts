@@ -5,8 +5,8 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import t from 'tap';
 import { Event } from '../../src/io/shim.js';
-import { until } from './harness.js';
-import { World } from './world.js';
+import { until } from './harness/harness.js';
+import { World } from './harness/world.js';
 
 const SEEDS = process.env['BATON_TEST_SEED']?.split(',').map(Number) ?? [1, 2, 3, 4, 5, 6];
 const STEPS = Number(process.env['BATON_TEST_STEPS'] ?? 2500);

@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
-import type { EchoWorkerData } from './echo-worker.js';
-import { listenOptions, loopback, Rig, shim, until } from './harness.js';
+import type { EchoWorkerData } from './harness/echo-worker.js';
+import { listenOptions, loopback, Rig, shim, until } from './harness/harness.js';
 
 /** Starts threads that echo on sockets of one address. */
 async function startWorkers(count: number) {
@@ -20,7 +20,7 @@ async function startWorkers(count: number) {
     const fd = i === 0 ? address : shim.openListenSocket(bound, { ...listenOptions, reusePort: true });
     shim.listen(fd, 4096);
     const data: EchoWorkerData = { fd, contended: false };
-    const worker = new Worker(new URL('./echo-worker.js', import.meta.url), { workerData: data });
+    const worker = new Worker(new URL('./harness/echo-worker.js', import.meta.url), { workerData: data });
     await new Promise((resolve) => worker.once('message', resolve));
     shim.closeDescriptor(fd);
     workers.push(worker);
@@ -126,7 +126,7 @@ t.test('terminating threads under load aborts nothing and leaves no descriptor',
 
 t.test('a thread that dies of an exception in onBatch takes nobody with it', async (t) => {
   const before = descriptors();
-  const harness = new URL('./harness.js', import.meta.url).href;
+  const harness = new URL('./harness/harness.js', import.meta.url).href;
   const worker = new Worker(
     `import(${JSON.stringify(harness)}).then(async ({ Rig, loopback }) => {
        const rig = new Rig();
@@ -154,7 +154,7 @@ t.test('closing gives back descriptors and memory', async () => {
 });
 
 t.test('a process with an open transport exits when it is told to, and when its transport is closed', async (t) => {
-  const harness = new URL('./harness.js', import.meta.url).href;
+  const harness = new URL('./harness/harness.js', import.meta.url).href;
   const run = (end: string) =>
     promisify(execFile)(process.execPath, [
       '--input-type=module',
@@ -174,7 +174,7 @@ t.test('a process with an open transport exits when it is told to, and when its 
 
 t.test('descriptors that come for a thread that is terminated are closed', async (t) => {
   const path = '/dev/full';
-  const worker = new Worker(new URL('./stuck-worker.js', import.meta.url), { workerData: path });
+  const worker = new Worker(new URL('./harness/stuck-worker.js', import.meta.url), { workerData: path });
   t.teardown(() => worker.terminate());
   await once(worker, 'message');
   await worker.terminate();

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
-import { internet, loopback, pattern, Rig, until } from './harness.js';
+import { internet, loopback, pattern, Rig, until } from './harness/harness.js';
 
 t.test('a large transfer to a reader that stops and goes is exact', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });

@@ -5,12 +5,12 @@ import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { cannotFailCalls, failCalls } from '../e2e/harness/system-calls.js';
-import { until } from './harness.js';
-import type { UnwatchedMessage, UnwatchedRequest } from './unwatched-server.js';
+import { until } from './harness/harness.js';
+import type { UnwatchedMessage, UnwatchedRequest } from './harness/unwatched-server.js';
 
 const ENOSPC = 28;
 t.test('a connect fails, and a listener that leaves loses nobody who waits', { skip: cannotFailCalls }, async (t) => {
-  const server = fork(fileURLToPath(new URL('./unwatched-server.js', import.meta.url)));
+  const server = fork(fileURLToPath(new URL('./harness/unwatched-server.js', import.meta.url)));
   t.teardown(() => server.kill('SIGKILL'));
   const told: UnwatchedMessage[] = [];
   server.on('message', (message: UnwatchedMessage) => told.push(message));

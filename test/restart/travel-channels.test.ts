@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { decodeCargo, decodeMessage, encodeCargo, TravelKind } from '../../src/restart/travel/travel-wire.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
-import { pattern, shim, until } from '../native-shim/harness.js';
+import { pattern, shim, until } from '../native-shim/harness/harness.js';
 
 interface Steps {
   parent?: string;

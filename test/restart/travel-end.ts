@@ -8,7 +8,7 @@ import type { Cargo } from '../../src/listener/travel.js';
 import { ArrivalChannel } from '../../src/restart/travel/arrival-channel.js';
 import { DepartureChannel } from '../../src/restart/travel/departure-channel.js';
 import { TravelKind } from '../../src/restart/travel/travel-wire.js';
-import { internet, Rig, shim } from '../native-shim/harness.js';
+import { internet, Rig, shim } from '../native-shim/harness/harness.js';
 
 const CHANNEL = 4;
 const ANSWER_MS = 500;

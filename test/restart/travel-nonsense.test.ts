@@ -8,7 +8,7 @@ import { ArrivalChannel } from '../../src/restart/travel/arrival-channel.js';
 import { DepartureChannel } from '../../src/restart/travel/departure-channel.js';
 import { decodeMessage, encodeCargo, encodeMessage, TravelKind } from '../../src/restart/travel/travel-wire.js';
 import type { Teardown } from '../e2e/harness/environment.js';
-import { pattern, shim, until } from '../native-shim/harness.js';
+import { pattern, shim, until } from '../native-shim/harness/harness.js';
 import { copies, original } from './copies.js';
 
 const NOTHING = new Uint8Array(0);

@@ -18,7 +18,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { startBreakableBaton } from '../process/fault-injection.js';
+import { startBreakableBaton } from '../process/faults/fault-injection.js';
 import { hasFrame, readProfile, threadsOf, totalOf } from './pprof-reader.js';
 
 const THREADS = ['primary', 'worker_0', 'worker_1'];

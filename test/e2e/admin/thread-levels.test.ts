@@ -3,7 +3,7 @@
 import t from 'tap';
 import { bootstrap, httpListener, httpRequest, waitFor } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
-import { startBreakableBaton } from '../process/fault-injection.js';
+import { startBreakableBaton } from '../process/faults/fault-injection.js';
 
 t.test('levels by file hold on workers, on those that start later too', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, {

@@ -14,7 +14,7 @@ import {
   type Teardown,
   waitFor,
 } from '../harness/index.js';
-import { startBreakableBaton } from '../process/fault-injection.js';
+import { startBreakableBaton } from '../process/faults/fault-injection.js';
 import { SteadyClient } from './steady-client.js';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';

@@ -28,8 +28,8 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
-import { startBreakableBaton } from '../process/fault-injection.js';
-import type { Death } from '../process/faults.js';
+import { startBreakableBaton } from '../process/faults/fault-injection.js';
+import type { Death } from '../process/faults/faults.js';
 
 const LISTENER = 'envoy.config.listener.v3.Listener';
 

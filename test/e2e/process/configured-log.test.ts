@@ -4,7 +4,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { bootstrap, type Config, fileAccessLog, httpListener, startBaton, tempDir, waitFor } from '../harness/index.js';
-import { runBaton } from './run.js';
+import { runBaton } from './command-line/run.js';
 
 const ANSWER: Config = {
   name: 'all',

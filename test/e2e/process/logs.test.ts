@@ -23,8 +23,8 @@ import {
   waitFor,
   withDeadline,
 } from '../harness/index.js';
-import { startBreakableBaton } from './fault-injection.js';
-import { runAll, runBaton } from './run.js';
+import { runAll, runBaton } from './command-line/run.js';
+import { startBreakableBaton } from './faults/fault-injection.js';
 
 const config = bootstrap({
   listeners: [

@@ -14,7 +14,7 @@ import {
   staticCluster,
   waitFor,
 } from '../harness/index.js';
-import { startBreakableBaton } from './fault-injection.js';
+import { startBreakableBaton } from './faults/fault-injection.js';
 
 const echo = await startEchoUpstream(t);
 const config = bootstrap({

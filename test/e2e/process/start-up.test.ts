@@ -18,7 +18,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { runBaton } from './run.js';
+import { runBaton } from './command-line/run.js';
 import { listeningPorts } from './sockets.js';
 
 const HELLO: Config = {

@@ -1,0 +1,329 @@
+// What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  fileAccessLog,
+  rawExchange,
+  startBlackHole,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../../harness/index.js';
+import { parseMessage } from '../message.js';
+import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
+import { response, startRawUpstream } from '../raw-upstream.js';
+
+/** Short enough for a test, long enough for a busy machine. */
+const SOON = '0.25s';
+
+/** The longest duration that the API has. */
+const LONGEST = '315576000000s';
+
+const upstream = await startRawUpstream(t, ({ path, socket }) => {
+  if (path.startsWith('/answer')) socket.write(response(200, 'yes'));
+  if (path.startsWith('/half')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  if (path.startsWith('/tunnel')) {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n');
+  }
+});
+const slowly = await startUpstream(t, (_request, answer) => {
+  let left = 8;
+  const timer = setInterval(() => {
+    answer.write('.');
+    if (--left > 0) return;
+    clearInterval(timer);
+    answer.end();
+  }, 200);
+});
+const logFile = join(tempDir(t), 'log');
+const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATION%\n')];
+const endsFile = join(tempDir(t), 'ends');
+const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')];
+const silent = await startBlackHole(t);
+
+const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
+/** A connection manager whose clients are inside; its router obeys what the proxy before it expects, or does not. */
+function internal(isRespected: boolean): Config {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+    respect_expected_rq_timeout: isRespected,
+  };
+  return {
+    use_remote_address: true,
+    internal_address_config: { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] },
+    http_filters: [{ name: 'router', typed_config }],
+  };
+}
+const proxy = await startProxy(t, {
+  listeners: {
+    routes: managerOf([
+      toRaw('/hang/timeout', { timeout: SOON }),
+      toRaw('/half/timeout', { timeout: SOON }),
+      toRaw('/hang/try', { timeout: '60s', retry_policy: { retry_on: 'connect-failure', per_try_timeout: SOON } }),
+      toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON }),
+      toRaw('/hang/both', { timeout: '0s', idle_timeout: SOON, max_stream_duration: { max_stream_duration: '60s' } }),
+      toRaw('/answer', { timeout: SOON }),
+      routeTo({ prefix: '/deaf' }, 'deaf'),
+      toRaw('/'),
+    ]),
+    routesAlone: managerOf([toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON })], {
+      stream_idle_timeout: '0s',
+      common_http_protocol_options: { idle_timeout: '0s' },
+    }),
+    idleStreams: managerOf(
+      [toRaw('/hang/patient', { idle_timeout: '0s', timeout: '1s' }), toRaw('/', { timeout: '0s' })],
+      {
+        stream_idle_timeout: SOON,
+      },
+    ),
+    movingStreams: managerOf([routeTo({ prefix: '/' }, 'slowly', { timeout: '0s' })], { stream_idle_timeout: '1s' }),
+    inside: managerOf([toRaw('/', { timeout: '60s' })], internal(true)),
+    insideAlone: managerOf([toRaw('/', { timeout: SOON })], internal(false)),
+    requests: managerOf([toRaw('/')], { request_timeout: SOON, upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+    loggedHeads: managerOf([toRaw('/')], { request_headers_timeout: SOON, access_log }),
+    logged: managerOf([toRaw('/')], { access_log }),
+    heads: managerOf([toRaw('/')], { request_headers_timeout: SOON }),
+    headsOfRequests: managerOf([toRaw('/')], {
+      request_headers_timeout: '60s',
+      request_timeout: SOON,
+      access_log: ends,
+    }),
+    headsOfStreams: managerOf([toRaw('/')], { stream_idle_timeout: SOON, access_log: ends }),
+    headsOfLongStreams: managerOf([toRaw('/')], {
+      common_http_protocol_options: { max_stream_duration: SOON },
+      access_log: ends,
+    }),
+    idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON } }),
+    oldConnections: managerOf([toRaw('/')], {
+      common_http_protocol_options: { max_connection_duration: SOON },
+      drain_timeout: SOON,
+    }),
+    delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
+    lateClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: LONGEST }),
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('slowly', slowly.port),
+    staticCluster('deaf', silent, { connect_timeout: SOON }),
+  ],
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
+});
+
+t.test('a route answers 504 when its timeout ends, and lets go of the host', async (t) => {
+  const { status, body } = await proxy.on('routes', '/hang/timeout');
+  t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
+  await waitFor(() => upstream.sockets.size === 0, { what: 'the abandoned connection to be closed' });
+});
+
+t.test('a response that has begun is broken off when the timeout ends', async (t) => {
+  const { text } = await rawExchange(proxy.ports['routes']!, 'GET /half/timeout HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(text, /\r\n\r\nhalf$/, 'what came is passed on, and nothing is made up');
+});
+
+t.test('the timeout of a route begins when the request is complete', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['routes']!);
+  connection.write('POST /answer HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n1');
+  await timePasses();
+  connection.write('2');
+  t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
+});
+
+t.test('a try that takes too long is answered 504 when it may not be repeated', async (t) => {
+  const { status, body } = await proxy.on('routes', '/hang/try');
+  t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
+});
+
+t.test('a client outside does not say how long the proxy waits', async (t) => {
+  const headers = { 'x-envoy-upstream-rq-timeout-ms': '1', 'x-envoy-expected-rq-timeout-ms': '1' };
+  const { status } = await proxy.on('routes', '/hang/timeout', { headers });
+  t.equal(status, 504);
+  const { head } = upstream.requests.at(-1)!;
+  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 250(\r\n|$)/, 'the host learns how long the proxy waits');
+  t.notMatch(head, /x-envoy-upstream-rq-timeout-ms|timeout-ms: 1(\r\n|$)/);
+});
+
+t.test('a proxy inside may obey how long the one before it waits', async (t) => {
+  const headers = { 'x-envoy-expected-rq-timeout-ms': '200', 'x-envoy-upstream-rq-timeout-ms': '60000' };
+  t.equal((await proxy.on('inside', '/hang', { headers })).status, 504);
+  const { head } = upstream.requests.at(-1)!;
+  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 200(\r\n|$)/);
+  const alone = { 'x-envoy-expected-rq-timeout-ms': '60000' };
+  t.equal((await proxy.on('insideAlone', '/hang', { headers: alone })).status, 504, 'or go by its route');
+  const asking = { 'x-envoy-upstream-rq-timeout-ms': '200' };
+  t.equal(
+    (await proxy.on('inside', '/hang', { headers: asking })).status,
+    504,
+    'a client that is no proxy asks itself',
+  );
+});
+
+t.test('a host that does not take connections in time is answered 503', async (t) => {
+  const { status, body } = await proxy.on('routes', '/deaf');
+  t.equal(status, 503);
+  t.match(body, /^upstream connect error or disconnect\/reset before headers\. reset reason: /);
+  t.match(body, /connection timeout/);
+});
+
+t.test('a stream on which nothing moves ends', async (t) => {
+  const port = proxy.ports['idleStreams']!;
+  const waiting = await proxy.on('idleStreams', '/hang');
+  t.match(waiting, { status: 504, body: 'stream timeout' }, 'waiting for the host: 504');
+  const uploading = await rawExchange(port, 'POST /hang HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n1');
+  t.match(
+    parseMessage(uploading.text),
+    { status: 408, headers: { connection: 'close' }, rest: 'stream timeout' },
+    'waiting for the client',
+  );
+  const broken = await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
+  t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
+  t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only one');
+  const both = await proxy.on('routes', '/hang/both');
+  t.match(both, { status: 504, body: 'stream timeout' }, 'beside a longer one of the same route');
+  t.match(
+    await proxy.on('idleStreams', '/hang/patient'),
+    { status: 504, body: 'upstream request timeout' },
+    'a route may lift the limit',
+  );
+});
+
+t.test('a stream that moves lives longer than its idle timeout', async (t) => {
+  t.match(await proxy.on('movingStreams', '/'), { status: 200, body: '........' });
+});
+
+t.test('a request that is not complete in time is answered 408', async (t) => {
+  const slow = await rawExchange(
+    proxy.ports['requests']!,
+    'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n',
+  );
+  t.match(parseMessage(slow.text), { status: 408, headers: { connection: 'close' }, rest: 'request timeout' });
+  const complete = await connectRaw(t, proxy.ports['requests']!);
+  complete.write('POST /hang/complete HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
+  await waitFor(() => upstream.requests.at(-1)!.path === '/hang/complete');
+  const { socket } = upstream.requests.at(-1)!;
+  await timePasses();
+  socket.write(response(200, 'late'));
+  t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete one has time');
+});
+
+t.test('once the response has begun, the request may take its time', async (t) => {
+  const upload = await connectRaw(t, proxy.ports['requests']!);
+  upload.write('POST /half HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n');
+  await upload.readUntil('half');
+  const { socket: answering } = upstream.requests.at(-1)!;
+  const tunnel = await connectRaw(t, proxy.ports['requests']!);
+  tunnel.write('GET /tunnel HTTP/1.1\r\nhost: a\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n');
+  await tunnel.readUntil('\r\n\r\n');
+  const { socket: tunneling } = upstream.requests.at(-1)!;
+  await timePasses();
+  await timePasses();
+  answering.write(' more.');
+  tunneling.write('more');
+  t.equal(await upload.readUntil('.'), ' more.', 'a response');
+  t.equal(await tunnel.readUntil('more'), 'more', 'a tunnel');
+});
+
+t.test('a request head that is not complete in time is answered 408', async (t) => {
+  const { text, closed } = await rawExchange(proxy.ports['heads']!, 'GET /hang HTTP/1.1\r\nhost');
+  t.match(parseMessage(text), { status: 408, headers: { connection: 'close' }, rest: 'request header timeout' });
+  t.equal(closed, 'end');
+});
+
+t.test('other timeouts of requests and streams end the wait for a head too', async (t) => {
+  const cases: [string, string, string, string][] = [
+    ['headsOfRequests', 'request timeout', 'downstream_rq_timeout', 'request_overall_timeout -'],
+    ['headsOfStreams', 'stream timeout', 'downstream_rq_idle_timeout', 'stream_idle_timeout SI'],
+    [
+      'headsOfLongStreams',
+      'downstream duration timeout',
+      'downstream_rq_max_duration_reached',
+      'max_duration_timeout -',
+    ],
+  ];
+  for (const [listener, rest, counter, line] of cases) {
+    const { text, closed } = await rawExchange(proxy.ports[listener]!, 'GET /hang HTTP/1.1\r\nhost');
+    t.match({ ...parseMessage(text), closed }, { status: 408, rest, closed: 'end' }, listener);
+    t.equal(await proxy.baton.stat(`http.${listener}.${counter}`), 1, counter);
+    t.equal(await proxy.baton.stat(`http.${listener}.downstream_rq_header_timeout`), 0);
+    await waitFor(() => existsSync(endsFile) && readFileSync(endsFile, 'latin1').includes(`${line}\n`), { what: line });
+  }
+});
+
+t.test('an empty line behind a request is not the beginning of another one', async (t) => {
+  const client = await connectRaw(t, proxy.ports['headsOfStreams']!);
+  client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r\n');
+  await client.readUntil('yes');
+  await timePasses();
+  client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r');
+  await client.readUntil('yes');
+  await timePasses();
+  client.write('\nGET /hang');
+  t.match(parseMessage((await client.readToEnd()).text), { status: 408 }, 'this is');
+});
+
+t.test('the time of a request begins with the first byte of its head', async (t) => {
+  await rawExchange(proxy.ports['loggedHeads']!, 'GET /hang HTTP/1.1\r\nhost');
+  const slow = await connectRaw(t, proxy.ports['logged']!);
+  slow.write('GET /answer HTTP/1.1\r\nhost');
+  await timePasses();
+  slow.write(': a\r\n\r\n');
+  await slow.readUntil('yes');
+  const lines = () => (existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : []);
+  for (const what of ['408 22', '200 3']) {
+    const line = await waitFor(() => lines().find((each) => each.startsWith(what)));
+    t.ok(Number(line.split(' ')[2]) >= 200, line);
+  }
+});
+
+t.test('idle connections are closed, busy ones are not', async (t) => {
+  const unused = await rawExchange(proxy.ports['idleConnections']!, '');
+  t.same(unused, { text: '', closed: 'end' }, 'before the first request');
+  const used = await connectRaw(t, proxy.ports['idleConnections']!);
+  used.write('GET /hang/busy HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => upstream.requests.at(-1)!.path === '/hang/busy');
+  const { socket } = upstream.requests.at(-1)!;
+  await timePasses();
+  socket.write(response(200, 'late'));
+  t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
+  t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
+});
+
+t.test('a connection ends when it is old enough', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['oldConnections']!);
+  connection.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
+  t.equal((await connection.readToEnd()).closed, 'end');
+});
+
+t.test('a client that is still sending reads the whole answer before the connection ends', async (t) => {
+  const connection = await connectRaw(t, proxy.ports['delayedClose']!);
+  connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n');
+  const answer = await connection.readUntil(/\r\n\r\nno/);
+  t.match(parseMessage(answer), { status: 200, headers: { connection: 'close' }, rest: 'no' });
+  // The rest of the upload meets a proxy that no longer wants it, and that still does not reset the connection.
+  connection.write('x'.repeat(100_000));
+  await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
+});
+
+t.test('a connection may be given the longest time that the API has to end', async (t) => {
+  const [kept, connection] = [
+    await connectRaw(t, proxy.ports['lateClose']!),
+    await connectRaw(t, proxy.ports['lateClose']!),
+  ];
+  connection.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
+  kept.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections go on');
+});
+
+/** As much time as the timeouts have, by the clock of the proxy: the timeout of another request. */
+async function timePasses(): Promise<void> {
+  const { status } = await proxy.on('routes', '/hang/timeout');
+  if (status !== 504) throw new Error(`a request that hangs was answered ${status}`);
+}

@@ -1,0 +1,334 @@
+// WebSocket and its kin: after a 101 bytes pass both ways, as they are, until either side ends.
+
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  type RawConnection,
+  staticCluster,
+  type Teardown,
+  waitFor,
+  withDeadline,
+} from '../../harness/index.js';
+import { parseMessage } from '../message.js';
+import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
+
+const SWITCHING =
+  'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: abc\r\n\r\n';
+
+const NAMING = SWITCHING.replace('Upgrade\r\n', 'Upgrade, x-hop\r\nx-hop: 1\r\nx-end: 2\r\n');
+
+const tunnels: RawRequest[] = [];
+const upstream = await startRawUpstream(t, (request) => {
+  const { path, socket } = request;
+  if (path.startsWith('/refuse')) socket.write(response(400, 'no'));
+  else if (path.startsWith('/again') && tries(path) < 3) {
+    if (tries(path) === 2) socket.write(response(503, 'not yet'));
+  } else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
+  else if (!path.startsWith('/hang')) {
+    // From here on the bytes are the tunnel's.
+    socket.removeAllListeners('data').removeAllListeners('end');
+    tunnels.push(request);
+    socket.write(path.startsWith('/named') ? NAMING : SWITCHING);
+    if (path.startsWith('/echo')) {
+      socket.on('data', (chunk: string) => socket.write(chunk, 'latin1')).on('end', () => socket.end());
+    }
+  }
+});
+
+const websocket = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
+const routes = [
+  routeTo({ prefix: '/echo/off' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket', enabled: false }] }),
+  routeTo({ prefix: '/echo/short' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/hang/long' }, 'raw', { timeout: '0s' }),
+  routeTo({ prefix: '/hang' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/again' }, 'raw', {
+    timeout: '0s',
+    retry_policy: {
+      retry_on: '5xx',
+      num_retries: 2,
+      per_try_timeout: '0.2s',
+      retry_back_off: { base_interval: '0.001s' },
+    },
+  }),
+  routeTo({ prefix: '/refuse/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/tunnel/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/echo/unnamed' }, 'raw', {}, { response_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/' }, 'raw'),
+];
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf(routes, websocket),
+    without: managerOf(routes),
+    routeOnly: managerOf([routeTo({ prefix: '/' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket' }] })]),
+    lost: managerOf([routeTo({ prefix: '/elsewhere' }, 'raw')], websocket),
+    lostWithout: managerOf([routeTo({ prefix: '/elsewhere' }, 'raw')]),
+    idle: managerOf([routeTo({ prefix: '/' }, 'raw')], { ...websocket, stream_idle_timeout: '0.3s' }),
+  },
+  clusters: [staticCluster('raw', upstream.port)],
+});
+
+t.test('bytes pass both ways after the handshake', async (t) => {
+  const connection = await open(t, proxy.port, '/echo');
+  const { head } = tunnels.at(-1)!;
+  const { headers } = parseMessage(`${head}\r\n\r\n`);
+  t.match(headers, { upgrade: 'websocket', connection: /upgrade/i, 'sec-websocket-key': 'xyz' });
+  for (const text of ['hello', '\x00\xff\r\n\r\nGET / HTTP/1.1', 'x'.repeat(100_000)]) {
+    connection.write(text);
+    t.ok((await connection.read(text.length)) === text, `${text.length} bytes come back`);
+  }
+  connection.end();
+  t.same(await connection.readToEnd(), { text: '', closed: 'end' }, 'an end is passed on and answered');
+});
+
+t.test('what the host says for the connection to it alone goes no further', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/named'));
+  const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  t.match(headers, { upgrade: 'websocket', connection: /^upgrade$/i, 'x-end': '2' });
+  t.equal(headers['x-hop'], undefined);
+  tunnels.at(-1)!.socket.end();
+  await connection.readToEnd();
+});
+
+t.test('a request whose upgrade a route takes out is none for the host', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/refuse/unasked'));
+  const { status } = parseMessage(await connection.readUntil(/\r\n\r\nno$/));
+  t.equal(status, 400, 'what the host answers to a plain request');
+  t.notMatch(upstream.requests.at(-1)!.head, /\r\n(connection|upgrade|transfer-encoding):/i);
+  const other = await connectRaw(t, proxy.port);
+  other.write(handshake('/tunnel/unasked'));
+  t.match(await other.readUntil(/\r\n\r\n/), /^HTTP\/1\.1 502 /, 'and it may not switch');
+});
+
+t.test('the head of a tunnel whose upgrade a route takes out does not tell of one', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/echo/unnamed'));
+  const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  t.notOk('connection' in headers || 'upgrade' in headers);
+});
+
+t.test('frames that come with the handshake are not lost', async (t) => {
+  const client = await connectRaw(t, proxy.port);
+  client.write(`${handshake('/echo')}eager frame`);
+  t.match(await client.readUntil('eager frame'), /^HTTP\/1\.1 101 /, 'sent by the client');
+  const host = await connectRaw(t, proxy.port);
+  host.write(handshake('/eager'));
+  t.match(await host.readUntil('first words'), /^HTTP\/1\.1 101 /, 'sent by the host');
+});
+
+t.test(
+  'a body that comes with an upgrade reaches the host first, and what is behind it only when it has switched',
+  async (t) => {
+    const connection = await connectRaw(t, proxy.port);
+    connection.write(posting('/hang/long/posted', 4));
+    await waitFor(() => tries('/hang/long/posted') === 1);
+    const { head, socket } = upstream.requests.at(-1)!;
+    const { headers } = parseMessage(`${head}\r\n\r\n`);
+    t.match(headers, { upgrade: 'websocket', connection: /upgrade/i, 'content-length': '4' });
+    socket.removeAllListeners('data');
+    const body = once(socket, 'data');
+    connection.write('bodyframe');
+    t.same(await withDeadline(body, 'the body'), ['body']);
+    const frame = once(socket, 'data');
+    socket.write(`${SWITCHING}first words`);
+    t.same(await withDeadline(frame, 'the frame'), ['frame']);
+    t.match(await connection.readUntil('first words'), /^HTTP\/1\.1 101 /);
+    connection.end();
+    t.same(await connection.readToEnd(), { text: '', closed: 'end' });
+  },
+);
+
+t.test(
+  'a host may switch before it has the whole body, or refuse, and a body does not get a request past a ban',
+  async (t) => {
+    const hasty = await connectRaw(t, proxy.port);
+    hasty.write(`${posting('/echo', 8)}half`);
+    await hasty.readUntil('\r\n\r\n');
+    hasty.write('restmore');
+    await hasty.readUntil('restmore');
+    const refused = await connectRaw(t, proxy.port);
+    refused.write(`${posting('/refuse', 4)}body`);
+    t.match(parseMessage((await refused.readToEnd()).text), { status: 400, rest: 'no' });
+    const banned = await connectRaw(t, proxy.port);
+    banned.write(`${posting('/echo/off', 4)}body`);
+    t.match(parseMessage((await banned.readToEnd()).text), { status: 403, rest: '' });
+  },
+);
+
+t.test('each side ends the tunnel for the other', async (t) => {
+  const first = await open(t, proxy.port, '/tunnel');
+  tunnels.at(-1)!.socket.end('bye');
+  t.same(await first.readToEnd(), { text: 'bye', closed: 'end' });
+});
+
+t.test('what breaks off on one side does not look complete on the other', async (t) => {
+  const first = await open(t, proxy.port, '/tunnel');
+  const host = tunnels.at(-1)!.socket;
+  first.write('half of it');
+  await withDeadline(once(host, 'data'), 'what the client has sent');
+  const broken = withDeadline(once(host, 'error'), 'the host to see that the client has broken off');
+  first.reset();
+  t.match(await broken, [{ code: 'ECONNRESET' }]);
+
+  const second = await open(t, proxy.port, '/tunnel');
+  const { socket } = tunnels.at(-1)!;
+  socket.write('half of it');
+  await second.readUntil('half of it');
+  socket.resetAndDestroy();
+  t.same(await second.readToEnd(), { text: '', closed: 'reset' });
+});
+
+t.test('a client that leaves before the answer takes its request from the host', async (t) => {
+  const { length } = upstream.requests;
+  const client = await connectRaw(t, proxy.port);
+  client.write(handshake('/hang/long'));
+  await waitFor(() => upstream.requests.length > length);
+  client.end();
+  const { socket } = upstream.requests.at(-1)!;
+  await waitFor(() => socket.destroyed, { what: 'the host to see the end' });
+  await proxy.baton.waitForStat('http.main.downstream_cx_upgrades_active', 0);
+});
+
+t.test('a large transfer passes unchanged, whatever the speeds', async (t) => {
+  const connection = await open(t, proxy.port, '/echo');
+  const block = Buffer.from(Array.from({ length: 1 << 20 }, (_, index) => (index * 31 + (index >> 8)) & 255));
+  const sent = createHash('sha256');
+  const received = createHash('sha256');
+  const BLOCKS = 16;
+  let bytes = 0;
+  connection.socket.removeAllListeners('data').setEncoding('latin1');
+  connection.socket.on('data', (chunk: string) => {
+    received.update(chunk, 'latin1');
+    bytes += chunk.length;
+  });
+  for (let i = 0; i < BLOCKS; i++) {
+    sent.update(block);
+    connection.write(block);
+  }
+  await waitFor(() => bytes === BLOCKS * block.length);
+  t.equal(received.digest('hex'), sent.digest('hex'));
+});
+
+t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t) => {
+  const connection = await open(t, proxy.port, '/echo/short');
+  t.equal((await proxy.get('/hang')).status, 504, 'the timeout of a request that began later has ended');
+  connection.write('still here');
+  t.equal(await connection.read(10), 'still here');
+  const idle = await open(t, proxy.ports['idle']!, '/echo');
+  t.equal((await idle.readToEnd()).text, '');
+});
+
+t.test('a host that does not answer an upgrade is waited for as long as its route says', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/hang'));
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 504, rest: 'upstream request timeout' });
+});
+
+t.test('an upgrade is tried again like other requests, behind which nothing has been sent', async (t) => {
+  const connection = await open(t, proxy.port, '/again');
+  t.equal(tries('/again'), 3, 'one that was not answered in time, one that was refused, and this');
+  connection.write('frame');
+  const { socket } = tunnels.at(-1)!;
+  t.same(await withDeadline(once(socket, 'data'), 'what the client sends'), ['frame']);
+  socket.end();
+  await connection.readToEnd();
+});
+
+t.test('an upgrade that nobody allows is refused with 403', async (t) => {
+  for (const [port, path] of [
+    [proxy.ports['without']!, '/echo'],
+    [proxy.port, '/echo/off'],
+  ] as const) {
+    const { length } = upstream.requests;
+    const connection = await connectRaw(t, port);
+    connection.write(handshake(path));
+    t.match(parseMessage((await connection.readToEnd()).text), { status: 403, rest: '' });
+    t.equal(upstream.requests.length, length, 'the host learns nothing of it');
+  }
+  const other = await connectRaw(t, proxy.port);
+  other.write(handshake('/echo').replace('upgrade: websocket', 'upgrade: other'));
+  t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'another protocol');
+  for (const choice of ['websocket, h2c', 'websocket\r\nupgrade: h2c', 'h2c\r\nupgrade: websocket']) {
+    const { length } = upstream.requests;
+    const choosing = await connectRaw(t, proxy.port);
+    choosing.write(handshake('/echo').replace('upgrade: websocket', `upgrade: ${choice}`));
+    t.equal(parseMessage((await choosing.readToEnd()).text).status, 403, JSON.stringify(choice));
+    t.equal(upstream.requests.length, length, 'a host may not choose');
+  }
+  t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
+});
+
+t.test('an upgrade for which there is no route is answered like any other request', async (t) => {
+  const { length } = upstream.requests;
+  for (const listener of ['lost', 'lostWithout']) {
+    const connection = await connectRaw(t, proxy.ports[listener]!);
+    connection.write(handshake('/echo'));
+    t.match(parseMessage((await connection.readToEnd()).text), { status: 404, rest: '' }, listener);
+    t.equal(await proxy.baton.stat(`http.${listener}.downstream_rq_ws_on_non_ws_route`), 0);
+    t.equal(await proxy.baton.stat(`http.${listener}.no_route`), 1);
+  }
+  t.equal(await proxy.baton.stat('http.lostWithout.downstream_cx_upgrades_total'), 0);
+  t.equal(upstream.requests.length, length);
+});
+
+t.test('a route may allow an upgrade by itself', async (t) => {
+  const connection = await open(t, proxy.ports['routeOnly']!, '/echo');
+  connection.write('hello');
+  t.equal(await connection.read(5), 'hello');
+});
+
+t.test('a host that refuses the upgrade answers as usual', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write(handshake('/refuse'));
+  t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 400 });
+});
+
+t.test('a host that switches protocols unasked is not believed', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /eager HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.equal(parseMessage(await connection.readUntil('protocol error')).status, 502);
+});
+
+t.test('tunnels are counted while they live', async (t) => {
+  const { baton } = proxy;
+  const total = 'http.routeOnly.downstream_cx_upgrades_total';
+  const before = (await baton.stat(total))!;
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 0);
+  const connection = await open(t, proxy.ports['routeOnly']!, '/echo');
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 1);
+  t.equal(await baton.stat(total), before + 1);
+  connection.destroy();
+  await baton.waitForStat('http.routeOnly.downstream_cx_upgrades_active', 0);
+});
+
+function tries(path: string): number {
+  return upstream.requests.filter((request) => request.path === path).length;
+}
+
+function handshake(path: string): string {
+  const fields: Config = { host: 'a', connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'xyz' };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
+}
+
+/** A handshake that comes with a body, which is to follow. */
+function posting(path: string, length: number): string {
+  return handshake(path).replace('GET', 'POST').replace(/\r\n$/, `content-length: ${length}\r\n\r\n`);
+}
+
+/** A connection behind its handshake. */
+async function open(t: Teardown, port: number, path: string): Promise<RawConnection> {
+  const connection = await connectRaw(t, port);
+  connection.write(handshake(path));
+  const { status, headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+  if (status !== 101 || headers['upgrade'] !== 'websocket' || headers['connection']?.toLowerCase() !== 'upgrade') {
+    throw new Error(`no upgrade but ${status} ${JSON.stringify(headers)}`);
+  }
+  return connection;
+}

@@ -1,0 +1,57 @@
+// An extension on a worker sends to a host of a cluster by TCP: in batches by a timer, over a connection that is made anew when it broke.
+
+import type { Socket } from 'node:net';
+import t from 'tap';
+import { startTcpUpstream, staticCluster, UNBUNDLED, waitFor, waitForLog } from '../../harness/index.js';
+import { answering, managerOf, startProxy } from '../proxy.js';
+
+const sockets: Socket[] = [];
+let received = '';
+const collector = await startTcpUpstream(t, (socket) => {
+  sockets.push(socket);
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text;
+  });
+});
+const logger = {
+  '@type': 'type.googleapis.com/envoy.extensions.access_loggers.fluentd.v3.FluentdAccessLogConfig',
+  cluster: 'collector',
+  tag: 't',
+  stat_prefix: 's',
+  record: {},
+  buffer_flush_interval: '0.05s',
+};
+const proxy = await startProxy(t, {
+  program: UNBUNDLED,
+  nodeArgs: ['--import', new URL('./batching-logger.js', import.meta.url).href],
+  listeners: {
+    main: managerOf([answering({ prefix: '/' }, 'here')], { access_log: [{ name: 'batches', typed_config: logger }] }),
+  },
+  clusters: [staticCluster('collector', collector.port)],
+});
+
+t.test('each line arrives once', async (t) => {
+  await Promise.all(['/a', '/b', '/c'].map((path) => proxy.get(path)));
+  await waitFor(() => lines().length === 3, { what: 'three lines' });
+  t.same(lines().sort(), ['/a 200', '/b 200', '/c 200']);
+  t.equal(collector.accepted(), 1);
+});
+
+t.test('after the collector has broken the connection there is another one', async (t) => {
+  sockets[0]!.resetAndDestroy();
+  await waitForLog(proxy.baton, 'lines are lost: the host has reset the connection');
+  await proxy.get('/d');
+  await waitFor(() => lines().includes('/d 200'), { what: 'the next line' });
+  t.equal(collector.accepted(), 2);
+  t.match(await proxy.baton.stats('cluster.collector.upstream_cx_'), { total: 2, active: 1 });
+});
+
+t.test('what is not sent when the server ends, goes out then', async () => {
+  await proxy.get('/e');
+  await proxy.baton.stop();
+  await waitFor(() => lines().includes('/e 200'), { what: 'the last line' });
+});
+
+function lines(): string[] {
+  return received.split(/[[\];]+/).filter((line) => line !== '');
+}

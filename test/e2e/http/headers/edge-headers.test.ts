@@ -1,0 +1,219 @@
+// The header fields by which a proxy tells hosts about clients, and clients about hosts.
+
+import { randomUUID } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import t from 'tap';
+import {
+  type EchoedRequest,
+  type HttpAnswer,
+  rawExchange,
+  startEchoUpstream,
+  startUpstream,
+  staticCluster,
+} from '../../harness/index.js';
+import { headerOption, managerOf, routeTo, startProxy } from '../proxy.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+const echo = await startEchoUpstream(t);
+const named = await startUpstream(t, (request, answer) => {
+  if (request.url !== '/unnamed') answer.setHeader('server', 'the-host');
+  answer.setHeader('x-envoy-upstream-service-time', 'mine');
+  answer.setHeader('date', 'Thu, 01 Jan 1970 00:00:00 GMT');
+  answer.end();
+});
+const routes = [routeTo({ prefix: '/echo' }, 'echo'), routeTo({ prefix: '/' }, 'named')];
+const routerWithout = {
+  http_filters: [
+    {
+      name: 'router',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+        suppress_envoy_headers: true,
+      },
+    },
+  ],
+};
+const clientHeaders = [
+  headerOption('x-client', '%DOWNSTREAM_REMOTE_ADDRESS%'),
+  headerOption('x-client-ip', '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'),
+];
+const proxy = await startProxy(t, {
+  listeners: {
+    inner: managerOf(routes),
+    edge: managerOf(routes, { use_remote_address: true }),
+    behindTwo: managerOf(routes, { use_remote_address: true, xff_num_trusted_hops: 2 }),
+    quiet: managerOf(routes, { use_remote_address: true, skip_xff_append: true, ...routerWithout }),
+    preserving: managerOf(routes, { use_remote_address: true, preserve_external_request_id: true }),
+    returning: managerOf(routes, { always_set_request_id_in_response: true }),
+    idless: managerOf(routes, { generate_request_id: false }),
+    overwriting: managerOf(routes, { server_name: 'front' }),
+    appending: managerOf(routes, { server_name: 'front', server_header_transformation: 'APPEND_IF_ABSENT' }),
+    passing: managerOf(routes, { server_name: 'front', server_header_transformation: 'PASS_THROUGH' }),
+    telling: managerOf(routes.map((route) => ({ ...route, response_headers_to_add: clientHeaders }))),
+    via: managerOf(routes, { via: '1.1 front', add_user_agent: true }),
+  },
+  clusters: [staticCluster('echo', echo.port), staticCluster('named', named.port)],
+  args: ['-l', 'warning', '--service-cluster', 'our-cluster', '--service-node', 'our-node'],
+});
+
+t.test('a referer that tells more than a page may is taken out', async (t) => {
+  for (const kept of [
+    'http://a.test/b?c=d@e',
+    'https://a.test',
+    '/b/c?d',
+    'about:blank',
+    'android-app://a.b',
+    'a@b',
+    '',
+  ]) {
+    t.equal((await seen('edge', { referer: kept })).referer, kept, kept);
+  }
+  for (const lost of ['http://a.test/b#c', '/b#c', 'http://me:secret@a.test/', 'https://me@a.test', 'ftp://me@a?b']) {
+    for (const listener of ['inner', 'edge'])
+      t.equal((await seen(listener, { referer: lost })).referer, undefined, lost);
+  }
+  t.equal((await seen('edge', { referer: ['http://a.test/', 'http://b.test/'] })).referer, undefined, 'two');
+});
+
+t.test('at the edge a request for an https URL is refused: it has come in clear text', async (t) => {
+  const ask = (listener: string, url: string) =>
+    rawExchange(proxy.ports[listener]!, `GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+  for (const listener of ['edge', 'quiet']) {
+    t.match(await ask(listener, 'https://a.test/echo'), {
+      text: /^HTTP\/1.1 403 Forbidden\r\n[\s\S]*\r\n\r\nForbidden$/,
+      closed: 'end',
+    });
+    t.match(await ask(listener, 'http://a.test/echo'), { text: /^HTTP\/1.1 200 / });
+  }
+  for (const listener of ['inner', 'behindTwo'])
+    t.match(
+      await ask(listener, 'https://a.test/echo'),
+      { text: /^HTTP\/1.1 200 / },
+      'a proxy before it may have decrypted it',
+    );
+});
+
+t.test('x-forwarded-for tells who the client is', async (t) => {
+  const [former] = ['203.0.113.7'];
+  t.equal((await seen('inner'))['x-forwarded-for'], undefined, 'inside it is left as it is');
+  t.equal((await seen('inner', { 'x-forwarded-for': former }))['x-forwarded-for'], former);
+  t.equal((await seen('edge'))['x-forwarded-for'], ownAddress(), 'the edge adds the client');
+  t.equal((await seen('edge', { 'x-forwarded-for': former }))['x-forwarded-for'], `${former},${ownAddress()}`);
+  t.equal(
+    (await seen('edge', { 'x-forwarded-for': ['1.2.3.4', former] }))['x-forwarded-for']?.replaceAll(' ', ''),
+    `1.2.3.4,${former},${ownAddress()}`,
+    'several fields become one',
+  );
+  t.equal((await seen('quiet', { 'x-forwarded-for': former }))['x-forwarded-for'], former, 'skip_xff_append');
+});
+
+t.test('x-envoy-external-address is the client that the trusted hops say', async (t) => {
+  const chain = '198.51.100.1, 198.51.100.2, 203.0.113.7, 203.0.113.8';
+  t.equal((await seen('edge', { 'x-forwarded-for': chain }))['x-envoy-external-address'], '127.0.0.1');
+  t.equal((await seen('behindTwo', { 'x-forwarded-for': chain }))['x-envoy-external-address'], '203.0.113.7');
+  t.equal((await seen('inner'))['x-envoy-external-address'], undefined);
+});
+
+t.test('x-forwarded-proto is the scheme of the client, and cannot be forged at the edge', async (t) => {
+  t.equal((await seen('inner'))['x-forwarded-proto'], 'http');
+  t.equal((await seen('inner', { 'x-forwarded-proto': 'https' }))['x-forwarded-proto'], 'https');
+  t.equal((await seen('edge', { 'x-forwarded-proto': 'https' }))['x-forwarded-proto'], 'http');
+});
+
+t.test('x-request-id is made where there is none, and at the edge always', async (t) => {
+  const first = (await seen('inner'))['x-request-id'];
+  const second = (await seen('inner'))['x-request-id'];
+  t.match(first, UUID);
+  t.match(second, UUID);
+  t.not(first, second);
+  const own = randomUUID();
+  t.equal((await seen('inner', { 'x-request-id': own }))['x-request-id'], own, 'inside it is kept');
+  const replaced = (await seen('edge', { 'x-request-id': own }))['x-request-id'];
+  t.match(replaced, UUID);
+  t.not(replaced, own, 'strangers do not choose it');
+  t.equal((await seen('preserving', { 'x-request-id': own }))['x-request-id'], own);
+  t.match((await seen('preserving'))['x-request-id'], UUID);
+  t.equal((await seen('idless'))['x-request-id'], undefined);
+  const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
+  t.equal(returned.headers['x-request-id'], own);
+  t.equal((await proxy.on('inner', '/echo')).headers['x-request-id'], undefined);
+});
+
+t.test('the client that x-forwarded-for tells has no port', async (t) => {
+  for (const [ip, address] of [
+    ['203.0.113.7', '203.0.113.7:0'],
+    ['2001:db8::1', '[2001:db8::1]:0'],
+  ] as const) {
+    const { headers } = await proxy.on('telling', '/', { headers: { 'x-forwarded-for': ip } });
+    t.match(headers, { 'x-client': address, 'x-client-ip': ip });
+  }
+});
+
+t.test('what only a proxy may say is taken from strangers', async (t) => {
+  const forged = {
+    'x-envoy-internal': 'true',
+    'x-envoy-retry-on': '5xx',
+    'x-envoy-max-retries': '9',
+    'x-envoy-upstream-rq-timeout-ms': '1',
+    'x-envoy-external-address': '1.2.3.4',
+    'x-envoy-downstream-service-cluster': 'theirs',
+    'x-envoy-original-path': '/admin',
+    'x-envoy-expected-rq-timeout-ms': '1',
+    'x-envoy-upstream-alt-stat-name': 'theirs',
+    'x-envoy-upstream-rq-timeout-alt-response': '1',
+    'x-envoy-retriable-header-names': 'x-theirs',
+    'x-envoy-force-trace': 'true',
+  };
+  const headers = await seen('edge', forged);
+  for (const [name, value] of Object.entries(forged)) t.not(headers[name], value, name);
+});
+
+t.test('clients learn how long the host has taken', async (t) => {
+  const { headers } = await proxy.on('inner', '/');
+  t.match(headers['x-envoy-upstream-service-time'], /^\d+$/, "in place of the host's own");
+  t.equal((await proxy.on('quiet', '/')).headers['x-envoy-upstream-service-time'], 'mine');
+  t.match(await seen('inner'), { 'x-envoy-expected-rq-timeout-ms': '15000' }, 'and hosts how long the proxy waits');
+  t.equal((await seen('quiet'))['x-envoy-expected-rq-timeout-ms'], undefined, 'suppress_envoy_headers');
+});
+
+t.test('the server header is ours, theirs, or theirs if there is one', async (t) => {
+  const server = async (name: string, path = '/') => (await proxy.on(name, path)).headers.server;
+  t.equal(await server('inner'), 'baton');
+  t.equal(await server('overwriting'), 'front');
+  t.equal(await server('appending'), 'the-host');
+  t.equal(await server('appending', '/unnamed'), 'front');
+  t.equal(await server('passing'), 'the-host');
+  t.equal(await server('passing', '/unnamed'), undefined);
+});
+
+t.test('the date of the host stays', async (t) => {
+  t.equal((await proxy.on('inner', '/')).headers.date, 'Thu, 01 Jan 1970 00:00:00 GMT');
+});
+
+t.test('via and user-agent are added when configured', async (t) => {
+  const answer = await proxy.on('via', '/echo', { headers: { via: '1.0 first' } });
+  t.equal(answer.headers['via'], '1.1 front');
+  const { headers } = account(answer);
+  t.equal(headers['via'], '1.0 first, 1.1 front');
+  t.match(headers, {
+    'user-agent': 'our-cluster',
+    'x-envoy-downstream-service-cluster': 'our-cluster',
+    'x-envoy-downstream-service-node': 'our-node',
+  });
+  t.match(await seen('via', { 'user-agent': 'browser' }), { 'user-agent': 'browser' });
+});
+
+async function seen(listener: string, headers: Record<string, string | string[]> = {}): Promise<NodeJS.Dict<string>> {
+  return account(await proxy.on(listener, '/echo', { headers })).headers as NodeJS.Dict<string>;
+}
+
+function account({ body }: HttpAnswer): EchoedRequest {
+  return JSON.parse(body);
+}
+
+/** What stands for a client on this machine: the machine's own address. */
+function ownAddress(): string {
+  const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1';
+}

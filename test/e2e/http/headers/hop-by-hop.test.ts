@@ -1,0 +1,63 @@
+// Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
+
+import t from 'tap';
+import { type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../../harness/index.js';
+import { parseMessage } from '../message.js';
+import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { response, startRawUpstream } from '../raw-upstream.js';
+
+t.test('a client that names forwarding fields in Connection is still told of', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const proxy = await startProxy(t, {
+    listeners: { edge: managerOf([routeTo({ prefix: '/' }, 'echo')], { use_remote_address: true }) },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const forged = ['x-forwarded-for', 'X-Forwarded-Proto', 'x-request-id', 'x-envoy-external-address', 'x-mine'];
+  const answer = await proxy.get('/', {
+    headers: {
+      connection: [...forged, 'x-other x-other'].join(', '),
+      'x-forwarded-for': '192.0.2.1',
+      'x-mine': '1',
+      'x-other': '2',
+    },
+  });
+  const { headers } = JSON.parse(answer.body) as EchoedRequest;
+  t.match(headers['x-forwarded-for'], /^192\.0\.2\.1,/);
+  t.equal(headers['x-forwarded-proto'], 'http');
+  t.equal(headers['x-envoy-external-address'], '127.0.0.1');
+  t.type(headers['x-request-id'], 'string');
+  t.equal(headers['x-mine'], undefined);
+  t.equal(headers['x-other'], '2', 'what is no name names nothing');
+});
+
+t.test('of the codings that a client takes, only that it reads trailers concerns hosts', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'echo')]) },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const cases: Readonly<Record<string, string | undefined>> = {
+    trailers: 'trailers',
+    'gzip, Trailers': 'trailers',
+    'trailers;q=0.5,deflate;q=0.5': undefined,
+    'gzip, deflate': undefined,
+    'x-trailers': undefined,
+  };
+  for (const [te, expected] of Object.entries(cases)) {
+    const { body } = await proxy.get('/', { headers: { connection: 'te', te } });
+    t.equal((JSON.parse(body) as EchoedRequest).headers['te'], expected, te);
+  }
+});
+
+t.test('what a host says for its own connection goes no further with what comes in advance either', async (t) => {
+  const early = 'HTTP/1.1 103 Early Hints\r\nconnection: x-hop\r\nupgrade: other\r\nx-hop: 1\r\nlink: </a>\r\n\r\n';
+  const host = await startRawUpstream(t, ({ socket }) => socket.write(early + response(200)));
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'host')], { proxy_100_continue: true }) },
+    clusters: [staticCluster('host', host.port)],
+  });
+  const { text } = await rawExchange(proxy.port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n', { until: /\r\n\r\n/ });
+  const { status, headers } = parseMessage(text);
+  t.equal(status, 103);
+  t.same(headers, { link: '</a>' });
+});

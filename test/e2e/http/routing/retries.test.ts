@@ -1,0 +1,385 @@
+// When a request is tried again, how often, with what, and when it is not.
+
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import {
+  type Config,
+  connectRaw,
+  freePort,
+  startUpstream,
+  staticCluster,
+  TRAILERS_CLUSTER,
+  waitFor,
+} from '../../harness/index.js';
+import { parseMessage } from '../message.js';
+import { routeConfig, routeTo, startProxy } from '../proxy.js';
+import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
+
+const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
+
+/** Attempts by the request's x-test header. */
+const attempts = new Map<string, RawRequest[]>();
+
+// Answers as the test's header says: one word a try, the last one for all further tries.
+const upstream = await startRawUpstream(t, (request) => {
+  const script = /\r\nx-script: (.*?)(\r\n|$)/.exec(request.head)?.[1]?.split(',') ?? ['200'];
+  const key = /\r\nx-test: (.*?)(\r\n|$)/.exec(request.head)?.[1] ?? '';
+  const seen = attempts.get(key) ?? [];
+  attempts.set(key, [...seen, request]);
+  const step = script[Math.min(seen.length, script.length - 1)]!;
+  if (step === 'close') request.socket.end();
+  else if (step === 'reset') request.socket.resetAndDestroy();
+  else if (step === 'half') request.socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (step === 'stall') request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (step === 'marked') request.socket.write(response(500, 'marked', { 'x-again': 'yes' }));
+  else if (step === 'overloaded') request.socket.write(response(503, 'overloaded', { 'x-envoy-overloaded': 'true' }));
+  else if (step !== 'hang') request.socket.write(response(Number(step), `try ${seen.length + 1}`));
+});
+const bodies: string[] = [];
+const reader = await startUpstream(t, (request, answer) => {
+  const hash = createHash('sha256');
+  request.on('data', (chunk: Buffer) => hash.update(chunk));
+  request.on('end', () => {
+    bodies.push(`${hash.digest('hex')} ${request.headers['x-envoy-attempt-count']} ${request.trailers['x-end'] ?? ''}`);
+    answer.statusCode = request.headers['x-envoy-attempt-count'] === '3' ? 200 : 503;
+    answer.end();
+  });
+});
+
+const proxy = await startProxy(t, {
+  listeners: {
+    main: {
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          include_request_attempt_count: true,
+          include_attempt_count_in_response: true,
+          routes: retryRoutes(),
+        },
+      ]),
+      http_protocol_options: { enable_trailers: true },
+    },
+    host: {
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          retry_policy: { retry_on: '5xx', num_retries: 2, ...QUICKLY },
+          routes: [
+            routeTo({ prefix: '/own' }, 'raw', { retry_policy: { retry_on: 'retriable-4xx', ...QUICKLY } }),
+            routeTo({ prefix: '/' }, 'raw'),
+          ],
+        },
+      ]),
+    },
+  },
+  clusters: [
+    staticCluster('raw', upstream.port),
+    staticCluster('reader', reader.port, TRAILERS_CLUSTER),
+    staticCluster('half', [await freePort(), upstream.port]),
+    staticCluster('closed', await freePort()),
+  ],
+});
+
+t.test('the conditions of retry_on decide what is tried again', async (t) => {
+  const cases: [string, string, number, number][] = [
+    // policy, what the host does, status for the client, tries
+    ['none', '503,200', 503, 1],
+    ['5xx', '500,200', 200, 2],
+    ['5xx', '503,200', 200, 2],
+    ['5xx', '404,200', 404, 1],
+    ['5xx', 'close,200', 200, 2],
+    ['5xx', 'reset,200', 200, 2],
+    ['gateway-error', '502,200', 200, 2],
+    ['gateway-error', '503,200', 200, 2],
+    ['gateway-error', '504,200', 200, 2],
+    ['gateway-error', '500,200', 500, 1],
+    ['reset', 'close,200', 200, 2],
+    ['reset', 'reset,200', 200, 2],
+    ['reset', '503,200', 503, 1],
+    ['connect-failure', '503,200', 503, 1],
+    ['connect-failure', 'close,200', 503, 1],
+    ['retriable-4xx', '409,200', 200, 2],
+    ['retriable-4xx', '404,200', 404, 1],
+    ['codes', '418,200', 200, 2],
+    ['codes', '404,200', 404, 1],
+    ['codes', '503,200', 503, 1],
+    ['headers', 'marked,200', 200, 2],
+    ['headers', '500,200', 500, 1],
+    ['two', 'close,409,200', 200, 3],
+    ['5xx', 'overloaded,200', 200, 2],
+  ];
+  for (const [policy, script, status, tries] of cases) {
+    const test = `${policy} ${script}`;
+    const answer = await proxy.get(`/${policy}/`, { headers: { 'x-script': script, 'x-test': test } });
+    t.equal(answer.status, status, test);
+    t.equal(attempts.get(test)!.length, tries, `${test}: tries`);
+    t.equal(answer.headers['x-envoy-attempt-count'], String(tries), `${test}: tries as the client sees them`);
+    const seenByHost = attempts.get(test)!.map(({ head }) => /x-envoy-attempt-count: (\d+)/.exec(head)?.[1]);
+    t.same(
+      seenByHost,
+      Array.from({ length: tries }, (_, index) => `${index + 1}`),
+      `${test}: tries as the host sees them`,
+    );
+  }
+});
+
+t.test('another try avoids the hosts that the request has been at', async (t) => {
+  const good = await startRawUpstream(t, ({ socket }) => socket.write(response(200, 'good')));
+  const bad = await startRawUpstream(t, ({ socket }) => socket.write(response(503, 'bad')));
+  const name = 'envoy.retry_host_predicates.previous_hosts';
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
+  };
+  const avoiding = {
+    retry_policy: {
+      retry_on: '5xx',
+      retry_host_predicate: [{ name, typed_config }],
+      host_selection_retry_max_attempts: '200',
+      ...QUICKLY,
+    },
+  };
+  const random = { lb_policy: 'RANDOM' };
+  const { get } = await startProxy(t, {
+    listeners: {
+      main: {
+        route_config: routeConfig([
+          {
+            name: 'all',
+            domains: ['*'],
+            routes: [routeTo({ prefix: '/alone' }, 'alone', avoiding), routeTo({ prefix: '/' }, 'both', avoiding)],
+          },
+        ]),
+      },
+    },
+    clusters: [staticCluster('both', [good.port, bad.port], random), staticCluster('alone', bad.port, random)],
+  });
+  for (let i = 0; i < 40; i++) t.equal((await get('/')).status, 200);
+  const { length } = bad.requests;
+  t.ok(length > 0, 'some went to the bad host first');
+  t.equal((await get('/alone')).status, 503);
+  t.equal(bad.requests.length, length + 2, 'a host without others is tried again');
+});
+
+t.test('another try waits for as long as the host asks', async (t) => {
+  let tries = 0;
+  const limited = await startRawUpstream(t, ({ socket }) => {
+    socket.write(tries++ === 0 ? response(503, 'later', { 'retry-after': '1' }) : response(200, 'now'));
+  });
+  const retry_policy = {
+    retry_on: '5xx',
+    ...QUICKLY,
+    rate_limited_retry_back_off: { reset_headers: [{ name: 'retry-after', format: 'SECONDS' }] },
+  };
+  const { baton, get } = await startProxy(t, {
+    listeners: {
+      main: {
+        route_config: routeConfig([
+          { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'limited', { retry_policy })] },
+        ]),
+      },
+    },
+    clusters: [staticCluster('limited', limited.port)],
+  });
+  t.match(await get('/'), { status: 200, body: 'now' });
+  t.equal(await baton.stat('cluster.limited.upstream_rq_retry_backoff_ratelimited'), 1);
+  t.equal(await baton.stat('cluster.limited.upstream_rq_retry_backoff_exponential'), 0);
+});
+
+t.test('num_retries bounds the tries, and the last answer goes to the client as it is', async (t) => {
+  const cases: [string, number][] = [
+    ['5xx', 2],
+    ['four', 5],
+  ];
+  for (const [policy, tries] of cases) {
+    const { status, body } = await proxy.get(`/${policy}/`, {
+      headers: { 'x-script': '503', 'x-test': `limit ${policy}` },
+    });
+    t.match({ status, body }, { status: 503, body: `try ${tries}` });
+    t.equal(attempts.get(`limit ${policy}`)!.length, tries);
+  }
+});
+
+t.test('what would be tried again is counted and logged when no try is left, whatever its status', async (t) => {
+  const exceeded = 'cluster.raw.upstream_rq_retry_limit_exceeded';
+  const succeeded = 'cluster.raw.upstream_rq_retry_success';
+  const [exceededBefore, succeededBefore] = [await proxy.baton.stat(exceeded), await proxy.baton.stat(succeeded)];
+  t.equal((await proxy.get('/never/', { headers: { 'x-script': '409', 'x-test': 'none left' } })).status, 409);
+  t.equal((await proxy.get('/codes/', { headers: { 'x-script': '418', 'x-test': 'one left' } })).status, 418);
+  await proxy.baton.waitForStat(exceeded, exceededBefore! + 2);
+  t.equal(await proxy.baton.stat(succeeded), succeededBefore, 'neither is a success');
+});
+
+t.test('the retry policy of a virtual host serves routes that have none', async (t) => {
+  const headers = { 'x-script': '503', 'x-test': 'of the virtual host' };
+  t.equal((await proxy.on('host', '/', { headers })).body, 'try 3');
+  const own = { 'x-script': '503,200', 'x-test': 'of the route' };
+  t.equal((await proxy.on('host', '/own', { headers: own })).body, 'try 1');
+});
+
+t.test('a host that takes no connections is left for the next', async (t) => {
+  for (let i = 0; i < 6; i++) t.equal((await proxy.get('/failure/half')).status, 200);
+  const { status, body } = await proxy.get('/failure/closed');
+  t.equal(status, 503);
+  t.match(body, /^upstream connect error or disconnect\/reset before headers\. /);
+  t.match(body, /reset reason: remote connection failure/);
+});
+
+t.test('only requests with one of the retriable_request_headers are tried again', async (t) => {
+  const request = (test: string, headers: Record<string, string>) =>
+    proxy.get('/marked/', { headers: { 'x-script': '503,200', 'x-test': test, ...headers } });
+  t.equal((await request('without the header', {})).status, 503);
+  t.equal((await request('with the header', { 'x-idempotent': '1' })).status, 200);
+});
+
+t.test('a try that takes too long is given up for another, within the time of the whole request', async (t) => {
+  const headers = { 'x-script': 'hang,200', 'x-test': 'per try' };
+  const { status, body } = await proxy.get('/per-try/', { headers });
+  t.match({ status, body }, { status: 200, body: 'try 2' });
+  const never = { 'x-script': 'hang', 'x-test': 'hanging tries' };
+  t.match(await proxy.get('/per-try/', { headers: never }), { status: 504, body: 'upstream request timeout' });
+  t.equal(attempts.get('hanging tries')!.length, 3);
+  await proxy.baton.waitForStat('cluster.raw.upstream_rq_per_try_timeout', 4);
+  const whole = { 'x-script': 'hang', 'x-test': 'whole request' };
+  t.match(await proxy.get('/whole/', { headers: whole }), { status: 504, body: 'upstream request timeout' });
+  t.ok(attempts.get('whole request')!.length <= 3, 'the limit of the request ends the tries');
+});
+
+t.test('a client that sends slowly does not use up the time of a try', async (t) => {
+  const sender = await connectRaw(t, proxy.port);
+  const head = 'POST /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: 200\r\nx-test: slow sender\r\n';
+  sender.write(`${head}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n`);
+  await waitFor(() => upstream.requests.some(({ head }) => head.includes('x-test: slow sender')), { what: 'the head' });
+  // Three tries of another request, one after the other, take longer than one of this.
+  const meanwhile = { 'x-script': 'hang', 'x-test': 'meanwhile' };
+  t.equal((await proxy.get('/per-try/', { headers: meanwhile })).status, 504);
+  sender.write('0\r\n\r\n');
+  t.equal(parseMessage(await sender.readUntil('try 1')).status, 200);
+  t.equal(attempts.get('slow sender')!.length, 1);
+});
+
+t.test('a try on which nothing moves is given up for another, and so is a response that has begun', async (t) => {
+  const idled = 'cluster.raw.upstream_rq_per_try_idle_timeout';
+  const { status, body } = await proxy.get('/idle/', { headers: { 'x-script': 'hang,200', 'x-test': 'idle' } });
+  t.match({ status, body }, { status: 200, body: 'try 2' });
+  t.equal(await proxy.baton.stat(idled), 1);
+  const never = { 'x-script': 'hang', 'x-test': 'idle for ever' };
+  t.match(await proxy.get('/idle/', { headers: never }), { status: 504, body: 'upstream request timeout' });
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /idle/ HTTP/1.1\r\nhost: a\r\nx-script: stall,200\r\nx-test: stalled\r\n\r\n');
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 200, rest: 'half' });
+  t.equal(attempts.get('stalled')!.length, 1);
+  await proxy.baton.waitForStat(idled, 4);
+});
+
+t.test('retries wait for their back-off', async (t) => {
+  const headers = { 'x-script': '503,200', 'x-test': 'back-off' };
+  t.match(await proxy.get('/patient/', { headers }), { status: 504, body: 'upstream request timeout' });
+  t.equal(attempts.get('back-off')!.length, 1, 'the second try would have come within an hour');
+});
+
+t.test('every try has the whole body and the trailers', async (t) => {
+  const body = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7919) % 251));
+  const digest = createHash('sha256').update(body).digest('hex');
+  t.equal((await proxy.get('/body/', { method: 'POST', body })).status, 200);
+  t.same(bodies.splice(0), [`${digest} 1 `, `${digest} 2 `, `${digest} 3 `]);
+
+  const chunked = await connectRaw(t, proxy.port);
+  chunked.write('POST /body/ HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n');
+  chunked.write('3\r\nabc\r\n');
+  // The first part is on its way before the rest follows.
+  chunked.write('2\r\nde\r\n0\r\nx-end: yes\r\n\r\n');
+  t.equal(parseMessage(await chunked.readUntil('\r\n\r\n')).status, 200);
+  const short = createHash('sha256').update('abcde').digest('hex');
+  t.same(bodies.splice(0), [`${short} 1 yes`, `${short} 2 yes`, `${short} 3 yes`]);
+});
+
+t.test('a body beyond the buffer limit is not kept: the request gets its one try', async (t) => {
+  const body = Buffer.alloc(3000, 'x');
+  const abandoned = 'cluster.reader.retry_or_shadow_abandoned';
+  t.equal((await proxy.get('/large-body/', { method: 'POST', body })).status, 503);
+  t.equal(bodies.splice(0).length, 1);
+  await proxy.baton.waitForStat(abandoned, 1);
+  t.equal((await proxy.get('/large-body/', { method: 'POST', body: body.subarray(0, 1000) })).status, 200);
+  t.equal(bodies.splice(0).length, 3, 'a smaller one is tried again');
+  t.equal(await proxy.baton.stat(abandoned), 1);
+});
+
+t.test('a body is kept up to the limit of its listener, and no route raises that', async (t) => {
+  const retry_policy = { retry_on: '5xx', num_retries: 2, ...QUICKLY };
+  const large = { per_request_buffer_limit_bytes: 10_000_000 };
+  const routes = [
+    routeTo({ prefix: '/large' }, 'reader', { retry_policy }, large),
+    routeTo({ prefix: '/' }, 'reader', { retry_policy }),
+  ];
+  const virtualHost = { name: 'all', domains: ['*'], include_request_attempt_count: true, routes };
+  const startWith = (limit: number) =>
+    startProxy(t, {
+      listeners: { main: { route_config: routeConfig([virtualHost]) } },
+      clusters: [staticCluster('reader', reader.port)],
+      listenerOptions: { per_connection_buffer_limit_bytes: limit },
+    });
+  const narrow = await startWith(32_768);
+  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(200_000, 'x') })).status, 503);
+  t.equal(bodies.splice(0).length, 1);
+  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(20_000, 'x') })).status, 200);
+  bodies.splice(0);
+  const wide = await startWith(4_000_000);
+  for (const path of ['/', '/large']) {
+    t.equal((await wide.get(path, { method: 'POST', body: Buffer.alloc(2_000_000, 'x') })).status, 200, path);
+    t.equal(bodies.splice(0).length, 3);
+  }
+});
+
+t.test('a response that has begun is not tried again', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: half,200\r\nx-test: begun\r\n\r\n');
+  const { text } = await connection.readToEnd();
+  t.match(parseMessage(text), { status: 200, rest: 'half' });
+  t.equal(attempts.get('begun')!.length, 1);
+});
+
+t.test('nothing is tried for a client that has left', async (t) => {
+  const retriesBefore = (await proxy.baton.stat('cluster.raw.upstream_rq_retry')) ?? 0;
+  const connection = await connectRaw(t, proxy.port);
+  connection.write('GET /later/ HTTP/1.1\r\nhost: a\r\nx-script: 503,200\r\nx-test: left\r\n\r\n');
+  // The retry has been decided on and waits: nothing of the request is under way.
+  await proxy.baton.waitForStat('cluster.raw.upstream_rq_retry', retriesBefore + 1);
+  connection.reset();
+  await proxy.baton.waitForStat('http.main.downstream_rq_active', 0);
+  t.equal(attempts.get('left')!.length, 1);
+});
+
+function retryRoutes(): Config[] {
+  const policy = (name: string, retry: Config, action: Config = {}, cluster = 'raw', more: Config = {}) =>
+    routeTo({ prefix: `/${name}/` }, cluster, { retry_policy: { ...QUICKLY, ...retry }, ...action }, more);
+  return [
+    routeTo({ prefix: '/none/' }, 'raw'),
+    policy('5xx', { retry_on: '5xx' }),
+    policy('four', { retry_on: '5xx', num_retries: 4 }),
+    policy('gateway-error', { retry_on: 'gateway-error' }),
+    policy('reset', { retry_on: 'reset' }),
+    policy('connect-failure', { retry_on: 'connect-failure' }),
+    policy('retriable-4xx', { retry_on: 'retriable-4xx' }),
+    policy('codes', { retry_on: 'retriable-status-codes', retriable_status_codes: [418] }),
+    policy('headers', { retry_on: 'retriable-headers', retriable_headers: [{ name: 'x-again', present_match: true }] }),
+    policy('two', { retry_on: 'reset,retriable-4xx', num_retries: 5 }),
+    policy('marked', { retry_on: '5xx', retriable_request_headers: [{ name: 'x-idempotent', present_match: true }] }),
+    policy('per-try', { retry_on: '5xx', num_retries: 2, per_try_timeout: '0.25s' }),
+    policy('never', { retry_on: 'retriable-4xx', num_retries: 0 }),
+    policy('idle', { retry_on: '5xx', per_try_idle_timeout: '0.25s' }),
+    policy('whole', { retry_on: '5xx', num_retries: 100, per_try_timeout: '0.2s' }, { timeout: '0.5s' }),
+    policy(
+      'patient',
+      { retry_on: '5xx', retry_back_off: { base_interval: '3600s', max_interval: '3600s' } },
+      { timeout: '0.3s' },
+    ),
+    policy('later', { retry_on: '5xx', retry_back_off: { base_interval: '3600s', max_interval: '3600s' } }),
+    policy('body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader'),
+    policy('large-body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader', { per_request_buffer_limit_bytes: 2000 }),
+    routeTo({ prefix: '/failure/half' }, 'half', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
+    routeTo({ prefix: '/failure/closed' }, 'closed', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
+  ];
+}

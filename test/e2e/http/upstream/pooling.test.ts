@@ -1,0 +1,151 @@
+// Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
+
+import t from 'tap';
+import {
+  clusterHttpOptions,
+  connectRaw,
+  keepaliveSeconds,
+  rawExchange,
+  startUpstream,
+  staticCluster,
+  waitFor,
+} from '../../harness/index.js';
+import { KeepAliveClient, tally } from '../keep-alive.js';
+import { parseMessage } from '../message.js';
+import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { response, startRawUpstream } from '../raw-upstream.js';
+
+const kept = await startUpstream(t, (_request, answer) => answer.end('ok'));
+const worn = await startUpstream(t, (_request, answer) => answer.end('ok'));
+const idle = await startUpstream(t, (_request, answer) => answer.end('ok'));
+const hosts = await Promise.all(
+  ['one', 'two', 'three'].map((name) => startUpstream(t, (_request, answer) => answer.end(name))),
+);
+const raw = await startRawUpstream(t, ({ path, socket }) => {
+  if (path === '/hang') return;
+  if (path === '/close') socket.end(response(200, 'last', { connection: 'close' }));
+  else if (path === '/old') socket.end('HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold');
+  else socket.write(response(200, 'ok'));
+});
+
+const options = (http: object) => clusterHttpOptions({ explicit_http_config: { http_protocol_options: {} }, ...http });
+const proxy = await startProxy(t, {
+  listeners: {
+    main: managerOf([
+      routeTo({ prefix: '/kept' }, 'kept'),
+      routeTo({ prefix: '/worn' }, 'worn'),
+      routeTo({ prefix: '/idle' }, 'idle'),
+      routeTo({ prefix: '/hosts' }, 'hosts'),
+      routeTo({ prefix: '/least' }, 'least'),
+      routeTo({ prefix: '/random' }, 'random'),
+      routeTo({ prefix: '/' }, 'raw'),
+    ]),
+  },
+  clusters: [
+    staticCluster('kept', kept.port, {
+      upstream_connection_options: {
+        tcp_keepalive: { keepalive_time: 300, keepalive_interval: 5, keepalive_probes: 3 },
+      },
+    }),
+    staticCluster('worn', worn.port, options({ common_http_protocol_options: { max_requests_per_connection: 3 } })),
+    staticCluster('idle', idle.port, options({ common_http_protocol_options: { idle_timeout: '0.2s' } })),
+    staticCluster(
+      'hosts',
+      hosts.map(({ port }) => port),
+    ),
+    staticCluster(
+      'least',
+      hosts.map(({ port }) => port),
+      { lb_policy: 'LEAST_REQUEST' },
+    ),
+    staticCluster(
+      'random',
+      hosts.map(({ port }) => port),
+      { lb_policy: 'RANDOM' },
+    ),
+    staticCluster('raw', raw.port),
+  ],
+});
+
+t.test('requests of many clients use the connections that are there', async (t) => {
+  for (let i = 0; i < 20; i++) t.equal((await proxy.get('/kept')).status, 200);
+  t.equal(kept.accepted(), 1, 'one after another: one connection');
+  const client = new KeepAliveClient(t, proxy.port, 8);
+  await client.repeat(200, '/kept');
+  t.ok(kept.accepted() <= 9, `at most as many as requests at a time: ${kept.accepted()}`);
+  t.equal(kept.sockets.size, kept.accepted(), 'and none is closed');
+});
+
+t.test('a connection is closed after its last request', async (t) => {
+  for (let i = 0; i < 9; i++) t.equal((await proxy.get('/worn')).status, 200);
+  t.equal(worn.accepted(), 3, 'three requests each');
+  await proxy.baton.waitForStat('cluster.worn.upstream_cx_max_requests', 3);
+  await waitFor(() => worn.sockets.size === 0);
+});
+
+t.test('an idle connection is closed in time', async (t) => {
+  await proxy.get('/idle');
+  t.equal(idle.accepted(), 1);
+  await waitFor(() => idle.sockets.size === 0, { what: 'the idle connection to be closed' });
+  await proxy.baton.waitForStat('cluster.idle.upstream_cx_idle_timeout', 1);
+  await proxy.get('/idle');
+  t.equal(idle.accepted(), 2);
+});
+
+t.test('a connection that the host closes is not used again', async (t) => {
+  for (const path of ['/close', '/old']) {
+    const before = raw.accepted();
+    for (let i = 0; i < 3; i++) t.equal((await proxy.get(path)).status, 200);
+    t.equal(raw.accepted(), before + 3, path);
+  }
+  t.equal((await proxy.get('/a')).status, 200);
+  const before = raw.accepted();
+  // The host leaves between requests: nobody notices.
+  for (const socket of raw.sockets) socket.end();
+  await waitFor(() => raw.sockets.size === 0);
+  t.equal((await proxy.get('/a')).status, 200);
+  t.equal(raw.accepted(), before + 1);
+});
+
+t.test('a connection on which a request was given up is not used again', async (t) => {
+  await proxy.get('/a');
+  const before = raw.accepted();
+  const { length } = raw.requests;
+  const client = await connectRaw(t, proxy.port);
+  client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => raw.requests.length > length);
+  const { socket } = raw.requests.at(-1)!;
+  client.reset();
+  await waitFor(() => socket.destroyed);
+  t.equal((await proxy.get('/a')).status, 200);
+  t.equal(raw.accepted(), before + 1);
+});
+
+t.test('requests of a client on one connection go to hosts in turn', async (t) => {
+  const bytes = 'GET /hosts HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(5);
+  const { text } = await rawExchange(proxy.port, `${bytes}GET /hosts HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+  t.equal(parseMessage(text).status, 200);
+  for (const name of ['one', 'two', 'three']) t.equal(text.split(`\r\n\r\n${name}`).length - 1, 2, name);
+});
+
+t.test('least request and random use all hosts', async (t) => {
+  const client = new KeepAliveClient(t, proxy.port, 4);
+  for (const policy of ['least', 'random']) {
+    const counts = tally((await client.repeat(300, `/${policy}`)).map(({ body }) => body));
+    // A third each; six standard deviations of a random choice.
+    for (const name of ['one', 'two', 'three'])
+      t.ok((counts[name] ?? 0) > 50, `${policy}: ${counts[name]} for ${name}`);
+  }
+});
+
+t.test('TCP keepalive watches the connections of clusters that ask for it', async (t) => {
+  t.equal((await proxy.get('/kept')).status, 200);
+  t.equal((await proxy.get('/hosts')).status, 200);
+  // Only once the kernel has nothing to acknowledge is its one timer that of keepalive.
+  const seconds = await waitFor(() => keepaliveSeconds(kept.port)[0], { what: 'the timer of keepalive' });
+  t.ok(seconds > 0 && seconds <= 300, `${seconds} s, where the kernel alone takes 7200`);
+  t.same(
+    hosts.flatMap(({ port }) => keepaliveSeconds(port)),
+    [],
+  );
+});

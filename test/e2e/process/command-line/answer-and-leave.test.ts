@@ -1,0 +1,100 @@
+// Command lines that Baton answers and leaves, and configurations that it cannot use: streams and exit statuses.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { tempDir } from '../../harness/index.js';
+import { runBaton } from './run.js';
+
+const directory = tempDir(t);
+const notAListener = join(directory, 'not-a-listener.yaml');
+writeFileSync(notAListener, 'static_resources:\n  listeners:\n  - nmae: typo\n');
+
+t.test('--version goes to stdout in five parts', async (t) => {
+  const { code, stdout, stderr } = await runBaton(t, { args: ['--version'] });
+  t.equal(code, 0);
+  t.match(stdout, /^\n\S+ {2}version: [^/\n]+\/\d+\.\d+\.\d+(-dev)?\/(Clean|Modified)\/(RELEASE|DEBUG)\/\S+\n\n$/);
+  t.equal(stderr, '');
+});
+
+for (const option of ['--help', '-h']) {
+  t.test(`${option} explains every option on stdout`, async (t) => {
+    const { code, stdout, stderr } = await runBaton(t, { args: [option] });
+    t.equal(code, 0);
+    for (const each of ['--config-path', '--config-yaml', '--concurrency', '--mode', '--log-level', '--log-path']) {
+      t.match(stdout, each);
+    }
+    t.equal(stderr, '');
+  });
+}
+
+t.test('whoever has stopped to listen changes no exit status, and sees no stack', async (t) => {
+  const fine = ['--mode', 'validate', '--config-yaml', '{}'];
+  const mistake = ['--mode', 'validate', '-c', '/no/such/file.yaml', '-l', 'off'];
+  for (const [redirection, args, status] of [
+    ['>/dev/full', ['--version'], 0],
+    ['>/dev/full', ['--help'], 0],
+    ['>/dev/full', ['--schema'], 0],
+    ['>/dev/full', fine, 0],
+    ['2>/dev/full', ['--hot-restart-version'], 0],
+    ['2>/dev/full', ['--nonsense'], 1],
+    ['2>/dev/full', mistake, 1],
+  ] as const) {
+    const wrapper = ['sh', '-c', `exec "$@" ${redirection}`, 'sh'];
+    const { code, stderr } = await runBaton(t, { args, wrapper });
+    t.equal(code, status, args.join(' '));
+    t.equal(stderr, '');
+  }
+});
+
+for (const limit of [25, 35, 40, 45]) {
+  t.test(`where it may open only ${limit} files it says so in one line`, async (t) => {
+    const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
+    const { code, stderr } = await runBaton(t, { args: ['--config-yaml', '{}', '-l', 'off'], wrapper });
+    t.equal(code, 1);
+    t.match(stderr, /^error: this process may open too few files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/);
+  });
+}
+
+for (const mode of ['serve', 'validate']) {
+  t.test(`--mode ${mode}: no configuration at all`, async (t) => {
+    const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode] });
+    t.equal(code, 1);
+    const what = mode === 'serve' ? 'config' : 'configuration';
+    t.match(stderr, `error initializing ${what} '': At least one of --config-path or --config-yaml`, 'in one line');
+    t.equal(stdout, '');
+  });
+
+  t.test(`--mode ${mode}: a configuration file that does not exist`, async (t) => {
+    const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode, '-c', '/no/such/file.yaml'] });
+    t.equal(code, 1);
+    t.match(stderr, /\[critical\].*error initializing config.*'\/no\/such\/file\.yaml'/);
+    t.match(stderr, /no such file/);
+    t.equal(stdout, '');
+    t.notMatch(stderr, STACK);
+  });
+
+  t.test(`--mode ${mode}: a mistake is told on stderr though the log is silent or elsewhere`, async (t) => {
+    for (const log of [
+      ['-l', 'off'],
+      ['--log-path', join(directory, 'log')],
+    ]) {
+      const { code, stderr } = await runBaton(t, { args: ['--mode', mode, '-c', notAListener, ...log] });
+      t.equal(code, 1);
+      t.match(stderr, `${notAListener}:3:5`);
+      t.notMatch(stderr, '[critical]');
+    }
+    t.match(readFileSync(join(directory, 'log'), 'utf8'), /\[critical\].*error initializing config/);
+  });
+
+  t.test(`--mode ${mode}: a mistake is told with file, line and column`, async (t) => {
+    const { code, stdout, stderr } = await runBaton(t, { args: ['--mode', mode, '-c', notAListener] });
+    t.equal(code, 1);
+    t.match(stderr, `${notAListener}:3:5`);
+    t.match(stderr, /nmae.*did you mean.*name/i);
+    t.equal(stdout, '');
+    t.notMatch(stderr, STACK);
+  });
+}
+
+const STACK = /^\s+at .*:\d+:\d+/m;

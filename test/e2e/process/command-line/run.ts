@@ -1,0 +1,26 @@
+// Runs Baton to its end, for command lines that answer and leave.
+
+import { type BatonOptions, type Exit, startBaton, type Teardown, withDeadline } from '../../harness/index.js';
+
+export interface Outcome extends Exit {
+  stdout: string;
+  stderr: string;
+}
+
+/** Starts Baton and waits until it has ended by itself. */
+export async function runBaton(t: Teardown, options: BatonOptions): Promise<Outcome> {
+  const baton = await startBaton(t, { ...options, wait: 'spawned' });
+  const exit = await withDeadline(baton.exited, 'the end of a run');
+  return { ...exit, stdout: baton.stdout, stderr: baton.stderr };
+}
+
+/** Runs several at a time, for many runs that are short; the outcomes are in the order of the command lines. */
+export async function runAll(t: Teardown, runs: readonly BatonOptions[]): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  const waiting = runs.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, options] of waiting) outcomes[index] = await runBaton(t, options);
+  };
+  await Promise.all([lane(), lane(), lane()]);
+  return outcomes;
+}

@@ -1,0 +1,93 @@
+// Loaded into Baton before itself (--import): breaks it on command, in ways that a defect would.
+//
+// A file that appears in the directory BATON_TEST_FAULTS, named by what shall happen, is taken by one worker thread, which
+// then dies. Bytes that hold MARKER make the call that sends them, or that connects to them, throw, which is a defect in the
+// handling of one connection. Bytes that hold FUSE make what ends their connection throw, when it looks for what is pending.
+
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+import { Transport } from '../../../../src/io/transport.js';
+
+export type Death = 'throw' | 'exit' | 'exhaust-memory';
+
+const MARKER = Buffer.from('BOOM');
+const FUSE = Buffer.from('FUSE');
+const POLL_MS = 10;
+
+const DEATHS: Record<Death, () => void> = {
+  throw: () => {
+    throw new Error('injected exception');
+  },
+  exit: () => process.exit(3),
+  'exhaust-memory': () => {
+    const kept: string[][] = [];
+    for (;;) kept.push(new Array<string>(100_000).fill('x'));
+  },
+};
+
+/** Other threads, which answer questions, are no workers. */
+let accepts = false;
+
+if (!isMainThread) {
+  breakSending();
+  breakConnecting();
+  noteAccepting();
+  setInterval(obey, POLL_MS).unref();
+}
+
+function obey(): void {
+  if (!accepts) return;
+  for (const [name, die] of Object.entries(DEATHS)) {
+    if (isTaken(name)) setImmediate(die);
+  }
+}
+
+/** Whoever renames the file has taken the command. */
+function isTaken(name: string): boolean {
+  const path = join(process.env.BATON_TEST_FAULTS!, name);
+  try {
+    renameSync(path, `${path}.taken`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function breakSending(): void {
+  const { addBuffered, pendingBytes, send } = Transport.prototype;
+  const fused = new Set<number>();
+  let isSampling = false;
+  Transport.prototype.send = function (this: Transport, id: number, offset: number, length: number): void {
+    const bytes = Buffer.from(this.memory.bytes.buffer, offset, length);
+    if (bytes.includes(MARKER)) throw new Error('injected fault');
+    if (bytes.includes(FUSE)) fused.add(id);
+    send.call(this, id, offset, length);
+  };
+  Transport.prototype.pendingBytes = function (this: Transport, id: number): number {
+    if (!isSampling && fused.delete(id)) throw new Error('injected fault');
+    return pendingBytes.call(this, id);
+  };
+  Transport.prototype.addBuffered = function (this: Transport, ...args: Parameters<typeof addBuffered>): number {
+    isSampling = true;
+    const next = addBuffered.apply(this, args);
+    isSampling = false;
+    return next;
+  };
+}
+
+function breakConnecting(): void {
+  const { connect } = Transport.prototype;
+  Transport.prototype.connect = function (this: Transport, ...args: Parameters<typeof connect>): number {
+    if (Buffer.from(args[0]).includes(MARKER)) throw new Error('injected fault');
+    return connect.apply(this, args);
+  };
+}
+
+function noteAccepting(): void {
+  const { addListener } = Transport.prototype;
+  Transport.prototype.addListener = function (this: Transport, ...args: Parameters<typeof addListener>): number {
+    accepts = true;
+    return addListener.apply(this, args);
+  };
+}
