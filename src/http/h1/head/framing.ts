@@ -23,6 +23,19 @@ export function contentLengthOf(headers: HeaderBlock): number {
   return parseContentLength(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index));
 }
 
+/** Whether what stands behind the name of a Content-Length field is exactly ": 12": one space, no zeros first. */
+export function isPlainLength(headers: HeaderBlock, index: number): boolean {
+  const { bytes } = headers.memory;
+  const start = headers.valueStart(index);
+  const end = headers.valueEnd(index);
+  return (
+    start - headers.nameEnd(index) === 2 &&
+    bytes[start - 1] === Char.Space &&
+    headers.lineEnd(index) - end === 2 &&
+    (bytes[start] !== Char.Zero || end - start === 1)
+  );
+}
+
 /**
  * Whether the one Transfer-Encoding field is exactly ": chunked", as everybody reads it. In capitals, or with other spaces around it,
  * it means the same; but a peer that does not know would find another message in the body.

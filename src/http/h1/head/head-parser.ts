@@ -1,23 +1,14 @@
-// Parses the head of a request or response, or a trailer section, in place into a HeaderBlock (RFC 9112 sections 2 to 6).
+// Parses the head of a request or response, or a trailer section, in place into a HeaderBlock (RFC 9112 sections 2 to 5).
 //
 // Nothing is allocated and no byte is looked at twice: when a head ends in the middle, the parser remembers where it
 // stands; HeadReader keeps the bytes. What is ambiguous is refused.
 
-import {
-  ConnectionHeader,
-  equalsFolded,
-  headerIdOf,
-  headerKey,
-  isConnectionHeader,
-  LONGEST_NAME,
-  OTHER_HEADER,
-} from '../../../common/text/header-names.js';
+import { headerIdOf, isConnectionHeader, LONGEST_NAME, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
-import { BodyKind, type HeaderBlock, Method } from '../../headers/header-block.js';
+import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
-import { isAuthority, Port } from './authority.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
-import { parseContentLength } from './framing.js';
+import { ConnectionFields } from './connection-fields.js';
 import { isSecret, type KnownFields } from './known-fields.js';
 import { methodOf } from './method.js';
 import { readTarget, Target } from './target.js';
@@ -55,17 +46,8 @@ const enum Stage {
   Fields = 5,
 }
 
-const enum Token {
-  Close = 1,
-  KeepAlive = 2,
-  Upgrade = 4,
-}
-
 /** A field's number before its name was looked up. */
 const UNREAD = -1;
-
-/** Each name costs a look at all fields, so that a client could keep a worker busy with one head. The number is Envoy's. */
-const TOO_MANY_NAMES = 10;
 
 /** After so many lines that are not known a head is taken for a new one. */
 const MOST_UNKNOWN = 2;
@@ -80,6 +62,7 @@ export class HeadParser {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   readonly #known: KnownFields;
+  readonly #connectionFields: ConnectionFields;
 
   #kind = HeadKind.Request;
   #stage = Stage.Begin;
@@ -94,20 +77,11 @@ export class HeadParser {
   /** Lines that were not known, since the last one that was. */
   #unknownInRow = 0;
 
-  #hostIndex = -1;
-  #contentLength = -1;
-  /** Content-Length is not written as everybody writes it. */
-  #isOddLength = false;
-  #chunked = false;
-  #connectionTokens = 0;
-  /** How many names the Connection fields have listed. */
-  #connectionNames = 0;
-  #upgradeField = false;
-
   constructor(memory: Memory, known: KnownFields) {
     this.#bytes = memory.bytes;
     this.#view = memory.view;
     this.#known = known;
+    this.#connectionFields = new ConnectionFields(memory);
   }
 
   /** A head begins at `start`. */
@@ -119,13 +93,7 @@ export class HeadParser {
     this.#nameEnd = 0;
     this.#settledFields = 0;
     this.#unknownInRow = kind === HeadKind.Trailers ? MOST_UNKNOWN : 0;
-    this.#hostIndex = -1;
-    this.#contentLength = -1;
-    this.#isOddLength = false;
-    this.#chunked = false;
-    this.#connectionTokens = 0;
-    this.#connectionNames = 0;
-    this.#upgradeField = false;
+    this.#connectionFields.clear();
     this.usedScratch = false;
   }
 
@@ -145,9 +113,14 @@ export class HeadParser {
     head.headEnd = behind;
     if (this.#kind === HeadKind.Trailers) return behind;
     if (this.#settledFields < head.size) this.#known.remember(head, this.#fieldsStart);
-    const error = this.#kind === HeadKind.Request ? this.#finishRequest(head, limits) : this.#finishResponse(head);
+    const fields = this.#connectionFields;
+    let error = 0;
+    if (this.#kind === HeadKind.Request) {
+      error = fields.finishRequest(head);
+      if (error === 0) error = this.#target(head, limits);
+    } else error = fields.finishResponse(head);
     if (error !== 0) return -error;
-    if (this.#isOddLength) this.#rewriteLength(head);
+    if (fields.rewriteOddLength(head)) this.usedScratch = true;
     return behind;
   }
 
@@ -277,7 +250,7 @@ export class HeadParser {
     this.#settledFields += count;
     this.#known.addTo(head, from, count, at);
     for (let lines = this.#known.connectionLines(from, count); lines !== 0; lines &= lines - 1) {
-      const error = this.#connectionField(head, 31 - Math.clz32(lines & -lines));
+      const error = this.#connectionFields.note(head, 31 - Math.clz32(lines & -lines), this.#kind === HeadKind.Request);
       if (error !== 0) return -error;
     }
     return head.lineEnd(from + count - 1);
@@ -337,7 +310,7 @@ export class HeadParser {
       head.addField(id, lineStart, nameEnd, valueStart, valueEnd, at + 2);
       if (isSecret(id)) this.#settledFields++;
       if (isConnectionHeader(id) && this.#kind !== HeadKind.Trailers) {
-        const error = this.#connectionField(head, head.size - 1);
+        const error = this.#connectionFields.note(head, head.size - 1, this.#kind === HeadKind.Request);
         if (error !== 0) return -error;
       }
       at += 2;
@@ -354,141 +327,14 @@ export class HeadParser {
     return INCOMPLETE;
   }
 
-  /** Notes what a field, one of ConnectionHeader, says about framing and the connection. Returns an H1Error or 0. */
-  #connectionField(head: HeaderBlock, index: number): number {
-    const start = head.valueStart(index);
-    const end = head.valueEnd(index);
-    switch (head.id(index) as ConnectionHeader) {
-      case ConnectionHeader.Host:
-        if (this.#hostIndex >= 0 && this.#kind === HeadKind.Request) return H1Error.HostRepeated;
-        this.#hostIndex = index;
-        return 0;
-      case ConnectionHeader.Connection:
-        this.#connectionList(head, start, end);
-        return this.#kind === HeadKind.Request && this.#connectionNames >= TOO_MANY_NAMES ? H1Error.Connection : 0;
-      case ConnectionHeader.ContentLength:
-        // A repeated length is refused even when it says the same: others in the chain may pick another one.
-        if (this.#contentLength >= 0) return H1Error.ContentLength;
-        this.#contentLength = parseContentLength(this.#bytes, start, end);
-        if (this.#contentLength < 0) return H1Error.ContentLength;
-        this.#isOddLength = !isPlainLength(this.#bytes, head, index);
-        return 0;
-      case ConnectionHeader.TransferEncoding:
-        if (this.#chunked) return H1Error.Coding;
-        this.#chunked = true;
-        return equalsFolded(this.#bytes, start, end, CHUNKED) ? 0 : H1Error.Coding;
-      case ConnectionHeader.Upgrade:
-        // h2c is not offered: its upgrade is ignored, as RFC 9110 section 7.8 allows.
-        if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
-        return 0;
-      case ConnectionHeader.Expect:
-        if (equalsFolded(this.#bytes, start, end, CONTINUE)) head.expectContinue = true;
-        return 0;
-      default:
-        return 0;
-    }
-  }
-
-  #connectionList(head: HeaderBlock, start: number, end: number): void {
-    const bytes = this.#bytes;
-    // What nearly everybody writes; it is the name of a field too, so that it has a number.
-    if (headerIdOf(bytes, this.#view, start, end) === ConnectionHeader.KeepAlive) {
-      this.#connectionNames++;
-      this.#connectionTokens |= Token.KeepAlive;
-      return;
-    }
-    let at = start;
-    while (at < end) {
-      while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
-      if (at === end) return;
-      this.#connectionNames++;
-      const tokenStart = at;
-      while (at < end && bytes[at] !== Char.Comma) at++;
-      let tokenEnd = at;
-      while (bytes[tokenEnd - 1] === Char.Space || bytes[tokenEnd - 1] === Char.Tab) tokenEnd--;
-      if (equalsFolded(bytes, tokenStart, tokenEnd, KEEP_ALIVE)) this.#connectionTokens |= Token.KeepAlive;
-      else if (equalsFolded(bytes, tokenStart, tokenEnd, CLOSE)) this.#connectionTokens |= Token.Close;
-      else if (equalsFolded(bytes, tokenStart, tokenEnd, UPGRADE)) this.#connectionTokens |= Token.Upgrade;
-      else head.nominates = true;
-    }
-  }
-
-  /** Whether the connection ends with this message (RFC 9112 section 9.3). */
-  #isLast(head: HeaderBlock): boolean {
-    if ((this.#connectionTokens & Token.Close) !== 0) return true;
-    return head.minorVersion === 0 && (this.#connectionTokens & Token.KeepAlive) === 0;
-  }
-
-  #finishRequest(head: HeaderBlock, limits: HeadLimits): number {
-    if (this.#hostIndex < 0) {
-      if (head.minorVersion === 1) return H1Error.HostMissing;
-    } else {
-      const start = head.valueStart(this.#hostIndex);
-      const end = head.valueEnd(this.#hostIndex);
-      if (end > start && !isAuthority(this.#bytes, start, end, Port.Optional)) return H1Error.HostInvalid;
-    }
-    head.close = this.#isLast(head);
-    if (head.minorVersion === 0) head.expectContinue = false;
-    const error = this.#requestBody(head);
-    if (error !== 0) return error;
+  /** Takes a target apart that is not just a path. Returns an H1Error or 0. */
+  #target(head: HeaderBlock, limits: HeadLimits): number {
     if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
-    const target = readTarget(head, this.#hostIndex);
+    const target = readTarget(head, this.#connectionFields.hostIndex);
     this.usedScratch = target === Target.Http || target === Target.Https;
     if (target === Target.Invalid) return H1Error.Target;
     return target === Target.Https && limits.refusesHttpsTargets === true ? H1Error.HttpsTarget : 0;
   }
-
-  #requestBody(head: HeaderBlock): number {
-    const isUpgrade = this.#upgradeField && (this.#connectionTokens & Token.Upgrade) !== 0 && head.minorVersion === 1;
-    if (this.#chunked) {
-      if (head.minorVersion === 0 || head.method === Method.Connect) return H1Error.CodingNotAllowed;
-      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
-      head.bodyKind = BodyKind.Chunked;
-    } else if (this.#contentLength >= 0) {
-      if (head.method === Method.Connect && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
-      head.bodyKind = BodyKind.Length;
-      head.contentLength = this.#contentLength;
-    }
-    // Chunks would have to be ended for the host, who may take them for the tunnel's bytes: such an upgrade is ignored.
-    head.upgrade = isUpgrade && !this.#chunked && head.method !== Method.Connect;
-    return 0;
-  }
-
-  /** Peers that stumble over tabs, or read 010 as 8, would find another end of the body. */
-  #rewriteLength(head: HeaderBlock): void {
-    head.set(CONTENT_LENGTH, String(this.#contentLength));
-    this.usedScratch = true;
-  }
-
-  #finishResponse(head: HeaderBlock): number {
-    head.close = this.#isLast(head);
-    const hasNoBody = head.status < 200 || head.status === 204;
-    if (this.#chunked) {
-      if (head.minorVersion === 0 || hasNoBody) return H1Error.CodingNotAllowed;
-      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
-      head.bodyKind = BodyKind.Chunked;
-    } else if (this.#contentLength >= 0) {
-      if (hasNoBody && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
-      head.bodyKind = BodyKind.Length;
-      head.contentLength = this.#contentLength;
-    } else {
-      head.bodyKind = hasNoBody || head.status === 304 ? BodyKind.None : BodyKind.UntilClose;
-    }
-    head.upgrade = head.status === 101;
-    return 0;
-  }
-}
-
-/** Whether what stands behind a Content-Length is ": 12": one space, no zeros first. */
-function isPlainLength(bytes: Uint8Array, head: HeaderBlock, index: number): boolean {
-  const start = head.valueStart(index);
-  const end = head.valueEnd(index);
-  return (
-    start - head.nameEnd(index) === 2 &&
-    bytes[start - 1] === Char.Space &&
-    head.lineEnd(index) - end === 2 &&
-    (bytes[start] !== Char.Zero || end - start === 1)
-  );
 }
 
 /** The byte that ended a value too early. */
@@ -496,15 +342,7 @@ function valueError(byte: number): H1Error {
   return byte === Char.Lf ? H1Error.LineEnd : H1Error.FieldValue;
 }
 
-const CONTENT_LENGTH = headerKey('content-length');
-const encoder = new TextEncoder();
-const VERSION_PREFIX = encoder.encode('HTTP/');
+const VERSION_PREFIX = new TextEncoder().encode('HTTP/');
 /** The two words of "HTTP/1.1". */
 const HTTP = 0x50545448;
 const SLASH_1_1 = 0x312e312f;
-const CHUNKED = encoder.encode('chunked');
-const KEEP_ALIVE = encoder.encode('keep-alive');
-const CLOSE = encoder.encode('close');
-const UPGRADE = encoder.encode('upgrade');
-const CONTINUE = encoder.encode('100-continue');
-const H2C = encoder.encode('h2c');

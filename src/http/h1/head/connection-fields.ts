@@ -1,0 +1,184 @@
+// What the fields of ConnectionHeader say of a message: where its body ends, whether its connection ends with it, and what else
+// they ask of the next hop (RFC 9112 sections 3.2, 6 and 9). What is ambiguous is refused.
+
+import { ConnectionHeader, equalsFolded, headerIdOf, headerKey } from '../../../common/text/header-names.js';
+import type { Memory } from '../../../io/memory.js';
+import { BodyKind, type HeaderBlock, Method } from '../../headers/header-block.js';
+import { H1Error } from '../errors.js';
+import { isAuthority, Port } from './authority.js';
+import { Char } from './characters.js';
+import { isPlainLength, parseContentLength } from './framing.js';
+
+const enum Token {
+  Close = 1,
+  KeepAlive = 2,
+  Upgrade = 4,
+}
+
+/** Each name costs a look at all fields, so that a client could keep a worker busy with one head. The number is Envoy's. */
+const TOO_MANY_NAMES = 10;
+
+/** The fields of one head, noted one by one. Errors are an H1Error, or 0 when there is none. */
+export class ConnectionFields {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+
+  #hostIndex = -1;
+  #contentLength = -1;
+  /** Content-Length is not written as everybody writes it. */
+  #isOddLength = false;
+  #chunked = false;
+  #connectionTokens = 0;
+  /** How many names the Connection fields have listed. */
+  #connectionNames = 0;
+  #upgradeField = false;
+
+  constructor(memory: Memory) {
+    this.#bytes = memory.bytes;
+    this.#view = memory.view;
+  }
+
+  /** Of the last Host field, or -1. */
+  get hostIndex(): number {
+    return this.#hostIndex;
+  }
+
+  /** Another head begins. */
+  clear(): void {
+    this.#hostIndex = -1;
+    this.#contentLength = -1;
+    this.#isOddLength = false;
+    this.#chunked = false;
+    this.#connectionTokens = 0;
+    this.#connectionNames = 0;
+    this.#upgradeField = false;
+  }
+
+  /** Notes a field, one of ConnectionHeader. */
+  note(head: HeaderBlock, index: number, isRequest: boolean): number {
+    const start = head.valueStart(index);
+    const end = head.valueEnd(index);
+    switch (head.id(index) as ConnectionHeader) {
+      case ConnectionHeader.Host:
+        if (this.#hostIndex >= 0 && isRequest) return H1Error.HostRepeated;
+        this.#hostIndex = index;
+        return 0;
+      case ConnectionHeader.Connection:
+        this.#connectionList(head, start, end);
+        return isRequest && this.#connectionNames >= TOO_MANY_NAMES ? H1Error.Connection : 0;
+      case ConnectionHeader.ContentLength:
+        // A repeated length is refused even when it says the same: others in the chain may pick another one.
+        if (this.#contentLength >= 0) return H1Error.ContentLength;
+        this.#contentLength = parseContentLength(this.#bytes, start, end);
+        if (this.#contentLength < 0) return H1Error.ContentLength;
+        this.#isOddLength = !isPlainLength(head, index);
+        return 0;
+      case ConnectionHeader.TransferEncoding:
+        if (this.#chunked) return H1Error.Coding;
+        this.#chunked = true;
+        return equalsFolded(this.#bytes, start, end, CHUNKED) ? 0 : H1Error.Coding;
+      case ConnectionHeader.Upgrade:
+        // h2c is not offered: its upgrade is ignored, as RFC 9110 section 7.8 allows.
+        if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
+        return 0;
+      case ConnectionHeader.Expect:
+        if (equalsFolded(this.#bytes, start, end, CONTINUE)) head.expectContinue = true;
+        return 0;
+      default:
+        return 0;
+    }
+  }
+
+  /** All fields of a request were noted. */
+  finishRequest(head: HeaderBlock): number {
+    if (this.#hostIndex < 0) {
+      if (head.minorVersion === 1) return H1Error.HostMissing;
+    } else {
+      const start = head.valueStart(this.#hostIndex);
+      const end = head.valueEnd(this.#hostIndex);
+      if (end > start && !isAuthority(this.#bytes, start, end, Port.Optional)) return H1Error.HostInvalid;
+    }
+    head.close = this.#isLast(head);
+    if (head.minorVersion === 0) head.expectContinue = false;
+    if (this.#chunked) {
+      if (head.minorVersion === 0 || head.method === Method.Connect) return H1Error.CodingNotAllowed;
+      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
+      head.bodyKind = BodyKind.Chunked;
+    } else if (this.#contentLength >= 0) {
+      if (head.method === Method.Connect && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
+      head.bodyKind = BodyKind.Length;
+      head.contentLength = this.#contentLength;
+    }
+    const isUpgrade = this.#upgradeField && (this.#connectionTokens & Token.Upgrade) !== 0 && head.minorVersion === 1;
+    // Chunks would have to be ended for the host, who may take them for the tunnel's bytes: such an upgrade is ignored.
+    head.upgrade = isUpgrade && !this.#chunked && head.method !== Method.Connect;
+    return 0;
+  }
+
+  /** All fields of a response were noted. */
+  finishResponse(head: HeaderBlock): number {
+    head.close = this.#isLast(head);
+    const hasNoBody = head.status < 200 || head.status === 204;
+    if (this.#chunked) {
+      if (head.minorVersion === 0 || hasNoBody) return H1Error.CodingNotAllowed;
+      if (this.#contentLength >= 0) return H1Error.LengthAndCoding;
+      head.bodyKind = BodyKind.Chunked;
+    } else if (this.#contentLength >= 0) {
+      if (hasNoBody && this.#contentLength > 0) return H1Error.ContentLengthNotAllowed;
+      head.bodyKind = BodyKind.Length;
+      head.contentLength = this.#contentLength;
+    } else {
+      head.bodyKind = hasNoBody || head.status === 304 ? BodyKind.None : BodyKind.UntilClose;
+    }
+    head.upgrade = head.status === 101;
+    return 0;
+  }
+
+  /**
+   * Writes an odd Content-Length anew, because peers that stumble over tabs, or read 010 as 8, would find another end of the body. True
+   * when there was one: the head has bytes in scratch then.
+   */
+  rewriteOddLength(head: HeaderBlock): boolean {
+    if (this.#isOddLength) head.set(CONTENT_LENGTH, String(this.#contentLength));
+    return this.#isOddLength;
+  }
+
+  #connectionList(head: HeaderBlock, start: number, end: number): void {
+    const bytes = this.#bytes;
+    // What nearly everybody writes; it is the name of a field too, so that it has a number.
+    if (headerIdOf(bytes, this.#view, start, end) === ConnectionHeader.KeepAlive) {
+      this.#connectionNames++;
+      this.#connectionTokens |= Token.KeepAlive;
+      return;
+    }
+    let at = start;
+    while (at < end) {
+      while (at < end && (bytes[at] === Char.Comma || bytes[at] === Char.Space || bytes[at] === Char.Tab)) at++;
+      if (at === end) return;
+      this.#connectionNames++;
+      const tokenStart = at;
+      while (at < end && bytes[at] !== Char.Comma) at++;
+      let tokenEnd = at;
+      while (bytes[tokenEnd - 1] === Char.Space || bytes[tokenEnd - 1] === Char.Tab) tokenEnd--;
+      if (equalsFolded(bytes, tokenStart, tokenEnd, KEEP_ALIVE)) this.#connectionTokens |= Token.KeepAlive;
+      else if (equalsFolded(bytes, tokenStart, tokenEnd, CLOSE)) this.#connectionTokens |= Token.Close;
+      else if (equalsFolded(bytes, tokenStart, tokenEnd, UPGRADE)) this.#connectionTokens |= Token.Upgrade;
+      else head.nominates = true;
+    }
+  }
+
+  /** Whether the connection ends with this message (RFC 9112 section 9.3). */
+  #isLast(head: HeaderBlock): boolean {
+    if ((this.#connectionTokens & Token.Close) !== 0) return true;
+    return head.minorVersion === 0 && (this.#connectionTokens & Token.KeepAlive) === 0;
+  }
+}
+
+const CONTENT_LENGTH = headerKey('content-length');
+const encoder = new TextEncoder();
+const CHUNKED = encoder.encode('chunked');
+const KEEP_ALIVE = encoder.encode('keep-alive');
+const CLOSE = encoder.encode('close');
+const UPGRADE = encoder.encode('upgrade');
+const CONTINUE = encoder.encode('100-continue');
+const H2C = encoder.encode('h2c');
