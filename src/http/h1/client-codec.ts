@@ -1,6 +1,6 @@
 // The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
 
-import { ConnectionHeader } from '../../common/text/header-names.js';
+import { ConnectionHeader, headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
@@ -90,7 +90,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     let skip = SKIP_CONNECTION;
     let tail: number = Tail.None;
     if (maySwitch || this.#isConnect) {
-      const length = maySwitch ? contentLengthOf(headers) : 0;
+      const length = maySwitch ? bodyBeforeSwitch(headers) : 0;
       skip |= SKIP_CODING;
       if (length > 0) this.writeLength(length);
       else {
@@ -258,6 +258,20 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.dropHead();
     if (!this.isDestroyed) this.events.onStreamComplete(reusable, end);
   }
+}
+
+const CONTENT_LENGTH = headerKey('content-length');
+
+/**
+ * Length of the body that comes before a switch of protocols. Its field is in the head again when it was taken out: a host that does
+ * not switch would take the body for requests.
+ */
+function bodyBeforeSwitch(headers: HeaderBlock): number {
+  const { bodyKind, contentLength } = headers;
+  const length = contentLengthOf(headers);
+  if (length >= 0 || bodyKind !== BodyKind.Length || contentLength === 0) return length;
+  headers.add(CONTENT_LENGTH, String(contentLength));
+  return contentLength;
 }
 
 /** Methods whose requests say how long their content is even when there is none (RFC 9110 section 8.6). */

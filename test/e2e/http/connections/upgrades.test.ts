@@ -56,6 +56,7 @@ const routes = [
   }),
   routeTo({ prefix: '/refuse/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
   routeTo({ prefix: '/tunnel/unasked' }, 'raw', {}, { request_headers_to_remove: ['upgrade'] }),
+  routeTo({ prefix: '/refuse/unmeasured' }, 'raw', {}, { request_headers_to_remove: ['content-length'] }),
   routeTo({ prefix: '/echo/unnamed' }, 'raw', {}, { response_headers_to_remove: ['upgrade'] }),
   routeTo({ prefix: '/' }, 'raw'),
 ];
@@ -159,6 +160,15 @@ t.test(
     t.match(parseMessage((await banned.readToEnd()).text), { status: 403, rest: '' });
   },
 );
+
+t.test('the body of an upgrade whose length a route takes out is no request for a host that refuses', async (t) => {
+  const connection = await connectRaw(t, proxy.port);
+  const body = 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n';
+  connection.write(posting('/refuse/unmeasured', body.length) + body);
+  t.match(parseMessage((await connection.readToEnd()).text), { status: 400, rest: 'no' });
+  t.equal(tries('/smuggled'), 0);
+  t.match(upstream.requests.at(-1)!.head, `\r\ncontent-length: ${body.length}`);
+});
 
 t.test('each side ends the tunnel for the other', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
