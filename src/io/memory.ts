@@ -42,6 +42,8 @@ export class Memory {
   readonly receiveBytes: number;
   /** Counts what is handled: one event of a connection after the other. Callers hold nothing of an object from one to the next. */
   step = 0;
+  /** The step with which this turn began: what is received in a turn has come before anything that is sent in it could go out. */
+  turnStart = 0;
 
   /** The same bytes with Buffer's methods. */
   readonly #buffer: Latin1Buffer;
@@ -99,7 +101,7 @@ export class Memory {
 
   /** The transport has taken all submissions: scratch may be written anew, and released blocks may be handed out again. */
   endTurn(): void {
-    this.step++;
+    this.turnStart = ++this.step;
     this.#scratchNext = this.#scratchStart;
     if (this.#overflow.length > 0) {
       for (const block of this.#overflow) this.release(block);

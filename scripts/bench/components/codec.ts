@@ -143,11 +143,13 @@ for (const [name, text] of [
   });
   measure(`${name}: whole exchange through both codecs`, () => {
     server.receive(0, requestLength);
+    memory.endTurn();
     relay.client.receive(1000, responseLength);
     memory.endTurn();
   });
   sink.sends = 0;
   server.receive(0, requestLength);
+  memory.endTurn();
   relay.client.receive(1000, responseLength);
   console.log(`${''.padEnd(44)} ${String(sink.sends).padStart(6)} sends`);
   memory.endTurn();

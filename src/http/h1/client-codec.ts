@@ -50,6 +50,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   #isUpgrade = false;
   /** The connection goes on after this exchange. */
   #canReuse = true;
+  /** When it began (Memory.step). */
+  #beginning = 0;
 
   constructor(
     memory: Memory,
@@ -77,7 +79,14 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
     this.#isUpgrade = false;
     this.#isConnect = false;
     this.#canReuse = true;
+    this.#beginning = this.memory.step;
     return this;
+  }
+
+  override receive(offset: number, length: number): void {
+    // What was on its way before the request went out is no answer to it, however much it looks like one.
+    if (this.decoder !== undefined && this.#beginning >= this.memory.turnStart) this.fail(H1Error.Unrequested);
+    else super.receive(offset, length);
   }
 
   headers(headers: HeaderBlock, endStream: boolean): void {

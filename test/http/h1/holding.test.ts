@@ -114,7 +114,7 @@ t.test('a pause that outlives its request does not keep the next one from being 
 
 t.test("a server's end behind held bytes is told after them, and the response is whole", (t) => {
   const peer = new ClientPeer();
-  peer.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true);
+  peer.turn(() => peer.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
   peer.turn(() => peer.codec.pauseReading());
   peer.receive('def');
@@ -178,7 +178,7 @@ t.test('with small blocks only, what is held is held whole and in order', (t) =>
   const client = new ClientPeer({}, new Wire(memory));
   const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');
   server.receive(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
-  client.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true);
+  client.turn(() => client.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true));
   client.receive(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`);
   while (memory.retain(4097) !== NO_BLOCK);
   const retained = memory.retainedBytes();

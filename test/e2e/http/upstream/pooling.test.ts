@@ -1,5 +1,7 @@
 // Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
 
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import t from 'tap';
 import {
   clusterHttpOptions,
@@ -121,6 +123,26 @@ t.test('a connection on which a request was given up is not used again', async (
   t.equal(raw.accepted(), before + 1);
 });
 
+t.test('what a host has said before a request could reach it is no answer to that', async (t) => {
+  const { child } = proxy.baton;
+  t.teardown(() => child.kill('SIGCONT'));
+  for (const stale of ['HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstale', 'HTTP/1.1 200 OK\r\ncontent-le']) {
+    const client = await connectRaw(t, proxy.port);
+    client.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+    await client.readUntil(/ok$/);
+    const { socket } = raw.requests.at(-1)!;
+    child.kill('SIGSTOP');
+    await waitFor(() => /\nState:\s+T/.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')));
+    // Both are there when it looks, the request first.
+    await written(client.socket, 'GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+    await written(socket, stale);
+    child.kill('SIGCONT');
+    socket.write('ngth: 5\r\n\r\nstale');
+    t.notMatch(await client.readUntil(/\r\n\r\n.+$/s), /stale/);
+    client.end();
+  }
+});
+
 t.test('requests of a client on one connection go to hosts in turn', async (t) => {
   const bytes = 'GET /hosts HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(5);
   const { text } = await rawExchange(proxy.port, `${bytes}GET /hosts HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
@@ -149,3 +171,8 @@ t.test('TCP keepalive watches the connections of clusters that ask for it', asyn
     [],
   );
 });
+
+/** Returns when the kernel has the bytes. */
+function written(socket: Socket, bytes: string): Promise<void> {
+  return new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
+}
