@@ -226,6 +226,42 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
 });
 
+t.test('a request whose virtual host is still to come does not slip past its authorization', async (t) => {
+  const asked: string[] = [];
+  const service = await startUpstream(t, ({ url }, answer) => {
+    asked.push(url!);
+    answer.end();
+  });
+  const plane = await startControlPlane(t);
+  plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
+  plane.set('virtual-host', []);
+  const authz = {
+    name: 'authz',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
+      http_service: { server_uri: { uri: 'http://service', cluster: 'service', timeout: '5s' } },
+    },
+  };
+  const rds = { route_config_name: 'routes', config_source: plane.source('delta') };
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning'],
+    config: bootstrap({
+      listeners: [httpListener('in', 0, { rds, http_filters: [authz, ON_DEMAND, ROUTER_FILTER] })],
+      clusters: [plane.cluster(), staticCluster('service', service.port)],
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  plane.hold();
+  const late = httpRequest(port, '/secret', { headers: { host: 'late.com' } });
+  await plane.waitFor('the question', ({ names }) => names.includes('routes/late.com'));
+  plane.set('virtual-host', [
+    { name: 'routes/late.com', domains: ['late.com'], routes: [answering({ prefix: '/' }, 'late')] },
+  ]);
+  plane.release();
+  t.match(await late, { status: 200, body: 'late' });
+  t.strictSame(asked, ['/secret']);
+});
+
 t.test(
   'what a virtual host that has come says to the filters behind holds for the request that waited for it',
   async (t) => {

@@ -14,7 +14,7 @@ import {
   staticCluster,
   waitFor,
 } from '../../harness/index.js';
-import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 
 const PACKAGE = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3';
 const ROUTER = 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router';
@@ -64,6 +64,8 @@ const proxy = await startProxy(t, {
       { authorization_response: { allowed_upstream_headers: { patterns: [{ exact: 'x-user' }] } } },
     ),
     off: filtered({ filter_enabled: { default_value: { numerator: 0 } } }),
+    few: filtered({}, {}, '5s', [routeTo({ path: '/known' }, 'host'), answering({ path: '/direct' }, 'direct')]),
+    fewAndOff: filtered({ filter_enabled: { default_value: { numerator: 0 } } }, {}, '5s', []),
   },
   clusters: [staticCluster('host', host.port), staticCluster('service', service.port)],
 });
@@ -189,6 +191,17 @@ t.test('each outcome is counted', async () => {
   });
 });
 
+t.test('nobody is asked about a request that no route takes', async (t) => {
+  t.match(await proxy.on('few', '/unknown?status=401'), { status: 404 });
+  t.match(await proxy.on('fewAndOff', '/unknown'), { status: 404 });
+  t.equal(asked.length, 0);
+  t.match(await proxy.on('few', '/known?status=401'), { status: 401 });
+  t.match(await proxy.on('few', '/direct?status=401'), { status: 401 }, 'an answer of its own is a route too');
+  t.equal(asked.length, 2);
+  await proxy.baton.waitForStats({ 'http.few.ext_authz.denied': 2, 'http.few.ext_authz.ok': 0 });
+  t.equal(await proxy.baton.stat('http.fewAndOff.ext_authz.disabled'), 0);
+});
+
 t.test('mistakes are refused in their places', async (t) => {
   const wrong = filtered(
     { allowed_headers: { patterns: [{ safe_regex: { regex: '(' } }] }, failure_mode_allow_header_add: true },
@@ -223,12 +236,12 @@ t.test('mistakes are refused in their places', async (t) => {
   }
 });
 
-/** A connection manager whose filter asks the service, except for what begins with /free. */
-function filtered(config: Config, call: Config = {}, timeout = '5s'): Config {
+/** A connection manager whose filter asks the service, except for what begins with /free, where no other routes are given. */
+function filtered(config: Config, call: Config = {}, timeout = '5s', routes?: Config[]): Config {
   const server_uri = { uri: 'http://service', cluster: 'service', timeout };
   const typed_config = { '@type': `${PACKAGE}.ExtAuthz`, ...config, http_service: { server_uri, ...call } };
   const free = { typed_per_filter_config: { authz: { '@type': `${PACKAGE}.ExtAuthzPerRoute`, disabled: true } } };
-  return managerOf([routeTo({ prefix: '/free' }, 'host', {}, free), routeTo({ prefix: '/' }, 'host')], {
+  return managerOf(routes ?? [routeTo({ prefix: '/free' }, 'host', {}, free), routeTo({ prefix: '/' }, 'host')], {
     http_filters: [
       { name: 'authz', typed_config },
       { name: 'router', typed_config: { '@type': ROUTER } },

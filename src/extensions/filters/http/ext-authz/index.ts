@@ -9,6 +9,7 @@ import {
   headerKey,
   type Report,
   reportMistakes,
+  type StreamControl,
   unpack,
 } from '../../../sdk.js';
 import { ClusterOutcomes } from './cluster-outcomes.js';
@@ -85,7 +86,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
     return {
       create(stream, isDisabled) {
-        if (isDisabled === true) return undefined;
+        if (isDisabled === true || isLost(stream)) return undefined;
         if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats, outcomes);
         stats.increment(ExtAuthzStats.at.disabled);
         return undefined;
@@ -95,6 +96,11 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   /** The most specific place decides. */
   compileRouteConfig: (configs) => (configs.at(-1) as ExtAuthzPerRoute | undefined)?.disabled === true,
 };
+
+/** No route takes the request, nor will one that a later filter waits for: it is answered with 404 whatever the service says. */
+function isLost(stream: StreamControl): boolean {
+  return stream.route() === undefined && stream.missingHost() === undefined;
+}
 
 function checkService(service: ExtAuthzHttpService, report: Report): void {
   const { authorization_request: request, authorization_response: response, path_prefix: prefix } = service;
