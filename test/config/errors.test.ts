@@ -457,13 +457,14 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
         "@type": type.googleapis.com/${HTTP_OPTIONS}
         common_http_protocol_options: { headers_with_underscores_action: REJECT_REQUEST }
         explicit_http_config:
-          http_protocol_options: { allow_absolute_url: true, accept_http_10: true, default_host_for_http_10: a }
+          http_protocol_options: { allow_absolute_url: true, accept_http_10: true, default_host_for_http_10: a, allow_custom_methods: true }
 `,
     `baton.yaml:8:41: ${CLUSTER}.typed_extension_protocol_options["${HTTP_OPTIONS}"].common_http_protocol_options.headers_with_underscores_action: it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out`,
     'baton.yaml:10:36: ',
     'explicit_http_config.http_protocol_options.allow_absolute_url: it is about requests of clients',
     'explicit_http_config.http_protocol_options.accept_http_10: it is about requests of clients',
     'explicit_http_config.http_protocol_options.default_host_for_http_10: it is about requests of clients',
+    'explicit_http_config.http_protocol_options.allow_custom_methods: it is about requests of clients',
   ],
   [
     'intervals in the wrong order',

@@ -81,6 +81,7 @@ export const HTTP: ImplementedTable = {
     accept_http_10: true,
     default_host_for_http_10: true,
     enable_trailers: true,
+    allow_custom_methods: true,
   },
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,

@@ -44,7 +44,7 @@ const FRAMED = fc.oneof(
       .join('')}0\r\n${trailers}\r\n`,
   })),
 );
-const METHOD = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'OPTIONS', 'PATCH', 'FETCH');
+const METHOD = fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', 'OPTIONS', 'PATCH', 'REPORT');
 const REQUEST = fc
   .tuple(
     METHOD,

@@ -183,6 +183,7 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
   if (http1?.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
   if (http1?.accept_http_10) refuse(holder, 'accept_http_10');
   if (http1?.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
+  if (http1?.allow_custom_methods) refuse(holder, 'allow_custom_methods');
 }
 
 function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {

@@ -10,7 +10,7 @@ import { H1Error } from '../errors.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
 import { ConnectionFields } from './connection-fields.js';
 import { isSecret, type KnownFields } from './known-fields.js';
-import { methodOf } from './method.js';
+import { CUSTOM, methodOf } from './method.js';
 import { readTarget, Target } from './target.js';
 
 export const enum HeadKind {
@@ -25,6 +25,8 @@ export interface HeadLimits {
   maxHeaders: number;
   /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
   acceptHttp10?: boolean;
+  /** Whether any token is a method; otherwise those that are not known are refused. */
+  allowsCustomMethods?: boolean;
   /** Whether a target may not be an https URL: its client takes a connection for encrypted that is not. */
   refusesHttpsTargets?: boolean;
   /** Trailers are read and go no further, and none are sent. */
@@ -143,7 +145,11 @@ export class HeadParser {
       if (bytes[at] !== Char.Space || at === this.#lineStart) return -H1Error.RequestLine;
       head.methodStart = this.#lineStart;
       head.methodEnd = at;
-      head.method = methodOf(bytes, this.#lineStart, at);
+      const method = methodOf(bytes, this.#lineStart, at);
+      if (method === CUSTOM) {
+        if (limits.allowsCustomMethods !== true) return -H1Error.RequestLine;
+        head.method = Method.Other;
+      } else head.method = method;
       at++;
       head.pathStart = at;
       this.#stage = Stage.Target;

@@ -1,19 +1,28 @@
 // HTTP/1.1 as it goes over the wire on both sides: order, framing, methods and statuses without bodies, trailers, versions.
 
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   connectRaw,
+  fileAccessLog,
   type RawConnection,
   rawExchange,
   staticCluster,
   TRAILERS,
   TRAILERS_CLUSTER,
+  tempDir,
   waitFor,
 } from '../../harness/index.js';
 import { dechunk, type Message, parseMessage } from '../message.js';
 import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
+
+/** Those that Envoy's HTTP/1 codec knows, but CONNECT. */
+const METHODS =
+  'ACL BIND CHECKOUT COPY DELETE GET HEAD LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH NOTIFY OPTIONS PATCH ' +
+  'POST PROPFIND PROPPATCH PURGE PUT REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE';
 
 const held: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
@@ -22,10 +31,16 @@ const upstream = await startRawUpstream(t, (request) => {
   else socket.write(answers()[path] ?? response(200, path));
 });
 const routes = [answering({ prefix: '/direct' }, 'direct'), routeTo({ prefix: '/' }, 'raw')];
+const LOG = join(tempDir(t), 'log');
 const proxy = await startProxy(t, {
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
   listeners: {
     main: managerOf(routes, TRAILERS),
     old: managerOf(routes, { http_protocol_options: { accept_http_10: true, default_host_for_http_10: 'old.test' } }),
+    custom: managerOf(routes, { http_protocol_options: { allow_custom_methods: true } }),
+    logged: managerOf(routes, {
+      access_log: [fileAccessLog(LOG, '%REQ(:METHOD)% %RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')],
+    }),
     hostless: managerOf(routes, { http_protocol_options: { accept_http_10: true } }),
     passing100: managerOf(routes, { proxy_100_continue: true }),
     few: managerOf(routes, { common_http_protocol_options: { max_requests_per_connection: 2 } }),
@@ -265,12 +280,29 @@ t.test('fields that belong to one connection end at the proxy', async (t) => {
 });
 
 t.test('methods and reason-less statuses pass as they are', async (t) => {
-  for (const method of ['DELETE', 'PATCH', 'PROPFIND', 'M-SEARCH', 'PURGE']) {
+  for (const method of METHODS.split(' ')) {
     await rawExchange(proxy.port, `${method} /method HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
     t.equal(upstream.requests.at(-1)!.method, method);
   }
   const odd = await rawExchange(proxy.port, 'GET /599 HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   t.match(parseMessage(odd.text), { status: 599, rest: 'odd' });
+});
+
+t.test('a method that Envoy does not know is refused, unless the configuration allows all', async (t) => {
+  const seen = upstream.requests.length;
+  for (const method of ['FETCH', 'M-SEARCH', 'get', 'GETS', 'GE', 'UNSUBSCRIBES']) {
+    const bytes = `${method} /method HTTP/1.1\r\nhost: a\r\n\r\n`;
+    const { text } = await rawExchange(proxy.ports['logged']!, bytes + bytes);
+    const { headers, rest, status } = parseMessage(text);
+    t.match({ status, rest, ...headers }, { status: 400, rest: 'Bad Request', connection: 'close' }, method);
+    await rawExchange(proxy.ports['custom']!, `${bytes.slice(0, -2)}connection: close\r\n\r\n`);
+    t.equal(upstream.requests.at(-1)!.method, method);
+  }
+  t.equal(upstream.requests.length, seen + 6, 'those that were refused have reached no host');
+  await proxy.baton.waitForStats({ 'http.logged.downstream_cx_protocol_error': 6 });
+  await waitFor(() => readFileSync(LOG, 'utf8').startsWith('FETCH 400 http1.codec_error DPE\n'), { what: 'its line' });
+  const invalid = await rawExchange(proxy.ports['custom']!, 'FE(TCH / HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.equal(parseMessage(invalid.text).status, 400, 'that is no method at all');
 });
 
 t.test('field values keep their bytes and their order', async (t) => {

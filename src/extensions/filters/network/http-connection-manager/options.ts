@@ -42,6 +42,7 @@ export function connectionManagerOptions(
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
       maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
       acceptHttp10: http1.accept_http_10 ?? false,
+      allowsCustomMethods: http1.allow_custom_methods ?? false,
       // At the edge; behind trusted proxies it is they that the client speaks to.
       refusesHttpsTargets: config.use_remote_address === true && (config.xff_num_trusted_hops ?? 0) === 0,
       dropsTrailers: http1.enable_trailers !== true,
