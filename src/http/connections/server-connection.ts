@@ -171,10 +171,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   onClose(abort: boolean): void {
+    // There is no answer that bytes of the client could destroy.
+    const hasNoAnswer = this.#endedByPeer || this.#isUnused;
     this.#countClose();
     this.#end();
     if (abort) this.socket.reset();
-    else this.socket.close(this.#endedByPeer ? 0 : this.manager.options.delayedCloseMs);
+    else this.socket.close(hasNoAnswer ? 0 : this.manager.options.delayedCloseMs);
   }
 
   addBuffered(sums: BufferedBytes): void {
@@ -448,7 +450,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.onClose(false);
   }
 
-  /** At the end of its time the connection has one more response, and drain_timeout for the request. */
+  /** The client has not sent a byte. */
+  get #isUnused(): boolean {
+    return this.#requests === 0 && this.#codec === undefined;
+  }
+
+  /** At the end of its time the connection has one more response, and drain_timeout for the request; one that is unused just ends. */
   #checkDuration(now: number): number {
     const { options, stats } = this.manager;
     const left = this.socket.startMonotonicMs + options.maxConnectionMs - now;
@@ -456,6 +463,10 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     if (!this.#isDraining) {
       stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
       this.#isDraining = this.#closesAfterResponse = true;
+      if (this.#isUnused) {
+        this.onClose(false);
+        return Number.POSITIVE_INFINITY;
+      }
     }
     if (left + options.drainMs > 0) return left + options.drainMs;
     if (this.#stream === undefined) this.onClose(false);

@@ -90,23 +90,28 @@ t.test(
   },
 );
 
-t.test('a connection that is old enough has drain_timeout for one more request', async (t) => {
+t.test('a connection that is old enough has drain_timeout for one more request, if it has had any', async (t) => {
   const echo = await startEchoUpstream(t);
-  const manager = (drain: string) =>
+  const manager = (duration: string, drain: string) =>
     managerOf([routeTo({ prefix: '/' }, 'echo')], {
-      common_http_protocol_options: { max_connection_duration: '0.1s' },
+      common_http_protocol_options: { max_connection_duration: duration },
       drain_timeout: drain,
     });
   const proxy = await startProxy(t, {
-    listeners: { patient: manager('600s'), hasty: manager('0.1s') },
+    listeners: { patient: manager('1s', '600s'), hasty: manager('0.1s', '0.1s') },
     clusters: [staticCluster('echo', echo.port)],
   });
-  const patient = await connectRaw(t, proxy.ports['patient']!);
-  await proxy.baton.waitForStat('http.patient.downstream_cx_max_duration_reached', 1);
-  patient.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  t.match((await patient.readToEnd()).text, /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/);
-  const hasty = await connectRaw(t, proxy.ports['hasty']!);
-  t.same(await hasty.readToEnd(), { text: '', closed: 'end' });
+  const begun = await connectRaw(t, proxy.ports['patient']!);
+  begun.write('GET ');
+  const unused = await connectRaw(t, proxy.ports['patient']!);
+  t.same(await unused.readToEnd(), { text: '', closed: 'end' }, 'nobody waits for a first one');
+  await proxy.baton.waitForStat('http.patient.downstream_cx_max_duration_reached', 2);
+  begun.write('/ HTTP/1.1\r\nHost: a\r\n\r\n');
+  const LAST = /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/;
+  t.match((await begun.readToEnd()).text, LAST);
+  const used = await connectRaw(t, proxy.ports['hasty']!);
+  used.write('GET / HTTP/1.1\r\nHost: a\r\nconnection: keep-alive\r\n\r\n');
+  t.equal((await used.readToEnd()).closed, 'end');
 });
 
 t.test('absolute URLs are served, and a wish for the contrary is refused', async (t) => {
