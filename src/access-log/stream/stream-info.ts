@@ -43,7 +43,7 @@ export class StreamInfo {
 
   protocol: Protocol = Protocol.None;
   upstreamProtocol: Protocol = Protocol.None;
-  /** `http` or `https`, by which the client came to the first proxy; empty for TCP. */
+  /** `http` or `https`: that of the URL, else the one by which the client came to the first proxy; empty for TCP. */
   scheme = '';
   /** 0 when no response began. */
   responseCode = 0;

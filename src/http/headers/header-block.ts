@@ -53,6 +53,8 @@ export class HeaderBlock {
   /** Request: path with query, in origin form ("/a?b"), "*" or the authority of a CONNECT. */
   pathStart = 0;
   pathEnd = 0;
+  /** Request: that of its URL, else the one by which its client came to the first proxy; '' until the edge rules have run. */
+  scheme: '' | 'http' | 'https' = '';
   /** Response: status code; 0 in a request or trailers. */
   status = 0;
   /** Minor version of HTTP/1 as received: 0 or 1. */
@@ -115,6 +117,7 @@ export class HeaderBlock {
     this.minorVersion = 1;
     this.methodStart = this.methodEnd = 0;
     this.pathStart = this.pathEnd = 0;
+    this.scheme = '';
     this.startLineStart = this.startLineEnd = 0;
     this.bodyKind = BodyKind.None;
     this.contentLength = 0;

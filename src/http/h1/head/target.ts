@@ -43,6 +43,7 @@ function readUrl(head: HeaderBlock, hostIndex: number): Target {
   else if (at === end && head.method === Method.Options) setPath(head, Char.Asterisk, at, end);
   else setPath(head, Char.Slash, at, end);
   head.startLineEnd = head.startLineStart;
+  head.scheme = scheme === Target.Http ? 'http' : 'https';
   if (hostIndex >= 0) head.removeAt(hostIndex);
   head.add(HOST, memory.text(start, at));
   return scheme;

@@ -50,8 +50,6 @@ export interface EdgeConnection {
 export class ForwardingRules {
   /** Whether the request that apply() saw last is an internal one. */
   isInternal = false;
-  /** … and by which scheme its client came to the first proxy: that of its connection, unless x-forwarded-proto says otherwise. */
-  scheme: 'http' | 'https' = 'http';
 
   readonly #usesRemoteAddress: boolean;
   readonly #trustedHops: number;
@@ -103,13 +101,13 @@ export class ForwardingRules {
     headers.removeId(INTERNAL.id);
     if (headers.mayHave(REFERER)) sanitizeReferer(headers);
     const peer = connection.remoteIp;
-    this.scheme = connection.scheme;
     const hasForwardedFor = headers.mayHave(FORWARDED_FOR.id) && headers.findId(FORWARDED_FOR.id) >= 0;
     const edgeLines = this.#edgeLines;
     if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
       this.isInternal = false;
       sanitizeExternal(headers, true, internalOnly);
       edgeLines.addTo(headers, peer, connection.scheme, random);
+      if (headers.scheme === '') headers.scheme = connection.scheme;
       if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
       if (this.#via !== '') appendVia(headers, this.#via);
       return peer;
@@ -139,8 +137,9 @@ export class ForwardingRules {
       if (forwarded !== '') client = forwarded;
     }
     const proto = headers.findId(FORWARDED_PROTO.id);
-    if (proto >= 0) this.scheme = schemeAt(headers, proto) ?? this.scheme;
-    else (this.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
+    if (headers.scheme === '')
+      headers.scheme = (proto >= 0 ? schemeAt(headers, proto) : undefined) ?? connection.scheme;
+    if (proto < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;

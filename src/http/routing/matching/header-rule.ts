@@ -23,6 +23,7 @@ const enum Source {
   Method = 1,
   Path = 2,
   Status = 3,
+  Scheme = 4,
 }
 
 /** One HeaderMatcher. Several fields of one name are matched as one value, joined by commas. */
@@ -42,7 +43,7 @@ export class HeaderRule {
     if (name === '') throw new BatonError('CONFIG_INVALID', 'a header matcher needs a name', { where });
     checkFieldName(name.replace(/^:/, ''), `${where}.name`);
     this.#source = sourceOf(name);
-    this.#key = headerKey(FIELD_OF_PSEUDO.get(name) ?? name);
+    this.#key = headerKey(name === ':authority' ? 'host' : name);
     this.#isInverted = config.invert_match ?? false;
     this.#missingIsEmpty = config.treat_missing_header_as_empty ?? false;
     this.#text = textRule(config, where);
@@ -67,6 +68,12 @@ export class HeaderRule {
           headers.memory.bytes[at + i] = 48 + (Math.floor(headers.status / power) % 10);
         }
         return this.#matchesValue(headers, at, at + 3);
+      }
+      case Source.Scheme: {
+        if (headers.scheme === '') return this.#matchesMissing(headers);
+        const at = headers.memory.scratch(headers.scheme.length);
+        headers.memory.write(at, headers.scheme);
+        return this.#matchesValue(headers, at, at + headers.scheme.length);
       }
       default:
         return this.#matchesField(headers);
@@ -162,16 +169,19 @@ const COMMA = 44;
 /** A sign and the digits of an int64. */
 const LONGEST_INTEGER = 20;
 
-/** Pseudo headers that stand in a field: the scheme is what x-forwarded-proto says once the edge rules have run. */
-const FIELD_OF_PSEUDO: ReadonlyMap<string, string> = new Map([
-  [':authority', 'host'],
-  [':scheme', 'x-forwarded-proto'],
-]);
-
 function sourceOf(name: string): Source {
-  if (name === ':method') return Source.Method;
-  if (name === ':path') return Source.Path;
-  return name === ':status' ? Source.Status : Source.Field;
+  switch (name) {
+    case ':method':
+      return Source.Method;
+    case ':path':
+      return Source.Path;
+    case ':scheme':
+      return Source.Scheme;
+    case ':status':
+      return Source.Status;
+    default:
+      return Source.Field;
+  }
 }
 
 function textRule(config: HeaderMatcher, where: string): StringRule | undefined {

@@ -74,6 +74,20 @@ t.test('a client that came to the first proxy by https stays there', async (t) =
   t.equal(headers['x-scheme'], 'https', '%REQ(:SCHEME)%');
 });
 
+t.test('a URL says by which scheme its client has come, where it is believed', async (t) => {
+  const cases: [string, string, Record<string, string>, string][] = [
+    ['redirects', 'https://here.test/path/a', {}, 'https'],
+    ['redirects', 'HTTPS://here.test/path/a', { 'x-forwarded-proto': 'http' }, 'https'],
+    ['redirects', 'http://here.test/path/a', { 'x-forwarded-proto': 'https' }, 'http'],
+    ['behindEdge', 'https://here.test/path/a', {}, 'https'],
+    ['edge', 'http://here.test/path/a', {}, 'http'],
+  ];
+  for (const [listener, url, headers, scheme] of cases) {
+    const answer = await proxy.on(listener, url, { headers });
+    t.match(answer.headers, { location: `${scheme}://here.test/new`, 'x-scheme': scheme }, `${listener}: ${url}`);
+  }
+});
+
 t.test('a direct response is what the configuration says, from whatever source', async (t) => {
   const { status, body, headers } = await proxy.on('direct', '/inline', { method: 'POST', body: 'ignored' });
   t.match({ status, body }, { status: 201, body: 'made up' });

@@ -4,15 +4,13 @@ import { type HeaderBlock, knownHeader } from '../../../../sdk.js';
 import type { TracedHeader } from './trace.js';
 
 const HOST = knownHeader('host');
-const FORWARDED_PROTO = knownHeader('x-forwarded-proto');
 
 export function tracedRequestHeaders(headers: HeaderBlock): TracedHeader[] {
   const host = headers.findId(HOST);
-  const scheme = headers.findId(FORWARDED_PROTO);
   const list: TracedHeader[] = [];
   if (host >= 0) list.push(traced(':authority', headers.value(host)));
   list.push(traced(':path', headers.pathText()), traced(':method', headers.methodText()));
-  if (scheme >= 0) list.push(traced(':scheme', headers.value(scheme)));
+  if (headers.scheme !== '') list.push(traced(':scheme', headers.scheme));
   for (let index = 0; index < headers.size; index++) {
     if (!headers.isRemoved(index) && index !== host) list.push(field(headers, index));
   }
