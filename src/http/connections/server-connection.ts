@@ -170,10 +170,10 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#restCodec();
   }
 
-  onClose(abort: boolean): void {
+  onClose(abort: boolean, amidRequest = false): void {
     // There is no answer that bytes of the client could destroy.
     const hasNoAnswer = this.#endedByPeer || this.#isUnused;
-    this.#countClose();
+    this.#countClose(amidRequest);
     this.#end();
     if (abort) this.socket.reset();
     else this.socket.close(hasNoAnswer ? 0 : this.manager.options.delayedCloseMs);
@@ -475,12 +475,12 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #countClose(): void {
+  #countClose(amidRequest = this.#stream !== undefined): void {
     const { http } = this.manager.stats;
     const { at } = HttpStats;
     const isRemote = this.#endedByPeer;
     http.increment(isRemote ? at.downstream_cx_destroy_remote : at.downstream_cx_destroy_local);
-    if (this.#stream === undefined) return;
+    if (!amidRequest) return;
     http.increment(at.downstream_cx_destroy_active_rq);
     http.increment(isRemote ? at.downstream_cx_destroy_remote_active_rq : at.downstream_cx_destroy_local_active_rq);
     if (isRemote) this.#device?.closedByPeer.increment();

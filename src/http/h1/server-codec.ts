@@ -23,9 +23,9 @@ export interface H1ServerEvents {
   onIdle(): void;
   /**
    * The connection has to be closed: behind what was sent, or with `abort` in a way that the peer cannot take for the end
-   * of a message (RST). Nothing more is read or sent.
+   * of a message (RST). Nothing more is read or sent. `amidRequest`: a request was under way that got no complete answer.
    */
-  onClose(abort: boolean): void;
+  onClose(abort: boolean, amidRequest: boolean): void;
 }
 
 export type H1ServerOptions = HeadLimits;
@@ -284,12 +284,13 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   /** The request will never be complete. A protocol error is answered if nothing was sent yet. */
   #breakOff(reason: ResetReason, error: CodecError | undefined): void {
     const abort = this.#wouldLookWhole;
+    const isAnswered = error !== undefined && this.writing === Writing.Head;
     const decoder = this.decoder!;
     this.reading = Reading.Closed;
     this.forgetStream();
     decoder.onReset(reason, error);
     if (error !== undefined) this.answerInvalid(error, this.#isHeadRequest);
-    this.#close(abort);
+    this.#close(abort, !isAnswered);
   }
 
   /** From here on both directions are raw. */
@@ -309,11 +310,11 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   /** Nothing more is read or sent; the owner closes the connection. */
-  #close(abort: boolean): void {
+  #close(abort: boolean, amidRequest = false): void {
     this.reading = Reading.Closed;
     this.writing = Writing.Complete;
     this.forgetStream();
     this.dropInput();
-    if (!this.isDestroyed) this.events.onClose(abort);
+    if (!this.isDestroyed) this.events.onClose(abort, amidRequest);
   }
 }

@@ -134,6 +134,23 @@ t.test('what ends before its time is counted by who has ended it', async (t) => 
       },
     ],
     [
+      'a client ends its direction before the answer',
+      async () => {
+        const client = await connectRaw(t, proxy.port);
+        client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
+        await baton.waitForStat('http.main.downstream_rq_active', 1);
+        client.end();
+      },
+      {
+        'http.main.downstream_rq_rx_reset': 1,
+        'http.main.downstream_cx_destroy_active_rq': 1,
+        'http.main.downstream_cx_destroy_remote': 1,
+        'http.main.downstream_cx_destroy_remote_active_rq': 1,
+        'http.main.downstream_cx_destroy_local_active_rq': 0,
+        'cluster.host.upstream_rq_tx_reset': 1,
+      },
+    ],
+    [
       'a host leaves amid its response',
       () => rawExchange(proxy.port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n'),
       {
@@ -176,6 +193,8 @@ t.test('what is odd about a request, a connection or a thread is counted too', a
   upload.write('no size\r\n');
   t.match(await upload.readUntil('\r\n\r\n'), /^HTTP\/1\.1 400 /);
   await baton.waitForStat(broken, 2);
+  const cutOff = 'http.main.downstream_cx_destroy_local_active_rq';
+  t.equal(await baton.stat(cutOff), 0, 'its request was answered');
   for (const refused of ['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n']) {
     t.match((await rawExchange(proxy.port, refused)).text, /^HTTP\/1\.1 4\d\d /);
   }
