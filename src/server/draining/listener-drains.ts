@@ -74,7 +74,10 @@ export class ListenerDrains {
       logger.info('listeners are stopped when the child process has taken over, or is gone');
       await takeOver.settled;
     }
-    await this.stop(this.#listeners.stop(reach), { acceptRest });
+    const stopped = this.#listeners.stop(reach);
+    // A drain whose time was over went on as long as they accepted.
+    this.count();
+    await this.stop(stopped, { acceptRest });
   }
 
   /** The same for listeners that are marked as stopped already, and without waiting for a child process. */

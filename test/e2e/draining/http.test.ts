@@ -90,6 +90,8 @@ t.test('gradual: from the end of the time on every response is the last, and no 
   for (const [index, { closing }] of clients.entries()) t.notOk(closing.slice(before[index]).includes(false));
   t.equal(await baton.stat('listener_manager.listener_stopped'), 0, 'skip_exit stops nothing');
   t.equal(await baton.stat('listener_manager.total_listeners_draining'), 3);
+  await drain(baton, '');
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'stopped listeners drain no longer');
 });
 
 t.test(
