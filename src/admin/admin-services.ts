@@ -145,7 +145,7 @@ export interface AdminServices {
   listeners(): Iterable<ListenerView>;
   /** See listeners(). */
   clusters(): Iterable<ClusterView>;
-  /** Of the last update of CDS that was used; '' when there was none. */
+  /** Of the last update of CDS that was used: '' before the first one, and 'static' without CDS. */
   clustersVersion(): string;
   /** Merges histograms now: a new interval begins. Resolves when it is done. */
   flushStats(): Promise<void>;

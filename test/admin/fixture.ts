@@ -76,7 +76,7 @@ export class FakeServices implements AdminServices {
     return this.listenerViews;
   }
   clustersVersion(): string {
-    return '';
+    return 'static';
   }
   clusters(): Iterable<ClusterView> {
     return this.clusterViews;

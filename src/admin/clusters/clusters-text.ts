@@ -7,14 +7,14 @@ import { COUNT_NAMES, type CountedHost, countHosts } from './host-counts.js';
 
 /**
  * With an empty text for each cluster that is undefined, so that a walk over many of them can be broken off. `version` is that
- * of CDS, or ''.
+ * of all clusters.
  */
 export function* clustersText(
   clusters: Iterable<ClusterView | undefined>,
   version: string,
   store: StatsStore,
 ): Generator<string, void> {
-  yield `version_info::${version || 'static'}\n`;
+  yield `version_info::${version}\n`;
   for (const cluster of clusters) {
     if (cluster === undefined) {
       yield '';

@@ -36,7 +36,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     uptimes: () => uptimes(epoch),
     listeners: () => listenerViews(server.configuration),
     clusters: () => clusterViews(server.configuration),
-    clustersVersion: () => server.configuration.clusterDiscovery.version,
+    clustersVersion: () => server.configuration.clustersVersion,
     flushStats: () => server.flushes.run(),
     runtimeLayers: () => server.configuration.runtime.layers,
     modifyRuntime: (entries) => server.configuration.runtime.modify(entries),

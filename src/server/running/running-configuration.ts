@@ -133,6 +133,12 @@ export class RunningConfiguration {
     };
   }
 
+  /** Of the last CDS update that has changed a cluster: '' before the first one, and 'static' where no CDS is set up. */
+  get clustersVersion(): string {
+    const hasDiscovery = this.#bootstrap.dynamic_resources?.cds_config !== undefined;
+    return hasDiscovery ? this.clusterDiscovery.version : 'static';
+  }
+
   /** All of it, for a worker that starts. */
   snapshots(): SnapshotParts {
     return {

@@ -84,11 +84,14 @@ t.test('a server waits for one source after the other, and says for which', asyn
   plane.set('runtime', [{ name: 'front', layer: { key: 'value' } }]);
 
   await waitForLog(baton, 'cm init: initializing cds');
+  const version = async () => (await baton.admin('/clusters')).body.split('\n')[0];
+  t.equal(await version(), 'version_info::', 'no update has come yet');
   t.equal(await states(baton), '503 PRE_INITIALIZING PRE_INITIALIZING 2');
   t.match(JSON.parse((await baton.admin('/runtime')).body), { entries: { key: { final_value: 'value' } } });
   plane.set('cluster', [staticCluster('discovered', 1)]);
 
   await target('ECDS marker');
+  t.equal(await version(), 'version_info::1');
   t.match(baton.stderr, /cm init: all clusters initialized.*all clusters initialized. initializing init manager/s);
   t.equal(await states(baton), '503 INITIALIZING INITIALIZING 3');
   t.equal(await baton.stat('listener_manager.workers_started'), 0);
