@@ -182,6 +182,9 @@ t.test('clusters with one name for their stats have hosts of their own, and take
   await ask('green');
   t.equal(await requests('blue'), before, 'requests of the other cluster are not counted');
   t.equal(await baton.stat('cluster.shared.membership_total'), 2);
+  const { body } = await baton.admin('/stats/monitoring?hidden=include&filter=rq_total');
+  const metric = 'envoy_cluster_endpoint_rq_total';
+  t.match(body, `${metric}{envoy_cluster_name="shared",envoy_endpoint_address="127.0.0.1:${a}"} `, 'found by its tags');
 
   setClusters([shared('green', a)]);
   await waitFor(async () => !(await baton.admin('/clusters')).body.includes('blue::'));

@@ -31,6 +31,8 @@ export class ResourcePool {
   readonly #clusters = new Map<string, ClusterResources>();
   /** By the prefix of their stats. */
   readonly #memberships = new Map<string, { readonly gauges: MembershipGauges; users: number }>();
+  /** Of the stats of hosts, as they are given out. */
+  readonly #hostPrefixes = new Set<string>();
 
   constructor(owner: ResourceOwner) {
     this.#owner = owner;
@@ -43,9 +45,11 @@ export class ResourcePool {
     if (resources === undefined) {
       const prefix = scopePrefix(`cluster.${observabilityName}.`);
       const membership = this.#memberships.get(prefix) ?? { gauges: new MembershipGauges(), users: 0 };
-      const names = { prefix, hostPrefix: hostPrefix(name, observabilityName) };
-      resources = new ClusterResources(this.#owner, names, membership.gauges, () => {
+      const hostPrefix = this.#freeHostPrefix(name, observabilityName);
+      this.#hostPrefixes.add(hostPrefix);
+      resources = new ClusterResources(this.#owner, { prefix, hostPrefix }, membership.gauges, () => {
         this.#clusters.delete(key);
+        this.#hostPrefixes.delete(hostPrefix);
         if (--membership.users === 0) this.#memberships.delete(prefix);
       });
       this.#clusters.set(key, resources);
@@ -55,12 +59,15 @@ export class ResourcePool {
     resources.retain();
     return resources;
   }
-}
 
-/** Clusters may have one name for their stats, and the same hosts: what is counted for each host is each cluster's own. */
-function hostPrefix(name: string, observabilityName: string): string {
-  const cluster = name === observabilityName ? name : `${observabilityName}.${name}`;
-  return `cluster.${cluster}.endpoint.`;
+  /**
+   * Clusters may have one name for their stats, and the same hosts, but what is counted for each host is each cluster's own: the
+   * first one has the name by which tags are found, the others theirs in addition.
+   */
+  #freeHostPrefix(name: string, observabilityName: string): string {
+    const prefix = scopePrefix(`cluster.${observabilityName}.endpoint.`);
+    return this.#hostPrefixes.has(prefix) ? `cluster.${observabilityName}.${name}.endpoint.` : prefix;
+  }
 }
 
 export class ClusterResources {
