@@ -55,6 +55,7 @@ export class BreakerGauges {
     if (this.#remaining === undefined) return;
     const remaining = CircuitBreakerRemainingStats.at;
     this.#remaining.set(remaining.remaining_cx, connections);
+    this.#remaining.set(remaining.remaining_cx_pools, NO_LIMIT);
     this.#remaining.set(remaining.remaining_pending, pending);
     this.#remaining.set(remaining.remaining_rq, requests);
     this.#remaining.set(remaining.remaining_retries, retries);
@@ -67,6 +68,9 @@ export class BreakerGauges {
     for (const ref of this.#scopes) this.#store.removeScope(ref);
   }
 }
+
+/** Of pools: 0 would say that there may be no more of them. A power of two, so that sums of shares are exact. */
+const NO_LIMIT = 2 ** 53;
 
 /** What is this cluster's of a scope's gauges: a parent process, and another version of the cluster, have theirs beside it. */
 class Share {

@@ -86,6 +86,8 @@ t.test('max_requests holds for all workers together, and for each priority by it
   }
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.rq_open', 1);
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.remaining_rq', 0);
+  const pools = await proxy.baton.stat('cluster.requests.circuit_breakers.default.remaining_cx_pools');
+  t.ok(pools! > 0, 'their number is not limited, and none are out of reach');
   await proxy.baton.waitForStat('cluster.requests.upstream_rq_pending_overflow', CLIENTS - 3);
   t.equal(await proxy.baton.stat('cluster.requests.upstream_rq_active_overflow'), CLIENTS - 3);
 
