@@ -124,7 +124,10 @@ class ServerInstance {
   #createAdmin(): AdminInterface | undefined {
     const { bootstrap, adminAddressPath: addressPath, adminAllowedHosts: allowedHosts } = this.#options;
     const { admin } = bootstrap;
-    if (admin?.address === undefined) return undefined;
+    if (admin?.address === undefined) {
+      logger.info('the configuration has no admin address: there is no admin interface');
+      return undefined;
+    }
     return new AdminInterface(
       {
         ...this.#options,

@@ -84,6 +84,7 @@ t.test('it can serve without an admin interface', async (t) => {
   const port = await baton.loggedPort('web');
   t.equal((await httpRequest(port, '/')).body, 'hello');
   t.same(listeningPorts(baton.pid), [port]);
+  t.match(baton.stderr, /the configuration has no admin address: there is no admin interface\n/);
   await baton.stop();
 });
 
