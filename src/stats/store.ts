@@ -30,6 +30,7 @@ import {
   type StatsExtent,
   StatsReader,
   type StatsReaderAttachment,
+  slotSum,
 } from './read/reader.js';
 import { Pass } from './read/section.js';
 import { RecentLookups } from './recent-lookups.js';
@@ -251,6 +252,13 @@ export class StatsStore {
     return blockValue(this.#memory.pages[chunk]!, base + at, this.#memory.threads, kind);
   }
 
+  /** The same, but a counter since the process began, whatever was reset. */
+  totalAt({ chunk, base }: Pick<ScopeRef, 'chunk' | 'base'>, at: number, kind: Kind): number {
+    const { pages, threads } = this.#memory;
+    const page = pages[chunk]!;
+    return kind === Kind.Counter ? slotSum(page, base + at, threads) : blockValue(page, base + at, threads, kind);
+  }
+
   /** A histogram as of the last flush by its full name; undefined when there is none or it was never merged. */
   histogram(name: string): HistogramValue | undefined {
     const found = this.#find(name, Pass.Histograms);
@@ -306,10 +314,8 @@ export class StatsStore {
     for (const { ref, layout } of this.#scopes.all()) {
       const page = pages[ref.chunk]!;
       for (const at of layout.counters) {
-        let slot = ref.base + at;
-        let sum = 0;
-        for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += page[slot]!;
-        page[slot] = sum;
+        const slot = ref.base + at;
+        page[slot + threads * PAGE_SLOTS] = slotSum(page, slot, threads);
       }
       resets += layout.counters.length;
       if (resets < RESETS_PER_STEP) continue;

@@ -22,7 +22,7 @@ export interface CountedHost {
 /**
  * The hosts as they are now, in the order of priorities. They are read in one go, though a long list is printed piece by
  * piece: the block of a host that leaves in between will soon hold another one's counts. They are read where they lie: a
- * StatsReader would first put all stats of the process in order.
+ * StatsReader would first put all stats of the process in order. POST /reset_counters is for /stats alone: here counters go on.
  */
 export function countHosts(hosts: Iterable<KnownHost>, store: StatsStore): CountedHost[] {
   const counted = Array.from(hosts, (host) => ({ host, counts: countsOf(host, store) }));
@@ -32,7 +32,7 @@ export function countHosts(hosts: Iterable<KnownHost>, store: StatsStore): Count
 function countsOf(host: KnownHost, store: StatsStore): Float64Array {
   const block = { chunk: host.statsChunk, base: host.statsBase };
   const counts = new Float64Array(ENTRIES.length);
-  for (const [i, { at, kind }] of ENTRIES.entries()) counts[i] = store.valueAt(block, at, kind);
+  for (const [i, { at, kind }] of ENTRIES.entries()) counts[i] = store.totalAt(block, at, kind);
   return counts;
 }
 

@@ -108,11 +108,7 @@ export class StatsReader {
   /** A counter since the process began, whatever was reset. */
   total(section: Section, table: StatTable, index: number): number {
     if (section.parts !== undefined) return this.#dynamicTotal(section.parts[table.at[index]!]!);
-    const page = this.#pages[section.chunk]!;
-    let slot = section.base + table.at[index]!;
-    let sum = 0;
-    for (let thread = 0; thread < this.#source.threads; thread++, slot += PAGE_SLOTS) sum += page[slot]!;
-    return sum;
+    return slotSum(this.#pages[section.chunk]!, section.base + table.at[index]!, this.#source.threads);
   }
 
   /** What a counter's total() has and its value() does not: what was counted before the last reset. */
@@ -264,14 +260,18 @@ export class StatsReader {
 
 /** The value of a counter or a gauge whose slot in the first page of a chunk this is. */
 export function blockValue(chunk: Float64Array, slot: number, threads: number, kind: Kind): number {
+  if (kind === Kind.Counter) return slotSum(chunk, slot, threads) - chunk[slot + threads * PAGE_SLOTS]!;
   let sum = 0;
-  if (kind === Kind.Counter) {
-    for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]!;
-    return sum - chunk[slot]!;
-  }
   for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]! - chunk[slot + 1]!;
   // Threads are read one after the other: a gauge that one raises and another lowers may look negative for a moment.
   return Math.max(sum, 0);
+}
+
+/** What all threads have counted in a slot. */
+export function slotSum(chunk: Float64Array, slot: number, threads: number): number {
+  let sum = 0;
+  for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]!;
+  return sum;
 }
 
 function indexByPrefix(sections: readonly Section[]): Map<string, Section[]> {

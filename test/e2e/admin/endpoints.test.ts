@@ -227,12 +227,16 @@ t.test('while health checks fail, connections end with their next response', asy
   t.equal(after.closed, 'open');
 });
 
-t.test('/reset_counters lets counters begin again, and leaves gauges', async (t) => {
+t.test('/reset_counters lets counters of /stats begin again, and leaves gauges and /clusters', async (t) => {
   await httpRequest(main, '/');
   t.ok((await baton.stat('http.main.downstream_rq_total'))! > 0);
+  const ofHost = async () => Number(/^echo::.*::rq_total::(\d+)$/m.exec((await baton.admin('/clusters')).body)?.[1]);
+  const before = await ofHost();
+  t.ok(before > 0);
   t.match(await post('/reset_counters'), { status: 200, body: 'OK\n' });
   t.equal(await baton.stat('http.main.downstream_rq_total'), 0);
   t.equal(await baton.stat('server.concurrency'), 2);
+  t.equal(await ofHost(), before);
   await httpRequest(main, '/');
   await baton.waitForStat('http.main.downstream_rq_total', 1);
 });
