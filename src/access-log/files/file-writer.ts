@@ -288,7 +288,7 @@ export class FileWriter {
     if (!this.#target.isFile || chunk.bytes[chunk.end - 1] !== NEWLINE) return;
     const before = chunk.end - chunk.start;
     let line = lineStart(chunk);
-    const isTorn = endsInsideLine(this.#fd) ?? line < chunk.start;
+    const isTorn = endsInsideLine(this.#fd) ?? line !== chunk.start;
     if (isTorn && line === 0) {
       const bytes = new Uint8Array(chunk.end + 1);
       bytes[0] = NEWLINE;
@@ -296,8 +296,8 @@ export class FileWriter {
       Object.assign(chunk, { bytes, first: 1, end: bytes.length });
       line = 1;
     }
-    // In front of every line but the first stands the end of another.
-    chunk.start = isTorn ? line - 1 : line;
+    // In front of every line but the first stands the end of another. Where only the last line break is left, it is written in any case.
+    chunk.start = isTorn || line === chunk.end ? line - 1 : line;
     this.#pendingBytes += chunk.end - chunk.start - before;
   }
 
@@ -375,9 +375,13 @@ export function isStandardStream(path: string): boolean {
   return STANDARD_STREAMS.has(path);
 }
 
-/** Of the line that is written next, or of which the rest is. */
+/**
+ * Of the line that is written next, or of which the rest is. Where a line break comes next it is the line behind that: the break
+ * ends a torn line, this one or another's, and has perhaps been tried before.
+ */
 function lineStart({ bytes, first, start }: Chunk): number {
-  return start <= first ? first : bytes.lastIndexOf(NEWLINE, start - 1) + 1;
+  if (start <= first) return first;
+  return bytes[start] === NEWLINE ? start + 1 : bytes.lastIndexOf(NEWLINE, start - 1) + 1;
 }
 
 /** Whether a file ends with a part of a line; undefined when that cannot be read. */

@@ -64,6 +64,16 @@ function runIntoPipe(script: string): ChildProcess {
   return endsWithTest(t, spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] }));
 }
 
+/** The largest size of a file, 8 KiB, stands for the disk. Gives the exit status. */
+async function runOnFullDisk(script: string): Promise<number | null> {
+  // Without the test runner's own listener for SIGXFSZ, which would end the process.
+  const unwatched = ['-u', 'NODE_OPTIONS', 'prlimit', '--fsize=8192:unlimited', process.execPath];
+  const command = [...unwatched, '--input-type=module', '-e', `${PRELUDE}${script}`];
+  const child = endsWithTest(t, spawn('env', command, { stdio: ['ignore', 'ignore', 'ignore'] }));
+  const [code] = await once(child, 'exit');
+  return code;
+}
+
 t.test('lines are written when the buffer is full, or when they are old enough', async (t) => {
   const full = setUp({ flushMinBytes: 1000, flushIntervalMs: 3_600_000 });
   for (let i = 0; i < 9; i++) full.log('x'.repeat(100));
@@ -288,7 +298,7 @@ t.test('lines that waited are written when the disk has room again', async (t) =
 t.test('a line that is torn where the disk is full is written whole later, and mixes with no other', async (t) => {
   const path = join(directory, 'torn.log');
   const other = join(directory, 'torn-rotated.log');
-  // The largest size of a file stands for the disk, and files of their own for those of other threads.
+  // Files of their own stand for those of other threads.
   const script = `
     const { execFileSync } = await import('node:child_process');
     const { renameSync } = await import('node:fs');
@@ -308,11 +318,7 @@ t.test('a line that is torn where the disk is full is written whole later, and m
     for (const files of [second, first, rotated]) await files.flush();
     process.exit(0);
   `;
-  // Without the test runner's own listener for SIGXFSZ, which would end the process.
-  const unwatched = ['-u', 'NODE_OPTIONS', 'prlimit', '--fsize=8192:unlimited', process.execPath];
-  const command = [...unwatched, '--input-type=module', '-e', `${PRELUDE}${script}`];
-  const child = endsWithTest(t, spawn('env', command, { stdio: ['ignore', 'ignore', 'ignore'] }));
-  t.same(await once(child, 'exit'), [0, null]);
+  t.equal(await runOnFullDisk(script), 0);
   const linesOf = (path: string) => readFileSync(path, 'utf8').split('\n').slice(0, -1);
   const isWhole = (line: string) => /^(a+|b+|c+)$/.test(line) && (line.length === 100 || line.length === 130);
   const lines = linesOf(path);
@@ -326,6 +332,27 @@ t.test('a line that is torn where the disk is full is written whole later, and m
   const after = linesOf(other);
   t.ok(after.every(isWhole), 'in the file after a rotation it is whole too');
   t.equal(after.length + linesOf(`${other}.1`).filter(isWhole).length, 120);
+});
+
+t.test('however often a torn line is tried while the disk is full, no line is written twice', async (t) => {
+  const path = join(directory, 'tried.log');
+  const script = `
+    const { execFileSync } = await import('node:child_process');
+    const { files, log } = open(${JSON.stringify(path)}, { flushMinBytes: 100_000, flushIntervalMs: 3_600_000 });
+    for (let i = 0; i < 120; i++) log(String(i).padStart(100, 'x'));
+    for (let i = 0; i < 5; i++) await files.flush();
+    if (files.counters.writeFailed < 5) process.exit(1);
+    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited']);
+    await files.flush();
+    process.exit(0);
+  `;
+  t.equal(await runOnFullDisk(script), 0);
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  t.same(lines.splice(81, 1), ['x'.repeat(11)], 'what was written of it is a line of its own');
+  t.same(
+    lines,
+    Array.from({ length: 120 }, (_, i) => String(i).padStart(100, 'x')),
+  );
 });
 
 t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
