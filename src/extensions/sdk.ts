@@ -51,12 +51,13 @@ export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-h
 
 // ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
 
-export { type HeaderKey, headerKey, knownHeader } from '../common/text/header-names.js';
+export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
+export { headerKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -30,7 +30,7 @@ export function request(path: string, values: Fields = {}): HeaderBlock {
 
 export function response(status: number, values: Fields = {}): HeaderBlock {
   const block = fields(values);
-  block.setStatus(status);
+  block.status = status;
   return block;
 }
 

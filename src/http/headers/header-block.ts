@@ -4,7 +4,13 @@
 // into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
-import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/text/header-names.js';
+import {
+  equalsFolded,
+  type HeaderKey,
+  type HeaderSet,
+  isFieldName,
+  OTHER_HEADER,
+} from '../../common/text/header-names.js';
 import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 
@@ -295,6 +301,8 @@ export class HeaderBlock {
    * other text. Throws when a character is no byte, or would end the line (CR, LF, NUL).
    */
   add(key: HeaderKey, value: string): void {
+    // JSON.parse() and the like give values that the compiler takes for any type.
+    if (typeof value !== 'string') throw unsuitable(key.name, value);
     const name = key.bytes;
     const start = this.room(name.length + value.length + 4);
     const bytes = this.memory.bytes;
@@ -335,24 +343,32 @@ export class HeaderBlock {
     return found;
   }
 
-  /** Replaces the path, one character a byte as in add(), and throws as that does; the start line is written anew. */
+  /**
+   * Replaces the path, one character a byte as in add(); the start line is written anew. Throws when it is empty, or has a character that
+   * no path can have: a space, a control character, '#', one that is no byte.
+   */
   setPath(path: string): void {
-    for (let i = 0; i < path.length; i++) if (!isInLine(path.charCodeAt(i))) throw unsuitable('a path', path);
+    if (typeof path !== 'string' || path === '') throw unsuitable('a path', path);
+    for (let i = 0; i < path.length; i++) if (!isInPath(path.charCodeAt(i))) throw unsuitable('a path', path);
     const start = this.writeText(path);
     this.pathStart = start;
     this.pathEnd = start + path.length;
     this.startLineEnd = this.startLineStart;
   }
 
-  /** Replaces the method; the start line is written anew. */
+  /** Replaces the method; the start line is written anew. Throws when `text` is no token. */
   setMethod(method: Method, text: string): void {
+    if (!isFieldName(text)) throw unsuitable('a method', text);
     this.method = method;
     this.methodStart = this.writeText(text);
     this.methodEnd = this.methodStart + text.length;
     this.startLineEnd = this.startLineStart;
   }
 
+  /** Of a response that ends its request: throws when it is no whole number from 200 to 599. */
   setStatus(status: number): void {
+    if (!(Number.isInteger(status) && status >= 200 && status <= 599))
+      throw new RangeError(`no request ends with the status ${status}`);
     this.status = status;
     this.startLineEnd = this.startLineStart;
   }
@@ -475,8 +491,13 @@ function isInLine(code: number): boolean {
   return code < 256 && code !== 13 && code !== 10 && code !== 0;
 }
 
-function unsuitable(what: string, value: string): TypeError {
-  return new TypeError(`${what} cannot have such a value: ${JSON.stringify(value.slice(0, 80))}`);
+/** Whether a character is a byte that a path may have. */
+function isInPath(code: number): boolean {
+  return code > 32 && code < 256 && code !== 127 && code !== 35;
+}
+
+function unsuitable(what: string, value: unknown): TypeError {
+  return new TypeError(`${what} cannot have such a value: ${(JSON.stringify(value) ?? String(value)).slice(0, 82)}`);
 }
 
 /** A thread's header blocks, used again and again. */

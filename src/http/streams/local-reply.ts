@@ -23,7 +23,6 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
 export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: boolean): void {
   const { status, editHeaders } = reply;
   const { info, route } = stream;
-  if (!(status >= 200 && status <= 599)) throw new RangeError(`no request ends with the status ${status}`);
   const body = asBytes(reply.body);
   const { headerBlocks, memory } = stream.manager.thread;
   const isHead = stream.requestHeaders.method === Method.Head;

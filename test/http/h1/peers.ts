@@ -74,7 +74,7 @@ export function describe(headers: HeaderBlock): string {
 function block(wire: Wire, { start, fields }: Message): HeaderBlock {
   const headers = new HeaderBlock(wire.memory);
   const [first = '', path] = start.split(' ');
-  if (/^\d+$/.test(first)) headers.setStatus(Number(first));
+  if (/^\d+$/.test(first)) headers.status = Number(first);
   else if (path !== undefined) {
     const known = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'].indexOf(first);
     headers.setMethod((known + 1) as Method, first);

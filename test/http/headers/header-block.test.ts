@@ -178,6 +178,13 @@ t.test('what would end a line, or is no byte, is refused', (t) => {
     t.throws(() => block.add(headerKey('x-new'), value), { message: /^x-new cannot have such a value: / });
     t.throws(() => block.setPath(`/${value}`), { message: /^a path cannot have such a value: / });
   }
+  for (const path of ['', '/a b', '/a\tb', '/a\x7f', '/a#b', JSON.parse('null')]) {
+    t.throws(() => block.setPath(path), { message: /^a path cannot have such a value: / });
+  }
+  for (const value of [5, null, undefined, ['a']]) {
+    t.throws(() => block.set(headerKey('x-new'), value as never), { message: /^x-new cannot have such a value: / });
+  }
+  t.throws(() => block.setMethod(Method.Get, 'GET '), { message: 'a method cannot have such a value: "GET "' });
   t.same(lines(block), before);
   t.equal(block.pathText(), '/a?b');
   block.add(headerKey('x-new'), 'a\tb\xff');

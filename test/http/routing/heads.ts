@@ -35,7 +35,7 @@ export function requestHead(start: string, ...lines: string[]): HeaderBlock {
 /** A response head. */
 export function responseHead(status: number, ...lines: string[]): HeaderBlock {
   const headers = new HeaderBlock(new Memory(LAYOUT));
-  headers.setStatus(status);
+  headers.status = status;
   addLines(headers, lines);
   return headers;
 }

@@ -31,10 +31,21 @@ const REQUEST_FAULTS: Record<string, Scripts> = {
   'as it runs something in a callback': { b: { decodeHeaders: 'run:throw stop' } },
   'in an async function behind what it awaits': { b: { decodeHeaders: 'await:throw stop' } },
   'because a value would end its line': { b: { decodeHeaders: 'add:x-a:b\r\nx-c stop' } },
+  'because a value is no text': { b: { decodeHeaders: 'addNumber:x-a:5' } },
+  'because a name would end its line': { b: { decodeHeaders: 'add:x-a\r\nx-b:c' } },
+  'because a name is that of no field': { b: { decodeHeaders: 'add::path' } },
+  'because a path has a space': { b: { decodeHeaders: 'path:/a%20b' } },
+  'because a path is empty': { b: { decodeHeaders: 'path:' } },
+  'because a method would end its line': { b: { decodeHeaders: 'method:GET%0D%0A' } },
   'because its answer has a status that ends none': { b: { decodeHeaders: 'reply:100 stop' } },
+  'because its answer has a status that is no whole number': { b: { decodeHeaders: 'reply:200.5 stop' } },
   'as it edits the head of its answer': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
 };
-const RESPONSE_FAULTS = messageFaults('response', 'encode', 'c');
+const RESPONSE_FAULTS: Record<string, Scripts> = {
+  ...messageFaults('response', 'encode', 'c'),
+  'because a status ends no request': { b: { encodeHeaders: 'status:101' } },
+  'because a status is no number': { b: { encodeHeaders: 'status:x' } },
+};
 
 // A request that is held, and a connection that is idle, on the same worker: they must not notice anything.
 const neighbour = await proxy.send({ b: { decodeHeaders: 'stop' } });

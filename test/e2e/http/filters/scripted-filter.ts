@@ -6,7 +6,6 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { noNeeds } from '../../../../src/access-log/formats/format.js';
-import { headerKey } from '../../../../src/common/text/header-names.js';
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import type {
   AccessLoggerExtension,
@@ -14,9 +13,10 @@ import type {
   HttpFilterExtension,
   WorkerContext,
 } from '../../../../src/extensions/factories.js';
+import { headerKey } from '../../../../src/extensions/header-key.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filters/filter.js';
-import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { type HeaderBlock, Method } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/time/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';
 
@@ -161,6 +161,14 @@ class ScriptedFilter implements HttpFilter {
         return;
       case 'add':
         return this.#headers!.add(headerKey(rest[0]!), rest[1]!);
+      case 'addNumber':
+        return this.#headers!.add(headerKey(rest[0]!), JSON.parse(rest[1]!));
+      case 'path':
+        return this.#headers!.setPath(decodeURIComponent(rest[0]!));
+      case 'method':
+        return this.#headers!.setMethod(Method.Get, decodeURIComponent(rest[0]!));
+      case 'status':
+        return this.#headers!.setStatus(Number(rest[0]));
       case 'remove':
         return void this.#headers!.remove(headerKey(rest[0]!));
       default:
