@@ -306,7 +306,7 @@ function buildWorker(): PlayedTransport {
   for (const { prefix, layout } of [
     { prefix: 'listener.http.', layout: ListenerStats },
     { prefix: 'listener.http.worker_0.', layout: ListenerWorkerStats },
-    ...extensions.networkFilter(filter).scopes(filter, identity, extensions),
+    ...(extensions.networkFilter(filter).scopes?.(filter, identity, extensions) ?? []),
   ])
     scopes.set(prefix, store.addScope(prefix, layout));
   const clusterScope = store.addScope('cluster.up.', ClusterStats);

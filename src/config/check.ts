@@ -1,7 +1,7 @@
 // Walks a message in canonical form: implemented fields, constraints of the API, required oneofs, expressions, extensions.
 
+import { defectOf } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
-import { sourceStack } from '../common/package/source-places.js';
 import { compileRegex } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
@@ -225,7 +225,7 @@ export class Checker {
         extension.validate!(config, report);
       } catch (error) {
         if (this.#problems.isDamaged(this.#path, this.#problems.errorCount)) return;
-        report('', `validate() of '${extension.name}' failed: ${withPlace(error)}`);
+        report('', defectOf('validate', extension.name, error));
       }
     });
   }
@@ -245,12 +245,6 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   } catch (error) {
     if (!problems.isDamaged(path, known)) throw error;
   }
-}
-
-/** A defect, and where in the source it is. */
-function withPlace(thrown: unknown): string {
-  const [, place] = /\n\s+(at .*)/.exec(thrown instanceof Error ? sourceStack(thrown.stack ?? '') : '') ?? [];
-  return place === undefined ? String(thrown) : `${thrown} ${place}`;
 }
 
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';

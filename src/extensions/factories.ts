@@ -27,7 +27,7 @@ export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   /** There are no others yet: whatever stands before it in a chain is refused. */
   readonly isTerminal: true;
   /** Stats that exist before traffic, those of filters that it holds included. */
-  scopes(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
+  scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
   createOnWorker(config: C, listener: ListenerIdentity, context: WorkerContext): TerminalNetworkFilter;
   /** What it has on the primary, with what filters that it holds have there. */
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];

@@ -1,5 +1,6 @@
 // One place in one filter chain that takes a discovered configuration: its stats, and what its filter has on the primary.
 
+import { ofExtension } from '../../common/errors/defects.js';
 import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
@@ -36,7 +37,8 @@ export class ChainUse {
   /** Makes all that the filter needs before workers build it. Throws when that cannot be had, such as names of its stats. */
   prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
-    for (const { prefix, layout } of extension.scopes?.(config, chain) ?? []) {
+    const scopes = ofExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
+    for (const { prefix, layout } of scopes) {
       if (this.#scopes.has(prefix)) continue;
       this.#scopes.set(prefix, this.#host.scopes.hold([{ prefix, layout }]));
     }

@@ -11,7 +11,7 @@ import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../liste
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { FilterChainTable } from '../../listener/filter-chain-match.js';
 import { ListenerDrain } from '../../listener/listener-drain.js';
-import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
+import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../../listener/network-filter.js';
 import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
@@ -264,10 +264,7 @@ export class WorkerListeners {
     const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
     const identity: ListenerIdentity = { name, statToken, bufferLimit };
     const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
-    const terminal =
-      filterConfig === undefined
-        ? NO_FILTERS
-        : this.#context.extensions.networkFilter(filterConfig).createOnWorker(filterConfig, identity, this.#context);
+    const terminal = filterConfig === undefined ? NO_FILTERS : this.#terminal(filterConfig, identity);
     try {
       if (routes !== undefined) (yield* routesChange(terminal, routes))();
     } catch (error) {
@@ -281,6 +278,13 @@ export class WorkerListeners {
       drain,
       fingerprint: () => chainFingerprint(listener.address, config),
     };
+  }
+
+  #terminal(config: Any, identity: ListenerIdentity): TerminalNetworkFilter {
+    const extension = this.#context.extensions.networkFilter(config);
+    const terminal = extension.createOnWorker(config, identity, this.#context);
+    if (typeof terminal?.accept === 'function') return terminal;
+    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with an accept()`);
   }
 }
 

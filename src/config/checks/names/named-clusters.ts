@@ -1,5 +1,6 @@
 // Clusters that configurations of extensions name: where the extension says which they are, they must be there.
 
+import { defectOf } from '../../../common/errors/defects.js';
 import type { Any } from '../../generated/api.js';
 import { type Path, type PathPart, parsePath } from '../../text/path.js';
 import type { Surroundings } from '../surroundings.js';
@@ -23,14 +24,15 @@ function walk(value: unknown, path: PathPart[], around: Surroundings, mustExist:
 
 function checkNames(config: Any, path: Path, around: Surroundings, mustExist: boolean): void {
   const { catalog, problems } = around;
-  const names = catalog.byTypeUrl(config['@type'])?.clusters;
-  if (names === undefined) return;
+  const extension = catalog.byTypeUrl(config['@type']);
+  if (extension?.clusters === undefined) return;
+  let names: (readonly [path: string, name: string | undefined])[];
   try {
-    for (const [inner, name] of names(config)) {
-      checkClusterName(name, [...path, ...parsePath(inner)], around, mustExist);
-    }
+    names = [...extension.clusters(config)];
   } catch (error) {
     // It relies on messages that obey the schema.
-    if (!problems.isDamaged(path, problems.errorCount)) throw error;
+    if (problems.isDamaged(path, problems.errorCount)) return;
+    return problems.error(path, defectOf('clusters', extension.name, error));
   }
+  for (const [inner, name] of names) checkClusterName(name, [...path, ...parsePath(inner)], around, mustExist);
 }

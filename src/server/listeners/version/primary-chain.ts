@@ -1,5 +1,6 @@
 // One filter chain of a listener, on the primary: the stats scopes of its filters, and the parts that they have here.
 
+import { ofExtension } from '../../../common/errors/defects.js';
 import { ownRoutes } from '../../../config/fields/own-routes.js';
 import type { FilterChain, RouteConfiguration } from '../../../config/generated/api.js';
 import type { ListenerIdentity, PrimaryPart } from '../../../extensions/factories.js';
@@ -37,9 +38,10 @@ export class PrimaryChain {
     this.#config = config;
     this.isDefault = isDefault;
     this.scopes = scopes.hold(
-      (config.filters ?? []).flatMap(({ typed_config: filter }) =>
-        extensions.networkFilter(filter!).scopes(filter!, listener, extensions),
-      ),
+      (config.filters ?? []).flatMap(({ typed_config: filter }) => {
+        const extension = extensions.networkFilter(filter!);
+        return ofExtension('scopes', extension.name, () => extension.scopes?.(filter!, listener, extensions) ?? []);
+      }),
     );
     try {
       this.#part = parts.create(config, init);

@@ -1,5 +1,6 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
+import { ofExtension } from '../../../../common/errors/defects.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
@@ -82,7 +83,8 @@ function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder
     // Stats of a filter whose configuration is discovered come with that.
     if (own === undefined) return [];
     const extension = extensions.httpFilter(own);
-    return extension.isTerminal ? [] : (extension.scopes?.(own, chainOf(config)) ?? []);
+    if (extension.isTerminal) return [];
+    return ofExtension('scopes', extension.name, () => extension.scopes?.(own, chainOf(config)) ?? []);
   });
 }
 

@@ -101,7 +101,10 @@ function createFilters(
     }
     const extension = context.extensions.httpFilter(config);
     if (extension.isTerminal) return { filters, terminal: extension.createOnWorker(config, context, chain) };
-    filters.push({ factory: extension.createOnWorker(config, context, chain), isDisabled });
+    const factory = extension.createOnWorker(config, context, chain);
+    if (typeof factory?.create !== 'function')
+      throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
+    filters.push({ factory, isDisabled });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }

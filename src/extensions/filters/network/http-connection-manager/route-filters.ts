@@ -1,5 +1,6 @@
 // What routes can say to the HTTP filters of a chain: typed_per_filter_config.
 
+import { ofExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteFilter } from '../../../../http/routing/tables/route-table.js';
@@ -23,7 +24,9 @@ function routeFilter(name: string, own: Any | undefined, extensions: ExtensionFi
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
       if (extension.isTerminal) return undefined;
-      const config = extension.compileRouteConfig?.(configs, where);
+      const config = ofExtension('compileRouteConfig', extension.name, () =>
+        extension.compileRouteConfig?.(configs, where),
+      );
       return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
     },
   };

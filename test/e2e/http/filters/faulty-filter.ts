@@ -1,0 +1,36 @@
+// Loaded into Baton before itself (--import): an HTTP filter with a mistake in the function that its configuration names. It is configured
+// by the messages of the Lua filter.
+
+import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AnyExtension, HttpFilterExtension } from '../../../../src/extensions/factories.js';
+import { EXTENSIONS } from '../../../../src/extensions/index.js';
+
+export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+export const ROUTE_TYPE = 'envoy.extensions.filters.http.lua.v3.LuaPerRoute';
+
+const faulty: HttpFilterExtension<LuaLua> = {
+  category: 'envoy.filters.http',
+  name: 'acme.faulty',
+  typeUrls: [`type.googleapis.com/${FILTER_TYPE}`, `type.googleapis.com/${ROUTE_TYPE}`],
+  implemented: { [FILTER_TYPE]: { stat_prefix: true }, [ROUTE_TYPE]: { name: true } },
+  clusters(config) {
+    if (failsIn(config) === 'clusters') throw new TypeError('a mistake');
+    return [];
+  },
+  scopes(config) {
+    if (failsIn(config) === 'scopes') throw new TypeError('a mistake');
+    return [];
+  },
+  createOnWorker(config) {
+    return failsIn(config) === 'createOnWorker' ? (Promise.resolve() as never) : { create: () => undefined };
+  },
+  compileRouteConfig() {
+    throw new TypeError('a mistake');
+  },
+};
+
+function failsIn(config: unknown): string | undefined {
+  return (config as LuaLua).stat_prefix;
+}
+
+(EXTENSIONS as AnyExtension[]).push(faulty as AnyExtension);
