@@ -4,6 +4,7 @@ import type { RouteConfiguration } from '../config/generated/api.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
+import { HttpStats } from '../stats/layouts/http.js';
 import { FormerRequests } from './connections/former-requests.js';
 import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.js';
 import { ServerConnection, type ServerPools } from './connections/server-connection.js';
@@ -23,6 +24,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   readonly stats: ConnectionManagerStats;
   readonly shortestTimeoutMs: number;
   readonly headTimeout: HeadTimeout | undefined;
+  readonly lateFlush: number;
+  readonly lateClose: number;
   /** There are about as many as requests that were ever busy at the same time. */
   readonly #pools: ServerPools;
 
@@ -35,7 +38,12 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     const timeouts = all.filter((ms) => ms > 0);
     this.shortestTimeoutMs = Math.min(...timeouts);
     this.headTimeout = firstHeadTimeout(options);
-    const { memory } = thread;
+    const { memory, transport } = thread;
+    const countLate = () => stats.http.increment(HttpStats.at.downstream_cx_delayed_close_timeout);
+    this.lateFlush = transport.listenToLate((isSent) => {
+      if (!isSent) countLate();
+    });
+    this.lateClose = transport.listenToLate(countLate);
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),
       codecs: new StepPool(memory, () => new H1ServerCodec(memory, options.codec)),
@@ -52,6 +60,9 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   }
 
   close(): void {
+    // Closes outlive it, and its stats may be somebody else's then.
+    this.thread.transport.forgetLate(this.lateFlush);
+    this.thread.transport.forgetLate(this.lateClose);
     for (const log of this.options.accessLogs) log.close();
     for (const { factory } of this.options.filters) {
       try {

@@ -111,4 +111,7 @@ export interface ManagerContext {
   readonly shortestTimeoutMs: number;
   /** The first that ends a request whose head does not come. */
   readonly headTimeout: HeadTimeout | undefined;
+  /** Of Transport.tellLate(), for closes that wait until the client takes what was sent, and for those that also wait for its end. */
+  readonly lateFlush: number;
+  readonly lateClose: number;
 }

@@ -51,6 +51,8 @@ export const enum Event {
   AcceptFailed = 8,
   /** A connection with TellGone is closed, for whatever reason; offset: its token. There is no id any more, so that stands for nothing. */
   Gone = 9,
+  /** An ordered close with TellLate was cut short because its time was over; offset: its token; length: 1 when all was sent, and only the peer's end was missing. */
+  Late = 10,
 }
 
 /** Where a connect failed. */
@@ -87,6 +89,8 @@ export const enum Op {
   ReceiveLimit = 9,
   /** Gone is to follow when the connection is closed, which may be long after the id has died; offset: its token, above 0. */
   TellGone = 10,
+  /** Late is to follow if the time of an ordered close is over; offset: a token, above 0, that many connections may share. Instead of TellGone. */
+  TellLate = 11,
 }
 
 /** Int32 words of `control`. */

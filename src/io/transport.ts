@@ -83,6 +83,9 @@ const MOST_TOKENS = 2 ** 31 - 1;
 /** How long connections that go on later keep the thread from those that have received something. */
 const LATER_MS = 5;
 
+/** Told of an ordered close that was cut short; `isSent`: only the peer's end was missing. */
+export type LateHandler = (isSent: boolean) => void;
+
 export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
@@ -106,6 +109,9 @@ export class Transport {
   /** By the token of Op.TellGone. */
   readonly #gone = new Map<number, () => void>();
   #goneToken = 0;
+  /** By the token of Op.TellLate. */
+  readonly #late = new Map<number, LateHandler>();
+  #lateToken = 0;
   /** By the connection that each is for. */
   #later: { readonly id: number; readonly act: () => void }[] = [];
   #queued = 0;
@@ -274,6 +280,21 @@ export class Transport {
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
 
+  /** `late` is called for each connection whose close is cut short, of those that tellLate() names with the token that this returns. */
+  listenToLate(late: LateHandler): number {
+    this.#late.set(++this.#lateToken, late);
+    return this.#lateToken;
+  }
+
+  forgetLate(token: number): void {
+    this.#late.delete(token);
+  }
+
+  /** The close that follows tells if it is cut short. */
+  tellLate(id: number, token: number): void {
+    this.#submit(Op.TellLate, id, token, 0);
+  }
+
   /** Aborts with RST. The id is dead at once. */
   reset(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
@@ -438,6 +459,7 @@ export class Transport {
       }
       if (kind >= Event.AcceptFailed) {
         if (kind === Event.Gone) this.#tellGone(events[at + 2]!);
+        else if (kind === Event.Late) this.#late.get(events[at + 2]!)?.(events[at + 3]! === 1);
         else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
       }

@@ -165,11 +165,13 @@ export class DownstreamConnection {
 
   /**
    * Closes behind what is pending, of which the peer has to take some every `flushMs`. `lingerMs` > 0: the peer may still be
-   * sending, and gets that long to notice, so that the last answer is not destroyed by a reset.
+   * sending, and gets that long to notice, so that the last answer is not destroyed by a reset. `lateToken`, of
+   * Transport.listenToLate(), tells who hears of it if either takes too long; 0: nobody.
    */
-  close(lingerMs: number, flushMs = FLUSH_MS): void {
+  close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
     this.#keepEnds();
+    if (lateToken !== 0) this.transport.tellLate(this.id, lateToken);
     this.transport.close(this.id, flushMs, lingerMs);
     if (logger.isDebug) logger.debug(`[C${this.serial}] closing`);
     this.#ended();

@@ -66,6 +66,32 @@ t.test('whoever asks is told when a connection is closed, however it comes to th
   rig.close();
 });
 
+t.test('whoever asks for late ends is told of those alone, and what they have waited for', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const { address } = rig.listen(loopback);
+  const [unread, silent, prompt] = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
+  rig.submit(Op.Pause, unread.client);
+  rig.sendNow(unread.server, pattern(6 << 20));
+  rig.submit(Op.TellLate, unread.server, 7);
+  rig.submit(Op.Close, unread.server, 100, 60_000);
+  rig.submit(Op.TellLate, silent.server, 8);
+  rig.submit(Op.Close, silent.server, 60_000, 100);
+  rig.submit(Op.TellLate, prompt.server, 8);
+  rig.submit(Op.Close, prompt.server, 60_000, 60_000);
+  rig.flush();
+  await rig.next(Event.End, prompt.client);
+  rig.now(Op.Close, prompt.client);
+  await rig.next(Event.Late, undefined, 2);
+  await until(() => rig.transport.counts().closing === 0, 'the last end');
+  const told = rig.of(Event.Late).map(({ offset, value }) => [offset, value]);
+  t.same(told.sort(), [
+    [7, 0],
+    [8, 1],
+  ]);
+  t.equal(rig.of(Event.Gone).length, 0);
+  rig.close();
+});
+
 t.test('a peer that does not read is reset when its time is over, so that it sees the loss', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);

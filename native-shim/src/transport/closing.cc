@@ -20,10 +20,10 @@ int queuedBytes(const Descriptor& fd) {
 }  // namespace
 
 void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
-                  uint32_t goneToken) {
+                  uint32_t endToken, bool tellsLate) {
   const Id id = table_.allocate();
   if (id < 0) {
-    if (goneToken != 0) gone_.push_back(goneToken);
+    if (endToken != 0 && !tellsLate) news_.push_back({Event::Gone, endToken});
     return fd.abort();
   }
   Record& record = *table_.find(id);
@@ -32,7 +32,8 @@ void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, 
   record.shared = shared;
   record.flushMs = flushMs;
   record.lingerMs = lingerMs;
-  record.goneToken = goneToken;
+  record.endToken = endToken;
+  record.tellsLate = tellsLate;
   record.deadline = now + flushMs;
   record.queued = queuedBytes(record.fd);
   record.leftAtDeadline = record.pending.size();
@@ -58,7 +59,7 @@ bool Closing::expire(double now) {
   const uint32_t before = size();
   table_.forEach([this, now](Id id, Record& record) {
     if (record.deadline > now || (!record.flushed && movesOn(record, now))) return;
-    remove(id, record);
+    remove(id, record, true);
   });
   return size() < before;
 }
@@ -107,11 +108,14 @@ Closing::Next Closing::discard(Id id, Record& record) {
                                                                                                        : Next::Close;
 }
 
-void Closing::remove(Id id, Record& record) {
+void Closing::remove(Id id, Record& record, bool late) {
   if (record.shared) epoll_.remove(record.fd.get());
   // A cut-off answer must not look like a complete one.
   if (!record.pending.empty()) record.fd.abort();
-  if (record.goneToken != 0) gone_.push_back(record.goneToken);
+  if (record.endToken != 0) {
+    if (!record.tellsLate) news_.push_back({Event::Gone, record.endToken});
+    if (record.tellsLate && late) news_.push_back({Event::Late, record.endToken, record.flushed});
+  }
   table_.release(id);
 }
 

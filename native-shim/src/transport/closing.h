@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "system/epoll-set.h"
+#include "transport/event-batch.h"
 #include "transport/pending-queue.h"
 #include "transport/slot-table.h"
 
@@ -18,9 +19,10 @@ class Closing {
 
   // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
   // `flushMs`; then, with lingerMs > 0, ends the sending direction and waits until the peer ends, at most that long. What
-  // arrives is discarded: a peer that is to be read first would not read. With `goneToken` its end is noted down.
+  // arrives is discarded: a peer that is to be read first would not read. With `endToken` its end is noted down, if
+  // `tellsLate` only one for want of time.
   void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
-           uint32_t goneToken);
+           uint32_t endToken, bool tellsLate);
 
   // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.
   bool serve(uint64_t key, double now);
@@ -33,8 +35,14 @@ class Closing {
 
   uint32_t size() const { return table_.size(); }
 
-  // Tokens of those that are closed by now; whoever tells of them empties it.
-  std::vector<uint32_t>& gone() { return gone_; }
+  // How one has ended of which somebody wants to know.
+  struct News {
+    Event event;  // Gone or Late
+    uint32_t token;
+    bool flushed = false;  // with Late: only the peer's end was missing
+  };
+  // Of those that are closed by now; whoever tells of them empties it.
+  std::vector<News>& news() { return news_; }
 
  private:
   struct Record : SlotHeader {
@@ -45,7 +53,8 @@ class Closing {
     int queued = 0;               // in the kernel, when the deadline was set
     uint32_t leftAtDeadline = 0;  // of `pending`, then
     uint32_t lingerMs = 0;
-    uint32_t goneToken = 0;
+    uint32_t endToken = 0;
+    bool tellsLate = false;
     bool flushed = false;  // nothing is pending, and the sending direction has ended
     bool ended = false;    // the peer's has
     bool shared = false;
@@ -55,11 +64,11 @@ class Closing {
   Next flush(Record& record, double now);
   bool movesOn(Record& record, double now);
   Next discard(Id id, Record& record);
-  void remove(Id id, Record& record);
+  void remove(Id id, Record& record, bool late = false);
 
   EpollSet& epoll_;
   SlotTable<Record> table_;
-  std::vector<uint32_t> gone_;
+  std::vector<News> news_;
 };
 
 }  // namespace baton

@@ -208,7 +208,7 @@ void Transport::release(Id id, SocketRecord& socket) {
   const bool hadDescriptor = static_cast<bool>(socket.fd);
   if (socket.shared && hadDescriptor) epoll_.remove(socket.fd.get());
   if (socket.kind == SocketKind::Connection) --connections_;
-  if (socket.goneToken != 0) closing_.gone().push_back(socket.goneToken);
+  if (socket.endToken != 0 && !socket.tellsLate) closing_.news().push_back({Event::Gone, socket.endToken});
   sockets_.release(id);
   if (hadDescriptor) retryAccept();
 }

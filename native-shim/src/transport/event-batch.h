@@ -12,8 +12,20 @@
 namespace baton {
 
 // The numbers of src/io/shim.ts, which explains them.
-enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed, Gone };
-enum class Op : int32_t { Send = 1, Close, Reset, Shutdown, Pause, Resume, Watermark, StartTls, ReceiveLimit, TellGone };
+enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed, Gone, Late };
+enum class Op : int32_t {
+  Send = 1,
+  Close,
+  Reset,
+  Shutdown,
+  Pause,
+  Resume,
+  Watermark,
+  StartTls,
+  ReceiveLimit,
+  TellGone,
+  TellLate
+};
 enum class ConnectStep : uint32_t { Later = 0, Connect, Bind };
 constexpr uint32_t kEventStride = 4;
 constexpr uint32_t kSubmissionStride = 4;

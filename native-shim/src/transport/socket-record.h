@@ -21,7 +21,7 @@ struct SocketRecord : SlotHeader {
   uint32_t receiveLimit = 0;
   uint32_t servedInBatch = 0;  // number of the batch that holds its Data event
   uint32_t hints = 0;          // epoll bits not yet looked into
-  uint32_t goneToken = 0;      // of Op::TellGone; 0: nobody wants to know
+  uint32_t endToken = 0;       // of Op::TellGone or TellLate; 0: nobody wants to know
   int32_t error = 0;           // why it died; reported with Reset
   bool queued : 1;             // stands in the ready list
   bool inEpoll : 1;
@@ -41,6 +41,7 @@ struct SocketRecord : SlotHeader {
   bool blocked : 1;        // Blocked reported
   bool shutdownAsked : 1;  // FIN follows the pending bytes
   bool frozen : 1;         // out of the epoll set; another process may have a copy of the descriptor
+  bool tellsLate : 1;      // endToken is of TellLate
 
   // Listeners.
   bool contended : 1;  // other threads accept at the same socket
@@ -53,7 +54,7 @@ struct SocketRecord : SlotHeader {
       : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
         readable(false), readOn(false),
         errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
-        shutdownAsked(false), frozen(false), contended(false), accepting(false), resting(false), failReported(false),
+        shutdownAsked(false), frozen(false), tellsLate(false), contended(false), accepting(false), resting(false), failReported(false),
         removed(false) {}
 };
 

@@ -66,7 +66,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
 }
 
 const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
-  if (op < Op::Send || op > Op::TellGone) return "a submission has an unknown op";
+  if (op < Op::Send || op > Op::TellLate) return "a submission has an unknown op";
   if (first < 0 || second < 0) return "a submission has a negative value";
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return nullptr;
@@ -98,7 +98,9 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       connection->receiveLimit = std::max(static_cast<uint32_t>(first), kLeastShareBytes);
       return nullptr;
     case Op::TellGone:
-      connection->goneToken = static_cast<uint32_t>(first);
+    case Op::TellLate:
+      connection->endToken = static_cast<uint32_t>(first);
+      connection->tellsLate = op == Op::TellLate;
       return nullptr;
     case Op::StartTls:
       return "StartTls: this build of the shim has no TLS";
@@ -133,7 +135,7 @@ void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, 
   const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
   if (pending || lingers) {
     closing_.add(std::move(connection.fd), std::move(connection.pending), connection.shared, nowMs(CLOCK_MONOTONIC),
-                 flushMs, lingerMs, std::exchange(connection.goneToken, 0));
+                 flushMs, lingerMs, std::exchange(connection.endToken, 0), connection.tellsLate);
     if (!uv_is_active(reinterpret_cast<uv_handle_t*>(&closeTimer_))) startCloseTimer();
   }
   release(id, connection);

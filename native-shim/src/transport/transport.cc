@@ -54,7 +54,7 @@ void Transport::close() {
     socket.pending.clear();
   });
   closing_.clear();
-  closing_.gone().clear();
+  closing_.news().clear();
   for (uv_handle_t* handle : {base(poll_), base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) {
     closeHandle(handle);
   }
@@ -98,7 +98,7 @@ void Transport::serve() {
     if (!open_) break;
     const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, 0);
     serveEpoll(count, deadline);
-    tellGone();
+    tellNews();
     if (!open_) break;
     if (!deliver()) break;
     if ((count <= 0 && ready_.empty()) || now_ > deadline) break;
@@ -106,7 +106,7 @@ void Transport::serve() {
   handler_.endTurn();
   serving_ = false;
   if (!open_) return;
-  if (ready_.empty() && closing_.gone().empty()) {
+  if (ready_.empty() && closing_.news().empty()) {
     sleep();
   } else {
     wake();
@@ -149,17 +149,18 @@ void Transport::serveEpoll(int count, double deadline) {
   }
 }
 
-void Transport::tellGone() {
-  std::vector<uint32_t>& gone = closing_.gone();
-  while (!gone.empty() && makeRoom()) {
-    batch_.add(-1, Event::Gone, gone.back());
-    gone.pop_back();
+void Transport::tellNews() {
+  std::vector<Closing::News>& news = closing_.news();
+  while (!news.empty() && makeRoom()) {
+    const Closing::News& last = news.back();
+    batch_.add(-1, last.event, last.token, last.flushed ? 1 : 0);
+    news.pop_back();
   }
 }
 
 // What is noted down outside of a turn waits for nobody else's event.
 void Transport::wakeToTell() {
-  if (closing_.gone().empty() || serving_) return;
+  if (closing_.news().empty() || serving_) return;
   servedThisIteration_ = false;
   wake();
 }

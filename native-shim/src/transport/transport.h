@@ -127,7 +127,7 @@ class Transport {
   void serveEpoll(int count, double deadline);
   bool deliver();
   void flushOrReport();
-  void tellGone();
+  void tellNews();
   void wakeToTell();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }
   void enqueue(Id id, SocketRecord& socket);

@@ -15,7 +15,7 @@ import {
   ResetReason,
   type ResponseEncoder,
 } from '../codec.js';
-import type { H1ServerCodec, H1ServerEvents } from '../h1/server-codec.js';
+import { ExchangeEnd, type H1ServerCodec, type H1ServerEvents } from '../h1/server-codec.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
@@ -170,13 +170,17 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#restCodec();
   }
 
-  onClose(abort: boolean, amidRequest = false): void {
+  onClose(abort: boolean, exchange = ExchangeEnd.None): void {
+    const { lateClose, lateFlush, options } = this.manager;
     // There is no answer that bytes of the client could destroy.
-    const hasNoAnswer = this.#endedByPeer || this.#isUnused;
-    this.#countClose(amidRequest);
+    const isDelayed = !this.#endedByPeer && !this.#isUnused && options.delayedCloseMs > 0;
+    this.#countClose(exchange === ExchangeEnd.Broken);
     this.#end();
     if (abort) this.socket.reset();
-    else this.socket.close(hasNoAnswer ? 0 : this.manager.options.delayedCloseMs);
+    // A client that has sent all waits for the end as others do; but as in Envoy it does not count if its own does not come.
+    else if (isDelayed)
+      this.socket.close(options.delayedCloseMs, exchange === ExchangeEnd.Whole ? lateFlush : lateClose);
+    else this.socket.close(0);
   }
 
   addBuffered(sums: BufferedBytes): void {
@@ -245,7 +249,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   onListenerGone(): void {
     const stream = this.#stream;
-    if (stream === undefined) return this.onClose(false);
+    if (stream === undefined) return this.onClose(false, ExchangeEnd.Whole);
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
     stream.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
     this.#cut(stream, 'downstream_local_disconnect');

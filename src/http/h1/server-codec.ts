@@ -11,6 +11,16 @@ import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
 
 /** What the owner of the connection is told. */
+/** What of a request and its answer there is at the end of their connection. */
+export const enum ExchangeEnd {
+  /** There is none, or its answer is complete and the client may still be sending. */
+  None = 0,
+  /** Both are complete: the client has nothing to send. */
+  Whole = 1,
+  /** The request has got no complete answer. */
+  Broken = 2,
+}
+
 export interface H1ServerEvents {
   /** A request head is complete; its decoder's onHeaders() follows. */
   newStream(encoder: ResponseEncoder): RequestDecoder;
@@ -23,9 +33,9 @@ export interface H1ServerEvents {
   onIdle(): void;
   /**
    * The connection has to be closed: behind what was sent, or with `abort` in a way that the peer cannot take for the end
-   * of a message (RST). Nothing more is read or sent. `amidRequest`: a request was under way that got no complete answer.
+   * of a message (RST). Nothing more is read or sent.
    */
-  onClose(abort: boolean, amidRequest: boolean): void;
+  onClose(abort: boolean, exchange: ExchangeEnd): void;
 }
 
 export type H1ServerOptions = HeadLimits;
@@ -242,8 +252,9 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   protected override onWriteComplete(): void {
-    if (this.reading !== Reading.Complete || this.#isLast) {
-      this.#close(false);
+    const isWhole = this.reading === Reading.Complete;
+    if (!isWhole || this.#isLast) {
+      this.#close(false, isWhole ? ExchangeEnd.Whole : ExchangeEnd.None);
       return;
     }
     this.reading = Reading.Head;
@@ -290,7 +301,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.forgetStream();
     decoder.onReset(reason, error);
     if (error !== undefined) this.answerInvalid(error, this.#isHeadRequest);
-    this.#close(abort, !isAnswered);
+    this.#close(abort, isAnswered ? ExchangeEnd.None : ExchangeEnd.Broken);
   }
 
   /** From here on both directions are raw. */
@@ -310,11 +321,11 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   /** Nothing more is read or sent; the owner closes the connection. */
-  #close(abort: boolean, amidRequest = false): void {
+  #close(abort: boolean, exchange = ExchangeEnd.None): void {
     this.reading = Reading.Closed;
     this.writing = Writing.Complete;
     this.forgetStream();
     this.dropInput();
-    if (!this.isDestroyed) this.events.onClose(abort, amidRequest);
+    if (!this.isDestroyed) this.events.onClose(abort, exchange);
   }
 }

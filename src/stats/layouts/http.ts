@@ -19,6 +19,7 @@ export const HttpStats = defineLayout({
   downstream_cx_rx_bytes_total: 'counter',
   downstream_cx_tx_bytes_total: 'counter',
   downstream_cx_drain_close: 'counter',
+  downstream_cx_delayed_close_timeout: 'counter',
   downstream_cx_idle_timeout: 'counter',
   downstream_cx_max_duration_reached: 'counter',
   downstream_cx_max_requests_reached: 'counter',

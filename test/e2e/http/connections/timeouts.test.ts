@@ -1,6 +1,6 @@
 // What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -15,7 +15,7 @@ import {
   waitFor,
 } from '../../harness/index.js';
 import { parseMessage } from '../message.js';
-import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
+import { answering, managerOf, routeConfig, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
 /** Short enough for a test, long enough for a busy machine. */
@@ -45,6 +45,10 @@ const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATI
 const endsFile = join(tempDir(t), 'ends');
 const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')];
 const silent = await startBlackHole(t);
+/** More than the kernel takes for a client that does not read. */
+const LARGE = 16 << 20;
+const largeFile = join(tempDir(t), 'large');
+writeFileSync(largeFile, Buffer.alloc(LARGE, 'x'));
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
 /** A connection manager whose clients are inside; its router obeys what the proxy before it expects, or does not. */
@@ -104,6 +108,22 @@ const proxy = await startProxy(t, {
       drain_timeout: SOON,
     }),
     delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
+    cutShort: {
+      delayed_close_timeout: SOON,
+      route_config: routeConfig(
+        [
+          {
+            name: 'all',
+            domains: ['*'],
+            routes: [
+              { match: { path: '/large' }, direct_response: { status: 200, body: { filename: largeFile } } },
+              answering({ prefix: '/' }, 'no'),
+            ],
+          },
+        ],
+        { max_direct_response_body_size_bytes: LARGE },
+      ),
+    },
     lateClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: LONGEST }),
   },
   clusters: [
@@ -309,6 +329,30 @@ t.test('a client that is still sending reads the whole answer before the connect
   // The rest of the upload meets a proxy that no longer wants it, and that still does not reset the connection.
   connection.write('x'.repeat(100_000));
   await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
+});
+
+t.test('a close that a client keeps from its end is counted, unless it had nothing to send or to take', async (t) => {
+  const port = proxy.ports['cutShort']!;
+  const counter = 'http.cutShort.downstream_cx_delayed_close_timeout';
+  t.equal(await proxy.baton.stat(counter), 0);
+  const whole = await connectRaw(t, port);
+  whole.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  await whole.readToEnd();
+  await waitFor(() => whole.write('x') ?? whole.closed === 'reset', {
+    what: 'the end of a connection that is half-open',
+  });
+  const amid = await connectRaw(t, port);
+  amid.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
+  await amid.readToEnd();
+  await proxy.baton.waitForStat(counter, 1);
+  const left = await connectRaw(t, port);
+  left.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
+  await left.readToEnd();
+  left.end();
+  const stalled = await connectRaw(t, port);
+  stalled.socket.pause();
+  stalled.write('GET /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  await proxy.baton.waitForStat(counter, 2);
 });
 
 t.test('a connection may be given the longest time that the API has to end', async (t) => {

@@ -323,7 +323,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#log();
     const isFlushing = this.#upstream !== undefined && this.#upstream.pendingBytes > 0;
     this.#upstream?.close(lingerMs, flushMs, isFlushing ? this.proxy.beginFlush() : undefined);
-    this.downstream.close(lingerMs, flushMs);
+    this.downstream.close(lingerMs, 0, flushMs);
   }
 
   /** One side broke: the other one must see that the stream is not whole. */
