@@ -215,7 +215,7 @@ t.test('requests', (t) => {
     fc.property(requests, CHANGES, CUTS, (text, changes, cuts) => {
       const bytes = changed(text, changes);
       const reference = readRequests(bytes, LIMITS);
-      const peer = new ServerPeer({ ...LIMITS, acceptHttp10: true });
+      const peer = new ServerPeer({ ...LIMITS, acceptHttp10: true, allowsCustomMethods: true });
       peer.onRequest = () => peer.answer({ start: '200', fields: [['content-length', '2']] }, 'ok');
       for (const piece of pieces(bytes, cuts)) peer.receive(piece);
       peer.turn(() => peer.codec.end());
