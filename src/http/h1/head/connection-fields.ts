@@ -15,8 +15,9 @@ const enum Token {
   Upgrade = 4,
 }
 
-/** Each name costs a look at all fields, so that a client could keep a worker busy with one head. The number is Envoy's. */
+/** Each name costs a look at all fields, so that a peer could keep a worker busy with one head. The number for clients is Envoy's. */
 const TOO_MANY_NAMES = 10;
+const TOO_MANY_NAMES_OF_HOSTS = 100;
 
 /** The fields of one head, noted one by one. Errors are an H1Error, or 0 when there is none. */
 export class ConnectionFields {
@@ -65,7 +66,7 @@ export class ConnectionFields {
         return 0;
       case ConnectionHeader.Connection:
         this.#connectionList(head, start, end);
-        return isRequest && this.#connectionNames >= TOO_MANY_NAMES ? H1Error.Connection : 0;
+        return this.#connectionNames >= (isRequest ? TOO_MANY_NAMES : TOO_MANY_NAMES_OF_HOSTS) ? H1Error.Connection : 0;
       case ConnectionHeader.ContentLength:
         // A repeated length is refused even when it says the same: others in the chain may pick another one.
         if (this.#contentLength >= 0) return H1Error.ContentLength;

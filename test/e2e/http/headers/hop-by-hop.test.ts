@@ -61,3 +61,18 @@ t.test('what a host says for its own connection goes no further with what comes 
   t.equal(status, 103);
   t.same(headers, { link: '</a>' });
 });
+
+t.test('a host that names more fields in Connection than anybody needs does not keep the worker busy', async (t) => {
+  const named = (count: number) => ({ connection: Array(count).fill('x-a').join(), 'x-a': '1', 'x-b': '2' });
+  const host = await startRawUpstream(t, ({ path, socket }) =>
+    socket.write(response(200, 'ok', named(Number(path.slice(1))))),
+  );
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'host')]) },
+    clusters: [staticCluster('host', host.port)],
+  });
+  const few = await proxy.get('/99');
+  t.equal(few.status, 200);
+  t.match(few.headers, { 'x-a': undefined, 'x-b': '2' });
+  t.equal((await proxy.get('/100')).status, 502);
+});
