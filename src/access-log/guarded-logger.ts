@@ -25,6 +25,10 @@ export class GuardedLogger implements AccessLogger {
   }
 
   close(): void {
-    this.#logger.close();
+    try {
+      this.#logger.close();
+    } catch (error) {
+      this.#report(error);
+    }
   }
 }

@@ -526,6 +526,12 @@ export class Transport {
 
   #fault(id: number, error: unknown): void {
     this.#reportFault(error);
-    this.#connections[id & ID_SLOT_MASK]?.onFault(error);
+    try {
+      this.#connections[id & ID_SLOT_MASK]?.onFault(error);
+    } catch (another) {
+      // Nobody is left who could end it.
+      this.#reportFault(another);
+      this.reset(id);
+    }
   }
 }

@@ -112,6 +112,7 @@ class ServerInstance {
     }
     if (!this.#isEnding) this.#options.restart?.begin(this.#createSuccession());
     signals.handle((name) => this.#obey(name));
+    this.#watchForDefects();
     // A signal that came while the configuration was read has ended everything already.
     if (!this.#isEnding) this.#start().catch((error) => this.#failed(error));
     return ended;
@@ -119,6 +120,16 @@ class ServerInstance {
 
   get #isEnding(): boolean {
     return this.#ending.signal.aborted;
+  }
+
+  /** What nobody waits for, such as a promise that a stats sink has left behind, ends nothing. */
+  #watchForDefects(): void {
+    process.on('unhandledRejection', (reason) => {
+      this.#server.primary.internalError('a promise was rejected and nobody waits for it', reason);
+    });
+    process.on('uncaughtExceptionMonitor', (error) => {
+      logger.exception(Level.Critical, 'the server ends after an internal error', error);
+    });
   }
 
   #createAdmin(): AdminInterface | undefined {
@@ -209,8 +220,9 @@ class ServerInstance {
   #failed(error: unknown): void {
     if (this.#isEnding) return;
     // A defect, perhaps of an extension: the stack tells whose.
-    if (error instanceof TypeError || error instanceof ReferenceError)
-      logger.exception(Level.Error, 'the server cannot be started', error);
+    const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+    if (cause instanceof TypeError || cause instanceof ReferenceError)
+      logger.exception(Level.Error, 'the server cannot be started', cause);
     tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}`);
     this.#end(1);
   }

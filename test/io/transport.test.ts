@@ -53,3 +53,41 @@ t.test('what was carried out beside a mistake is not carried out again', async (
   t.equal(received, 'first second ');
   t.equal(caught.length, 1);
 });
+
+t.test(
+  'a handler that throws as it is told of its own exception loses its connection, and nothing else happens',
+  async (t) => {
+    const caught: unknown[] = [];
+    const uncaught: unknown[] = [];
+    const listener = (error: unknown) => uncaught.push(error);
+    process.on('uncaughtException', listener);
+    t.teardown(() => process.off('uncaughtException', listener));
+    const limits = bufferLimits(1 << 20);
+    const transport = new Transport(loadShim(), new Memory(), new Clock(), limits, 0, (error) => caught.push(error));
+    t.teardown(() => transport.destroy());
+    let isClosed = false;
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).on('close', () => (isClosed = true));
+      socket.write('hello');
+    });
+    t.teardown(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const fail = (what: string) => () => {
+      throw new Error(what);
+    };
+    const handler = {
+      onConnected: () => undefined,
+      onData: fail('in onData'),
+      onEnd: () => undefined,
+      onReset: () => undefined,
+      onBlocked: () => undefined,
+      onDrained: () => undefined,
+      onFault: fail('in onFault'),
+    };
+    transport.connect(encodeIp('127.0.0.1', port), { sourceAddress: undefined, keepalive: undefined }, limits, handler);
+    await waitFor(() => isClosed);
+    t.match(caught, [{ message: 'in onData' }, { message: 'in onFault' }]);
+    t.same(uncaught, []);
+  },
+);

@@ -1,5 +1,6 @@
 // The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
 
+import { withPlace } from '../../common/errors/defects.js';
 import { messageOf } from '../../common/errors/errors.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
@@ -102,7 +103,7 @@ export class StatsSinks {
     try {
       await inSlices(sink.sink.flush(stats));
     } catch (error) {
-      failure = messageOf(error);
+      failure = withPlace(error);
     }
     if (failure === sink.failure) return;
     sink.failure = failure;
@@ -115,7 +116,7 @@ async function closeOne({ name, sink }: NamedSink): Promise<void> {
   try {
     await sink.close();
   } catch (error) {
-    logger.error(`stats sink '${name}' could not be closed: ${messageOf(error)}`);
+    logger.error(`stats sink '${name}' could not be closed: ${withPlace(error)}`);
   }
 }
 

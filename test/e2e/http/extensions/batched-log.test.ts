@@ -25,9 +25,14 @@ const proxy = await startProxy(t, {
   program: UNBUNDLED,
   nodeArgs: ['--import', new URL('./batching-logger.js', import.meta.url).href],
   listeners: {
-    main: managerOf([answering({ prefix: '/' }, 'here')], { access_log: [{ name: 'batches', typed_config: logger }] }),
+    main: managerOf([answering({ prefix: '/' }, 'here')], {
+      access_log: [
+        { name: 'faulty', typed_config: { ...logger, cluster: 'nowhere', tag: 'faulty' } },
+        { name: 'batches', typed_config: logger },
+      ],
+    }),
   },
-  clusters: [staticCluster('collector', collector.port)],
+  clusters: [staticCluster('collector', collector.port), staticCluster('nowhere', [])],
 });
 
 t.test('each line arrives once', async (t) => {
@@ -46,10 +51,12 @@ t.test('after the collector has broken the connection there is another one', asy
   t.match(await proxy.baton.stats('cluster.collector.upstream_cx_'), { total: 2, active: 1 });
 });
 
-t.test('what is not sent when the server ends, goes out then', async () => {
+t.test('what is not sent when the server ends, goes out then, though another logger fails', async (t) => {
   await proxy.get('/e');
   await proxy.baton.stop();
   await waitFor(() => lines().includes('/e 200'), { what: 'the last line' });
+  t.match(proxy.baton.stderr, 'a mistake in close()');
+  t.notMatch(proxy.baton.stderr, 'a promise was rejected', 'the worker has ended in order');
 });
 
 function lines(): string[] {

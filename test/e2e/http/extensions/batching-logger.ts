@@ -42,6 +42,7 @@ const batching: AccessLoggerExtension<FluentdAccessLogConfig> = {
         if (!timer.isScheduled) timers.reschedule(timer, intervalMs);
       },
       close() {
+        if (config.tag === 'faulty') throw new Error('a mistake in close()');
         timers.cancel(timer);
         flush();
         void stream.close();
