@@ -2,7 +2,7 @@
 
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
-import { lacksDescriptors } from '../common/errors/few-descriptors.js';
+import { lacksDescriptors } from '../common/errors/shortages.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';

@@ -1,4 +1,4 @@
-// Workers that cannot even begin.
+// Workers that cannot even begin, and threads that cannot be started.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,3 +29,34 @@ t.test('when no worker can begin, the server ends with status 1', async (t) => {
   t.match(baton.stderr, /worker 0 died: Array buffer allocation failed/);
   t.match(baton.stderr, /error initializing configuration: workers have died 5 times as they began/);
 });
+
+for (const [thread, file, said] of [
+  ['the one that reads the configuration', 'config-thread', /^error: this process may start too few threads .*\n$/],
+  ['a worker', 'piscina', /worker 0 died: this process may start too few threads \(EAGAIN\); raise the limit/],
+] as const) {
+  t.test(`where the system starts no thread for ${thread} it says what is short, and ends with status 1`, async (t) => {
+    const hook = join(tempDir(t), 'hook.mjs');
+    // How many threads Node has of its own is its affair, so no limit of the system would fail here everywhere.
+    writeFileSync(
+      hook,
+      `import { syncBuiltinESMExports } from 'node:module';
+      import threads from 'node:worker_threads';
+      const Original = threads.Worker;
+      threads.Worker = class extends Original {
+        constructor(file, options) {
+          const error = Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+          if (String(file).includes('${file}')) throw error;
+          super(file, options);
+        }
+      };
+      syncBuiltinESMExports();`,
+    );
+    const baton = await startBaton(t, {
+      config: bootstrap({ listeners: [], clusters: [] }),
+      nodeArgs: ['--import', pathToFileURL(hook).href],
+      wait: 'spawned',
+    });
+    t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
+    t.match(baton.stderr, said);
+  });
+}
