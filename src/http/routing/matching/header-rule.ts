@@ -110,7 +110,7 @@ export class HeaderRule {
     const start = headers.memory.scratch(length);
     let at = start;
     for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
-      if (at > start) bytes[at++] = COMMA;
+      if (i !== first) bytes[at++] = COMMA;
       bytes.copyWithin(at, headers.valueStart(i), headers.valueEnd(i));
       at += headers.valueEnd(i) - headers.valueStart(i);
     }
