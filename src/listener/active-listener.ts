@@ -235,6 +235,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#acceptedInBatch++;
     try {
       connection.handler = chain.terminal.accept(connection);
+      // Nothing happens if it is closed; if not, nobody else would ever do that.
+      if (connection.handler === undefined) connection.close(0);
       return connection.handler;
     } catch (error) {
       connection.reset();

@@ -198,7 +198,7 @@ t.test('what routes say to a filter that the chain does not have is told by a wa
       warnings: [
         {
           message:
-            /^no filter of the chain has the name 'envoy.filters.http.bufer'; did you mean 'envoy.filters.http.buffer'\?/,
+            /^it has no effect: no filter of the chain has the name 'envoy.filters.http.bufer'; did you mean 'envoy.filters.http.buffer'\?/,
         },
       ],
     },

@@ -104,7 +104,7 @@ function checkRouteFilter(
   } else if (filters?.has(name) === false) {
     problems.warn(
       path,
-      `no filter of the chain has the name '${name}'${didYouMean(name, filters.keys())}; it has no effect`,
+      `it has no effect: no filter of the chain has the name '${name}'${didYouMean(name, filters.keys())}`,
     );
   }
 }
