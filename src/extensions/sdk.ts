@@ -53,6 +53,7 @@ export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-h
 
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export { byteText } from '../http/headers/byte-text.js';
+export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/matching/header-rule.js';

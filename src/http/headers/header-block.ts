@@ -59,7 +59,7 @@ export class HeaderBlock {
   /** Request: path with query, in origin form ("/a?b"), "*" or the authority of a CONNECT. */
   pathStart = 0;
   pathEnd = 0;
-  /** Request: that of its URL, else the one by which its client came to the first proxy; '' until the edge rules have run. */
+  /** Request: that of its URL, or what x-forwarded-proto had said at the edge; '' without either. See requestScheme(). */
   scheme: '' | 'http' | 'https' = '';
   /** Response: status code; 0 in a request or trailers. */
   status = 0;

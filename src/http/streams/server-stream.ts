@@ -180,7 +180,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routes(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
-    info.scheme = headers.scheme;
+    if (headers.scheme !== '') info.scheme = headers.scheme;
     if (client !== this.connection.remoteIp) {
       info.inferredRemoteAddress = client.includes(':') ? `[${client}]:0` : `${client}:0`;
     }

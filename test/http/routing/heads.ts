@@ -27,7 +27,6 @@ export function requestHead(start: string, ...lines: string[]): HeaderBlock {
   headers.methodEnd = headers.methodStart + method.length;
   headers.pathStart = headers.methodEnd + 1;
   headers.pathEnd = headers.pathStart + path.length;
-  headers.scheme = 'http';
   addLines(headers, lines);
   return headers;
 }

@@ -2,7 +2,7 @@
 // itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
 import type { Random } from '../../../common/random.js';
-import { equalsFolded, type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
+import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import { byteText } from '../byte-text.js';
@@ -13,6 +13,7 @@ import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import { InternalAddresses } from './internal-addresses.js';
 import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
+import { schemeAt } from './request-scheme.js';
 
 /** The fields of HttpConnectionManager that are read here. */
 export type ForwardingConfig = Pick<
@@ -107,7 +108,6 @@ export class ForwardingRules {
       this.isInternal = false;
       sanitizeExternal(headers, true, internalOnly);
       edgeLines.addTo(headers, peer, connection.scheme, random);
-      if (headers.scheme === '') headers.scheme = connection.scheme;
       if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
       if (this.#via !== '') appendVia(headers, this.#via);
       return peer;
@@ -137,9 +137,8 @@ export class ForwardingRules {
       if (forwarded !== '') client = forwarded;
     }
     const proto = headers.findId(FORWARDED_PROTO.id);
-    if (headers.scheme === '')
-      headers.scheme = (proto >= 0 ? schemeAt(headers, proto) : undefined) ?? connection.scheme;
     if (proto < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
+    else if (headers.scheme === '') headers.scheme = schemeAt(headers, proto) ?? connection.scheme;
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;
@@ -212,9 +211,6 @@ const HTTP_LINE = new HeaderLine(FORWARDED_PROTO, 'http');
 const HTTPS_LINE = new HeaderLine(FORWARDED_PROTO, 'https');
 const INTERNAL_LINE = new HeaderLine(INTERNAL, 'true');
 
-const HTTP = Buffer.from('http');
-const HTTPS = Buffer.from('https');
-
 const NO_KEYS: readonly HeaderKey[] = [];
 const COMMA = 44;
 
@@ -223,15 +219,6 @@ function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: st
   const { bytes } = headers.memory;
   const at = prefix === '' ? start : writeLatin1(bytes, start, prefix);
   endLine(headers, key, start, writeLatin1(bytes, at, ip));
-}
-
-/** The scheme that a field names; undefined: none that a client could have come by. */
-function schemeAt(headers: HeaderBlock, index: number): 'http' | 'https' | undefined {
-  const { bytes } = headers.memory;
-  const start = headers.valueStart(index);
-  const end = headers.valueEnd(index);
-  if (equalsFolded(bytes, start, end, HTTPS)) return 'https';
-  return equalsFolded(bytes, start, end, HTTP) ? 'http' : undefined;
 }
 
 function appendVia(headers: HeaderBlock, via: string): void {

@@ -3,6 +3,7 @@
 import { BatonError } from '../../../common/errors/errors.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderMatcher } from '../../../config/generated/api.js';
+import { requestScheme } from '../../headers/edge/request-scheme.js';
 import { checkFieldName } from '../../headers/field-name.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { compileStringMatcher, regexRule, StringKind, StringRule } from './string-rule.js';
@@ -70,10 +71,11 @@ export class HeaderRule {
         return this.#matchesValue(headers, at, at + 3);
       }
       case Source.Scheme: {
-        if (headers.scheme === '') return this.#matchesMissing(headers);
-        const at = headers.memory.scratch(headers.scheme.length);
-        headers.memory.write(at, headers.scheme);
-        return this.#matchesValue(headers, at, at + headers.scheme.length);
+        const scheme = requestScheme(headers);
+        if (scheme === '') return this.#matchesMissing(headers);
+        const at = headers.memory.scratch(scheme.length);
+        headers.memory.write(at, scheme);
+        return this.#matchesValue(headers, at, at + scheme.length);
       }
       default:
         return this.#matchesField(headers);

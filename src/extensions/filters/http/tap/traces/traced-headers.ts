@@ -1,6 +1,6 @@
 // The fields of a head or of trailers as traces show them: pseudo-headers first, as HTTP/2 has them.
 
-import { type HeaderBlock, knownHeader } from '../../../../sdk.js';
+import { type HeaderBlock, knownHeader, requestScheme } from '../../../../sdk.js';
 import type { TracedHeader } from './trace.js';
 
 const HOST = knownHeader('host');
@@ -10,7 +10,8 @@ export function tracedRequestHeaders(headers: HeaderBlock): TracedHeader[] {
   const list: TracedHeader[] = [];
   if (host >= 0) list.push(traced(':authority', headers.value(host)));
   list.push(traced(':path', headers.pathText()), traced(':method', headers.methodText()));
-  if (headers.scheme !== '') list.push(traced(':scheme', headers.scheme));
+  const scheme = requestScheme(headers);
+  if (scheme !== '') list.push(traced(':scheme', scheme));
   for (let index = 0; index < headers.size; index++) {
     if (!headers.isRemoved(index) && index !== host) list.push(field(headers, index));
   }

@@ -1,0 +1,26 @@
+// The scheme of a request, :scheme in Envoy's words.
+
+import { equalsFolded, knownHeader } from '../../../common/text/header-names.js';
+import type { HeaderBlock } from '../header-block.js';
+
+export type Scheme = 'http' | 'https';
+
+/** That of its URL, or by which its client came to the first proxy; '' until the edge rules have run, which see to x-forwarded-proto. */
+export function requestScheme(headers: HeaderBlock): Scheme | '' {
+  if (headers.scheme !== '') return headers.scheme;
+  const index = headers.findId(FORWARDED_PROTO);
+  return index < 0 ? '' : (schemeAt(headers, index) ?? '');
+}
+
+/** The scheme that a field names; undefined: none that a client could have come by. */
+export function schemeAt(headers: HeaderBlock, index: number): Scheme | undefined {
+  const { bytes } = headers.memory;
+  const start = headers.valueStart(index);
+  const end = headers.valueEnd(index);
+  if (equalsFolded(bytes, start, end, HTTPS)) return 'https';
+  return equalsFolded(bytes, start, end, HTTP) ? 'http' : undefined;
+}
+
+const FORWARDED_PROTO = knownHeader('x-forwarded-proto');
+const HTTP = Buffer.from('http');
+const HTTPS = Buffer.from('https');
