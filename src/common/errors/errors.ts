@@ -82,5 +82,15 @@ export function buildEach<T, R>(items: readonly T[], build: (item: T, index: num
 
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
+  if (lacksThreads(thrown)) return TOO_FEW_THREADS;
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+const TOO_FEW_THREADS =
+  'this process may start too few threads (EAGAIN); raise the limit (ulimit -u, TasksMax=, the pids limit of a container)';
+
+/** Whether the system has refused to start a thread: Node says nothing but EAGAIN then. */
+export function lacksThreads(thrown: unknown): boolean {
+  if (!(thrown instanceof Error)) return false;
+  return (thrown as NodeJS.ErrnoException).code === 'ERR_WORKER_INIT_FAILED' && thrown.message === 'EAGAIN';
 }

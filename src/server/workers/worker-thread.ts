@@ -2,7 +2,7 @@
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
-import { whyNoThread } from '../../common/errors/shortages.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
 import { programFile } from '../../common/package/package-root.js';
 import { atMostMs } from '../../common/time/within-ms.js';
@@ -138,7 +138,7 @@ export class WorkerThread {
 
   #died(error: unknown, livedMs: number): void {
     if (this.#isEnding) return;
-    logger.critical(`worker ${this.index} died: ${whyNoThread(error)}; starting another one`);
+    logger.critical(`worker ${this.index} died: ${messageOf(error)}; starting another one`);
     this.#events.died();
     this.#deaths = livedMs < SHORT_LIFE_MS ? this.#deaths + 1 : 0;
     const pauseMs = this.#deaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** this.#deaths);

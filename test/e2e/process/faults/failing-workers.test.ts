@@ -1,10 +1,10 @@
 // Workers that cannot even begin, and threads that cannot be started.
 
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
-import { bootstrap, startBaton, tempDir, withDeadline } from '../../harness/index.js';
+import { bootstrap, startBaton, type Teardown, tempDir, withDeadline } from '../../harness/index.js';
 
 t.test('when no worker can begin, the server ends with status 1', async (t) => {
   const hook = join(tempDir(t), 'hook.mjs');
@@ -35,28 +35,50 @@ for (const [thread, file, said] of [
   ['a worker', 'piscina', /worker 0 died: this process may start too few threads \(EAGAIN\); raise the limit/],
 ] as const) {
   t.test(`where the system starts no thread for ${thread} it says what is short, and ends with status 1`, async (t) => {
-    const hook = join(tempDir(t), 'hook.mjs');
-    // How many threads Node has of its own is its affair, so no limit of the system would fail here everywhere.
-    writeFileSync(
-      hook,
-      `import { syncBuiltinESMExports } from 'node:module';
-      import threads from 'node:worker_threads';
-      const Original = threads.Worker;
-      threads.Worker = class extends Original {
-        constructor(file, options) {
-          const error = Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
-          if (String(file).includes('${file}')) throw error;
-          super(file, options);
-        }
-      };
-      syncBuiltinESMExports();`,
-    );
     const baton = await startBaton(t, {
       config: bootstrap({ listeners: [], clusters: [] }),
-      nodeArgs: ['--import', pathToFileURL(hook).href],
+      nodeArgs: refuseThreads(t, `String(file).includes('${file}')`),
       wait: 'spawned',
     });
     t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
     t.match(baton.stderr, said);
   });
+}
+
+t.test('an administrator who asks for what needs a thread is told that there is none', async (t) => {
+  const isShort = join(tempDir(t), 'is-short');
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [] }),
+    nodeArgs: refuseThreads(t, `existsSync('${isShort}')`),
+  });
+  writeFileSync(isShort, '');
+  const said = /this process may start too few threads \(EAGAIN\); raise the limit/;
+  t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 400, body: said });
+  t.match(await baton.admin('/heap_dump'), { status: 500, body: said });
+  rmSync(isShort);
+  t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 200 });
+  await baton.stop();
+});
+
+/**
+ * Arguments of a process that gets no thread where this expression says so. How many threads Node has of its own is its affair, so
+ * no limit of the system would stop the same one everywhere.
+ */
+function refuseThreads(t: Teardown, condition: string): string[] {
+  const hook = join(tempDir(t), 'hook.mjs');
+  writeFileSync(
+    hook,
+    `import { existsSync } from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    import threads from 'node:worker_threads';
+    const Original = threads.Worker;
+    threads.Worker = class extends Original {
+      constructor(file, options) {
+        if (${condition}) throw Object.assign(new Error('EAGAIN'), { code: 'ERR_WORKER_INIT_FAILED' });
+        super(file, options);
+      }
+    };
+    syncBuiltinESMExports();`,
+  );
+  return ['--import', pathToFileURL(hook).href];
 }
