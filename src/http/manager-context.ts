@@ -76,6 +76,8 @@ export interface ConnectionManagerOptions {
   drainMs: number;
   /** How long a peer that is still sending gets to read the last answer. */
   delayedCloseMs: number;
+  /** How long a client may take nothing of what is left to send it when its connection is closed. */
+  flushMs: number;
   /** 0: no limit. */
   maxRequestsPerConnection: number;
   /** Most bytes that a filter may hold back of a message. */

@@ -173,14 +173,13 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   onClose(abort: boolean, exchange = ExchangeEnd.None): void {
     const { lateClose, lateFlush, options } = this.manager;
     // There is no answer that bytes of the client could destroy.
-    const isDelayed = !this.#endedByPeer && !this.#isUnused && options.delayedCloseMs > 0;
+    const lingers = !this.#endedByPeer && !this.#isUnused && options.delayedCloseMs > 0;
     this.#countClose(exchange === ExchangeEnd.Broken);
     this.#end();
-    if (abort) this.socket.reset();
+    if (abort) return this.socket.reset();
     // A client that has sent all waits for the end as others do; but as in Envoy it does not count if its own does not come.
-    else if (isDelayed)
-      this.socket.close(options.delayedCloseMs, exchange === ExchangeEnd.Whole ? lateFlush : lateClose);
-    else this.socket.close(0);
+    const late = lingers && exchange !== ExchangeEnd.Whole ? lateClose : lateFlush;
+    this.socket.close(lingers ? options.delayedCloseMs : 0, late, options.flushMs);
   }
 
   addBuffered(sums: BufferedBytes): void {

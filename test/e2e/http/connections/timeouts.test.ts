@@ -108,22 +108,9 @@ const proxy = await startProxy(t, {
       drain_timeout: SOON,
     }),
     delayedClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: SOON }),
-    cutShort: {
-      delayed_close_timeout: SOON,
-      route_config: routeConfig(
-        [
-          {
-            name: 'all',
-            domains: ['*'],
-            routes: [
-              { match: { path: '/large' }, direct_response: { status: 200, body: { filename: largeFile } } },
-              answering({ prefix: '/' }, 'no'),
-            ],
-          },
-        ],
-        { max_direct_response_body_size_bytes: LARGE },
-      ),
-    },
+    cutShort: largeAnswers(SOON),
+    cutLate: largeAnswers(LONGEST),
+    cutNever: largeAnswers('0s'),
     lateClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: LONGEST }),
   },
   clusters: [
@@ -355,6 +342,27 @@ t.test('a close that a client keeps from its end is counted, unless it had nothi
   await proxy.baton.waitForStat(counter, 2);
 });
 
+t.test('a client that takes nothing of its answer has as long as delayed_close_timeout says', async (t) => {
+  const stalled = async (name: string) => {
+    const connection = await connectRaw(t, proxy.ports[name]!);
+    connection.socket.pause();
+    connection.write('GET /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    return connection;
+  };
+  const patient = [await stalled('cutLate'), await stalled('cutNever')];
+  await proxy.baton.waitForStats({ 'http.cutLate.downstream_rq_2xx': 1, 'http.cutNever.downstream_rq_2xx': 1 });
+  const counter = 'http.cutShort.downstream_cx_delayed_close_timeout';
+  const before = (await proxy.baton.stat(counter)) ?? 0;
+  await stalled('cutShort');
+  await proxy.baton.waitForStat(counter, before + 1);
+  for (const connection of patient) {
+    connection.socket.resume();
+    const { text, closed } = await connection.readToEnd();
+    t.equal(closed, 'end');
+    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, LARGE, 'nothing is missing');
+  }
+});
+
 t.test('a connection may be given the longest time that the API has to end', async (t) => {
   const [kept, connection] = [
     await connectRaw(t, proxy.ports['lateClose']!),
@@ -365,6 +373,18 @@ t.test('a connection may be given the longest time that the API has to end', asy
   kept.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections go on');
 });
+
+/** A connection manager with an answer that is larger than what a client's kernel takes for it. */
+function largeAnswers(timeout: string) {
+  const large = { match: { path: '/large' }, direct_response: { status: 200, body: { filename: largeFile } } };
+  const routes = [large, answering({ prefix: '/' }, 'no')];
+  return {
+    delayed_close_timeout: timeout,
+    route_config: routeConfig([{ name: 'all', domains: ['*'], routes }], {
+      max_direct_response_body_size_bytes: LARGE,
+    }),
+  };
+}
 
 /** As much time as the timeouts have, by the clock of the proxy: the timeout of another request. */
 async function timePasses(): Promise<void> {

@@ -23,6 +23,8 @@ const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
 const DEFAULT_IDLE_MS = 60 * 60_000;
 const DEFAULT_DRAIN_MS = 5000;
 const DEFAULT_DELAYED_CLOSE_MS = 1000;
+/** Longer than Envoy's, which is that of delayed_close_timeout: a client that pauses for a second need not lose the end of its answer. */
+const DEFAULT_FLUSH_MS = 5000;
 const DEFAULT_HEADERS_KB = 60;
 const DEFAULT_MAX_HEADERS = 100;
 
@@ -78,9 +80,15 @@ export function connectionManagerOptions(
     maxConnectionMs: durationMs(common.max_connection_duration, 0),
     drainMs: durationMs(config.drain_timeout, DEFAULT_DRAIN_MS),
     delayedCloseMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
+    flushMs: flushTime(config),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: chain.bufferLimit,
   };
+}
+
+/** delayed_close_timeout counts from the last byte that the client has taken, and 0 is no limit. */
+function flushTime({ delayed_close_timeout: timeout }: HttpConnectionManager): number {
+  return Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FLUSH_MS) || LONGEST_TIMER_MS);
 }
 
 function routeSource(config: HttpConnectionManager, filters: RouteFilters, context: WorkerContext): RouteSource {
