@@ -190,6 +190,8 @@ export class HttpCall implements PoolRequest {
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
+    // Who was told of the answer has thrown, and that ends the connection.
+    if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     const isProtocolError = reason === ResetReason.ProtocolError;
     if (this.#status === 0) {
@@ -224,11 +226,14 @@ export class HttpCall implements PoolRequest {
   #sendHead(encoder: RequestEncoder): void {
     const { blocks } = h1Shared(this.#cluster.thread.memory);
     const head = blocks.take();
-    this.#request.writeHead(head);
-    const length = this.#request.body.reduce((sum, chunk) => sum + chunk.length, 0);
-    head.set(CONTENT_LENGTH, String(length));
-    encoder.headers(head, length === 0);
-    head.drop();
+    try {
+      this.#request.writeHead(head);
+      const length = this.#request.body.reduce((sum, chunk) => sum + chunk.length, 0);
+      head.set(CONTENT_LENGTH, String(length));
+      encoder.headers(head, length === 0);
+    } finally {
+      head.drop();
+    }
   }
 
   #sendBody(): void {

@@ -1,33 +1,38 @@
 // A stats sink with a mistake: the log says where it is, and the server goes on.
 
 import t from 'tap';
-import { bootstrap, startBaton, UNBUNDLED, waitForLog } from '../harness/index.js';
+import { bootstrap, startBaton, startUpstream, staticCluster, UNBUNDLED, waitForLog } from '../harness/index.js';
 
 const PLACE = 'faulty-sink\\.';
 const FAULTS: Record<string, RegExp> = {
   rejection: new RegExp(
     `a promise was rejected and nobody waits for it: TypeError: a promise is left behind\\n.*${PLACE}`,
   ),
+  answer:
+    /internal error: TypeError: a mistake in onAnswer\(\)(\n.*)*\n.*internal error: TypeError: a mistake in onAnswer\(\)/,
   exception: new RegExp(
     `stats sink 'own' has lost a part of a flush: TypeError: a mistake in flush\\(\\) at .*${PLACE}`,
   ),
 };
 
+const upstream = await startUpstream(t, (_request, answer) => void answer.end('fine'));
+
 for (const [fault, message] of Object.entries(FAULTS)) {
-  t.test(`${fault} in a flush`, async (t) => {
+  t.test(`${fault} of a sink`, async (t) => {
     const config = { '@type': 'type.googleapis.com/envoy.extensions.stat_sinks.wasm.v3.Wasm', config: { name: fault } };
     const baton = await startBaton(t, {
       program: UNBUNDLED,
       nodeArgs: ['--import', new URL('./faulty-sink.js', import.meta.url).href],
       config: {
-        ...bootstrap({ listeners: [], clusters: [] }),
+        ...bootstrap({ listeners: [], clusters: [staticCluster('host', upstream.port)] }),
         stats_flush_interval: '0.05s',
         stats_sinks: [{ name: 'own', typed_config: config }],
       },
     });
     await waitForLog(baton, message);
     t.match(await baton.admin('/ready'), { body: 'LIVE\n' });
-    t.equal((await baton.stat('server.envoy_bug_failures'))! > 0, fault === 'rejection');
+    t.equal((await baton.stat('server.envoy_bug_failures'))! > 0, fault !== 'exception');
+    t.notMatch(baton.stderr, 'no answer:', 'who had the answer is not told of a failure');
     await baton.stop();
     t.equal(baton.exit?.code, 0);
   });

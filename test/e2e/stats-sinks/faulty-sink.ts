@@ -3,20 +3,42 @@
 
 import type { Wasm } from '../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';
-import type { StatsSinkExtension } from '../../../src/extensions/sdk.js';
+import { getLogger, HttpCall, headerKey, Method, type StatsSinkExtension } from '../../../src/extensions/sdk.js';
 
 const TYPE = 'envoy.extensions.stat_sinks.wasm.v3.Wasm';
+
+const logger = getLogger('testing');
+const HOST = headerKey('host');
+
+const REQUEST: Parameters<typeof HttpCall.start>[2] = {
+  timeoutMs: 10_000,
+  body: [],
+  writeHead(head) {
+    head.setMethod(Method.Get, 'GET');
+    head.setPath('/');
+    head.add(HOST, 'host');
+  },
+};
+
+const EVENTS: Parameters<typeof HttpCall.start>[3] = {
+  onAnswer() {
+    throw new TypeError('a mistake in onAnswer()');
+  },
+  onFailure: (reason) => logger.error(`no answer: ${reason}`),
+};
 
 const faulty: StatsSinkExtension<Wasm> = {
   category: 'envoy.stats_sinks',
   name: 'acme.faulty',
   typeUrls: [`type.googleapis.com/${TYPE}`],
   implemented: { [TYPE]: { config: true }, 'envoy.extensions.wasm.v3.PluginConfig': { name: true } },
-  async createOnPrimary({ config }) {
+  async createOnPrimary({ config }, { calls }) {
+    const host = calls.reference('host');
     return {
       // biome-ignore lint/correctness/useYield: the mistake comes first
       *flush() {
-        if (config!.name === 'rejection') void Promise.reject(new TypeError('a promise is left behind'));
+        if (config!.name === 'answer') HttpCall.start(calls, host.current, REQUEST, EVENTS);
+        else if (config!.name === 'rejection') void Promise.reject(new TypeError('a promise is left behind'));
         else throw new TypeError('a mistake in flush()');
       },
       close: () => Promise.resolve(),
