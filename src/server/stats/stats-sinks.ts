@@ -18,6 +18,8 @@ const logger = getLogger('stats');
 const SLICE_MS = 3;
 /** How long sinks may take to send what is on its way when the server ends. */
 const CLOSE_MS = 1000;
+/** A sink that takes longer to be created keeps the server waiting, and the log says so. */
+const LATE_MS = 5000;
 
 interface NamedSink {
   readonly name: string;
@@ -50,10 +52,15 @@ export class StatsSinks {
     const sinks = configs.map(async (config) => {
       const extension = extensions.statsSink(config.typed_config!);
       const name = config.name || extension.name;
+      const late = setTimeout(() => {
+        logger.warning(`the server waits for the stats sink '${name}', which has not been created yet`);
+      }, LATE_MS).unref();
       try {
         return { name, sink: await extension.createOnPrimary(config.typed_config, context) };
       } catch (error) {
         throw new Error(`stats sink '${name}' cannot be created: ${messageOf(error)}`, { cause: error });
+      } finally {
+        clearTimeout(late);
       }
     });
     return new StatsSinks(await Promise.all(sinks), countedForMs);

@@ -33,6 +33,7 @@ const faulty: StatsSinkExtension<Wasm> = {
   typeUrls: [`type.googleapis.com/${TYPE}`],
   implemented: { [TYPE]: { config: true }, 'envoy.extensions.wasm.v3.PluginConfig': { name: true } },
   async createOnPrimary({ config }, { calls }) {
+    if (config!.name === 'creation') await new Promise(() => {});
     const host = calls.reference('host');
     return {
       // biome-ignore lint/correctness/useYield: the mistake comes first
