@@ -61,7 +61,7 @@ export function createAccessLoggers(configs: readonly AccessLog[] | undefined, c
   try {
     for (const { typed_config: config } of configs ?? []) {
       const logger = context.extensions.accessLogger(config!).createOnWorker(config!, context);
-      loggers.push(new GuardedLogger(logger, (error) => context.transport.report(error)));
+      loggers.push(new GuardedLogger(logger, (error) => context.transport.report(error, 'an access logger failed')));
     }
     return loggers;
   } catch (error) {

@@ -68,7 +68,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
       try {
         factory.close?.();
       } catch (error) {
-        this.thread.transport.report(error);
+        this.thread.transport.report(error, 'close() of a filter failed');
       }
     }
   }

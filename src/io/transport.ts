@@ -83,6 +83,8 @@ const MOST_TOKENS = 2 ** 31 - 1;
 /** How long connections that go on later keep the thread from those that have received something. */
 const LATER_MS = 5;
 
+const FAULT = 'a connection was ended after an internal error';
+
 /** Told of an ordered close that was cut short; `isSent`: only the peer's end was missing. */
 export type LateHandler = (isSent: boolean) => void;
 
@@ -101,7 +103,7 @@ export class Transport {
   readonly #leaving = new Set<number>();
   /** The one that has been given connections of this batch last. */
   #accepting: ListenerHandler | undefined;
-  readonly #reportFault: (error: unknown) => void;
+  readonly #reportFault: (error: unknown, what: string) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
   /** Called when all events of a batch are handled. */
@@ -120,7 +122,7 @@ export class Transport {
 
   /**
    * `reserve`: descriptors that are left to others (see TransportOptions). `reportFault` is told of every exception that a handler
-   * threw, before the connection is ended.
+   * threw, before the connection is ended, and of what else was caught (`what` is what the log says of it).
    */
   constructor(
     shim: NativeShim,
@@ -128,7 +130,7 @@ export class Transport {
     clock: Clock,
     limits: BufferLimits,
     reserve: number,
-    reportFault: (error: unknown) => void,
+    reportFault: (error: unknown, what: string) => void,
   ) {
     this.#shim = shim;
     this.memory = memory;
@@ -365,9 +367,9 @@ export class Transport {
     this.#later = [...waiting.slice(served), ...this.#later];
   };
 
-  /** An exception that was caught before it could end the event in which it happened. */
-  report(error: unknown): void {
-    this.#reportFault(error);
+  /** An exception that was caught before it could end the event in which it happened; `what` as the log is to say it. */
+  report(error: unknown, what = FAULT): void {
+    this.#reportFault(error, what);
   }
 
   counts(): { connections: number; listeners: number; closing: number } {
@@ -495,7 +497,7 @@ export class Transport {
     try {
       gone();
     } catch (error) {
-      this.#reportFault(error);
+      this.#reportFault(error, FAULT);
     }
   }
 
@@ -513,7 +515,7 @@ export class Transport {
     try {
       this.#connections[id & ID_SLOT_MASK] = handler.onAccept(id, offset, length);
     } catch (error) {
-      this.#reportFault(error);
+      this.#reportFault(error, FAULT);
       this.reset(id);
     }
   }
@@ -525,12 +527,12 @@ export class Transport {
   }
 
   #fault(id: number, error: unknown): void {
-    this.#reportFault(error);
+    this.#reportFault(error, FAULT);
     try {
       this.#connections[id & ID_SLOT_MASK]?.onFault(error);
     } catch (another) {
       // Nobody is left who could end it.
-      this.#reportFault(another);
+      this.#reportFault(another, FAULT);
       this.reset(id);
     }
   }

@@ -79,8 +79,8 @@ class Worker {
     const stats = new ThreadStats(start.stats);
     this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
     const limits = bufferLimits(bufferLimitBytes());
-    this.#transport = new Transport(shim, memory, clock, limits, DESCRIPTOR_RESERVE, (error) => {
-      this.#internalError('a connection was ended after an internal error', error);
+    this.#transport = new Transport(shim, memory, clock, limits, DESCRIPTOR_RESERVE, (error, what) => {
+      this.#internalError(what, error);
     });
     this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);

@@ -242,8 +242,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.onFault();
   }
 
-  report(error: unknown): void {
-    this.socket.transport.report(error);
+  report(error: unknown, what?: string): void {
+    this.socket.transport.report(error, what);
   }
 
   onListenerGone(): void {

@@ -56,7 +56,7 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
   /** The same for an exception that goes no further: it is logged too. */
   fail(error: unknown): void;
   /** Logs an exception that has done no harm. */
-  report(error: unknown): void;
+  report(error: unknown, what?: string): void;
 }
 
 export class ServerStream implements RequestDecoder, FilteredStream {
@@ -386,8 +386,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#isOpen) this.connection.onFault(error);
   }
 
-  report(error: unknown): void {
-    this.connection.report(error);
+  report(error: unknown, what?: string): void {
+    this.connection.report(error, what);
   }
 
   pauseRequest(who: number): void {

@@ -32,7 +32,7 @@ export interface FilteredStream extends ResponseStream {
   /** Something threw on behalf of the request. */
   threw(error: unknown): void;
   /** Logs an exception that has done no harm. */
-  report(error: unknown): void;
+  report(error: unknown, what?: string): void;
 }
 
 /** Of RequestFlow.pause(). */
@@ -219,7 +219,7 @@ export class StreamFilters implements FilterHost {
       try {
         filters[index]!.onDestroy?.();
       } catch (error) {
-        this.#stream.report(error);
+        this.#stream.report(error, 'onDestroy() of a filter failed');
       }
       controls[index]!.release();
     }

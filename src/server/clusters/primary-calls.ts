@@ -74,8 +74,8 @@ export class PrimaryCalls implements CallingThread {
     const clock = new Clock();
     const memory = new Memory(MEMORY);
     const timers = new TimerDriver((error) => report('a timer failed', error), clock);
-    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), 0, (error) => {
-      report('a connection was ended after an internal error', error);
+    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), 0, (error, what) => {
+      report(what, error);
     });
     transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
     const thread = {

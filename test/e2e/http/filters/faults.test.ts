@@ -93,6 +93,7 @@ for (const [when, scripts] of Object.entries({
     );
     t.match(await proxy.logged(request), /^200 /);
     await isLoggedOnce(t, before);
+    t.match(proxy.baton.stderr, 'onDestroy() of a filter failed: Error: scripted exception of b');
     const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
     t.match(await next.answer(), { status: 200 }, 'and the next one');
     request.client.end();
@@ -106,6 +107,7 @@ t.test('an access logger throws', async (t) => {
   t.match(await request.answer(), { status: 418, rest: 'reply of b' }, 'the client has its answer');
   t.match(await proxy.logged(request), /^418 /, 'the other logger has its line');
   await isLoggedOnce(t, before);
+  t.match(proxy.baton.stderr, 'an access logger failed: Error: scripted exception of a logger');
   const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
   t.match(await next.answer(), { status: 200 }, 'and the connection goes on');
   request.client.end();

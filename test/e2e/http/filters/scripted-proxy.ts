@@ -253,4 +253,5 @@ function filter(name: string): Config {
 
 const THROWING_LOG: Config = { name: 'throwing', typed_config: { '@type': `type.googleapis.com/${LOGGER_TYPE}` } };
 
-const FAULTS = /a connection was ended after an internal error|a timer failed|a promise was rejected/;
+const FAULTS =
+  /a connection was ended after an internal error|a timer failed|a promise was rejected|of a filter failed|an access logger failed/;

@@ -81,7 +81,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     try {
       built?.factory.close?.();
     } catch (error) {
-      this.#context.transport.report(error);
+      this.#context.transport.report(error, 'close() of a filter failed');
     }
   }
 
