@@ -274,14 +274,24 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     });
   }
 
+  /** It is reset where not even its onFault() is without fault. */
+  #failed(connection: DownstreamConnection, error: unknown): void {
+    this.#transport.report(error);
+    try {
+      connection.handler?.onFault(error);
+    } catch (another) {
+      this.#transport.report(another);
+      connection.reset();
+    }
+  }
+
   /** What throws for one connection ends that one, as in its own events. */
   #tell(act: (connection: DownstreamConnection) => void): void {
     for (const connection of [...this.#connections]) {
       try {
         act(connection);
       } catch (error) {
-        this.#transport.report(error);
-        connection.handler?.onFault(error);
+        this.#failed(connection, error);
       }
     }
   }

@@ -1,0 +1,42 @@
+// Network filters with mistakes: a connection that its filter does not take is closed, though the filter has left it open, and one whose
+// filter throws whatever happens ends with the listener.
+
+import t, { type Test } from 'tap';
+import { type BatonProcess, bootstrap, connectRaw, startBaton, UNBUNDLED } from '../harness/index.js';
+
+t.test('nobody takes a connection', async (t) => {
+  const baton = await startWith(t, 'echo.v3.Echo');
+  const connection = await connectRaw(t, await baton.listenerPort('main'));
+  t.match(await connection.readToEnd(), { text: '', closed: 'end' });
+  await baton.waitForStat('listener.main.downstream_cx_active', 0);
+});
+
+t.test('a filter throws when its listener goes, and when it is told so', async (t) => {
+  const baton = await startWith(t, 'direct_response.v3.Config');
+  const port = await baton.listenerPort('main');
+  const connections = [await connectRaw(t, port), await connectRaw(t, port)];
+  await baton.waitForStat('listener.main.downstream_cx_active', 2);
+  await baton.stop();
+  for (const connection of connections) t.not((await connection.readToEnd()).closed, 'open');
+  t.equal(baton.exit?.code, 0);
+  t.notMatch(baton.stderr, 'a promise was rejected', 'the worker has ended in order');
+});
+
+function startWith(t: Test, message: string): Promise<BatonProcess> {
+  const config = { '@type': `type.googleapis.com/envoy.extensions.filters.network.${message}` };
+  return startBaton(t, {
+    program: UNBUNDLED,
+    nodeArgs: ['--import', new URL('./faulty-filters.js', import.meta.url).href],
+    config: bootstrap({
+      listeners: [
+        {
+          name: 'main',
+          stat_prefix: 'main',
+          address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
+          filter_chains: [{ filters: [{ name: 'own', typed_config: config }] }],
+        },
+      ],
+      clusters: [],
+    }),
+  });
+}
