@@ -112,10 +112,8 @@ void Closing::remove(Id id, Record& record, bool late) {
   if (record.shared) epoll_.remove(record.fd.get());
   // A cut-off answer must not look like a complete one.
   if (!record.pending.empty()) record.fd.abort();
-  if (record.endToken != 0) {
-    if (!record.tellsLate) news_.push_back({Event::Gone, record.endToken});
-    if (record.tellsLate && late) news_.push_back({Event::Late, record.endToken, record.flushed});
-  }
+  if (record.endToken != 0 && !record.tellsLate) news_.push_back({Event::Gone, record.endToken});
+  if (record.endToken != 0 && record.tellsLate && late) news_.push_back({Event::Late, record.endToken, record.flushed});
   table_.release(id);
 }
 

@@ -52,10 +52,9 @@ struct SocketRecord : SlotHeader {
 
   SocketRecord()
       : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
-        readable(false), readOn(false),
-        errorHint(false), readBeforeReset(false), paused(false), ended(false), dead(false), blocked(false),
-        shutdownAsked(false), frozen(false), tellsLate(false), contended(false), accepting(false), resting(false), failReported(false),
-        removed(false) {}
+        readable(false), readOn(false), errorHint(false), readBeforeReset(false), paused(false), ended(false),
+        dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false), contended(false),
+        accepting(false), resting(false), failReported(false), removed(false) {}
 };
 
 static_assert(sizeof(SocketRecord) <= 128, "an idle connection must stay small");
