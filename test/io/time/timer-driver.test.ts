@@ -88,7 +88,7 @@ t.test('a timer scheduled by a callback fires, and one that throws stops nothing
 });
 
 t.test('after close() nothing fires and the thread can end by itself', async (t) => {
-  const url = new URL('../../../src/io/', import.meta.url).href;
+  const url = new URL('../../../src/io/time/', import.meta.url).href;
   const worker = new Worker(
     `import(${JSON.stringify(`${url}timer-driver.js`)}).then(async ({ TimerDriver }) => {
        const { Timer } = await import(${JSON.stringify(`${url}timing-wheel.js`)});
