@@ -85,7 +85,7 @@ async function measure(t: Teardown, source: ResourceSource, rounds: number, work
 }
 
 function table(rows: readonly Row[]): string {
-  const threads = Math.max(...rows.map(({ held }) => held.heapBytes.length));
+  const threads = Math.max(...rows.map(({ held }) => held.heaps.length));
   const heaps = Array.from({ length: threads }, (_, index) => `heap ${index === 0 ? 'primary' : index} MB`);
   return markdown(
     ['updates', 'a second', 'rss MB', ...heaps, 'words', 'highest word', 'scopes', 'stats', 'directory', 'descriptors'],
@@ -93,7 +93,7 @@ function table(rows: readonly Row[]): string {
       String(updates),
       updates === 0 ? '' : updatesPerSecond.toFixed(0),
       megabytes(held.rssBytes),
-      ...Array.from({ length: threads }, (_, index) => megabytes(held.heapBytes[index])),
+      ...Array.from({ length: threads }, (_, index) => megabytes(held.heaps[index]?.bytes)),
       String(held.words),
       String(held.highestWord),
       String(held.scopes),

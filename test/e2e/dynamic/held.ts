@@ -17,8 +17,14 @@ export interface Held {
   readonly statsMemory: number;
   readonly directoryEnd: number;
   /** Of each thread that answered, the primary first, after collecting garbage. */
-  readonly heapBytes: readonly number[];
+  readonly heaps: readonly HeldHeap[];
   readonly rssBytes: number;
+}
+
+export interface HeldHeap {
+  readonly bytes: number;
+  /** Compiled code and bytecode, which come as the process runs, whatever it holds. */
+  readonly codeBytes: number;
 }
 
 /** Options with which a Baton answers heldBy(); `directory` is for a socket. */

@@ -2,10 +2,11 @@
 // collecting garbage (--expose-gc).
 
 import { createServer } from 'node:net';
+import { getHeapCodeStatistics } from 'node:v8';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 import { StatsStore } from '../../../src/stats/store.js';
 import { CLUSTER_WORDS, HOST_WORDS, LISTENER_WORDS, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
-import type { Held } from './held.js';
+import type { Held, HeldHeap } from './held.js';
 
 /** How long other threads may take to collect their garbage. */
 const ANSWER_MS = 1000;
@@ -18,7 +19,7 @@ const channel = new BroadcastChannel('held');
 if (isMainThread) reportHeld(process.env['BATON_TEST_HELD']!);
 else {
   channel.onmessage = ({ data }) => {
-    if (data === COLLECT) channel.postMessage({ threadId, bytes: heapBytes() });
+    if (data === COLLECT) channel.postMessage({ threadId, heap: heldHeap() });
   };
 }
 // Threads end as if it were not there.
@@ -27,24 +28,24 @@ channel.unref();
 function reportHeld(path: string): void {
   const words = countWords();
   const stats = countStats();
-  const heaps = new Map<number, number>();
+  const heaps = new Map<number, HeldHeap>();
   const server = createServer((socket) => {
     heaps.clear();
-    heaps.set(0, heapBytes());
+    heaps.set(0, heldHeap());
     channel.postMessage(COLLECT);
     setTimeout(() => {
       const held: Held = {
         ...words,
         ...stats(),
-        heapBytes: [...heaps].sort(([one], [other]) => one - other).map(([, bytes]) => bytes),
+        heaps: [...heaps].sort(([one], [other]) => one - other).map(([, heap]) => heap),
         rssBytes: process.memoryUsage.rss(),
       };
       socket.end(JSON.stringify(held));
     }, ANSWER_MS);
   });
   channel.onmessage = ({ data }) => {
-    const { threadId: thread, bytes } = data as { threadId: number; bytes: number };
-    heaps.set(thread, bytes);
+    const { threadId: thread, heap } = data as { threadId: number; heap: HeldHeap };
+    heaps.set(thread, heap);
   };
   server.listen(path).unref();
 }
@@ -102,7 +103,8 @@ function countStats(): () => Pick<Held, 'scopes' | 'stats' | 'statsMemory' | 'di
   });
 }
 
-function heapBytes(): number {
+function heldHeap(): HeldHeap {
   globalThis.gc!();
-  return process.memoryUsage().heapUsed;
+  const { code_and_metadata_size: compiled, bytecode_and_metadata_size: bytecode } = getHeapCodeStatistics();
+  return { bytes: process.memoryUsage().heapUsed, codeBytes: compiled + bytecode };
 }
