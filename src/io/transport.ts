@@ -86,7 +86,7 @@ const LATER_MS = 5;
 const FAULT = 'a connection was ended after an internal error';
 
 /** Told of an ordered close that was cut short; `isSent`: only the peer's end was missing. */
-export type LateHandler = (isSent: boolean) => void;
+type LateHandler = (isSent: boolean) => void;
 
 export class Transport {
   readonly memory: Memory;
