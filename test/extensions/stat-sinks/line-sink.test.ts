@@ -33,6 +33,19 @@ t.test('UDP: nothing is dropped before it is sent, however fast the lines are ma
   t.equal(log.text(), '');
 });
 
+t.test('UDP: no way to the receiver is a failure like any other', async (t) => {
+  const log = captureLog(t);
+  // The kernel sends nothing to all hosts of a network through a socket that has not asked for that.
+  const socket = new UdpSocket('255.255.255.255', 9, new Condition('the receiver'));
+  const sink = new LineSink(plainLines('edge'), new DatagramWriter(socket, 0));
+  for (let flush = 0; flush < 2; flush++) {
+    for (const step of sink.flush(flushOf(1))) await step;
+    await waitFor(() => log.text().includes('the receiver takes no stats'));
+  }
+  t.match(log.text(), /the receiver takes no stats: .*EACCES/);
+  await sink.close();
+});
+
 /** A gauge each. */
 function flushOf(listeners: number): FlushedStats {
   const store = new StatsStore({ workers: 1 });

@@ -32,7 +32,10 @@ export class UdpSocket implements DatagramSocket {
     this.#socket = socket;
     socket.unref();
     socket.on('error', (error) => this.#failed(socket, error));
-    socket.connect(this.#port, this.#ip, () => {
+    // What its type does not say: the callback, not the event, is told when there is no way to the address.
+    socket.connect(this.#port, this.#ip, (error?: Error | null) => {
+      if (error) return this.#failed(socket, error);
+      if (socket !== this.#socket) return;
       this.#isConnected = true;
       for (const datagram of this.#early.splice(0)) this.#send(socket, datagram, true);
     });
