@@ -28,6 +28,18 @@ t.test('a cluster that cannot have its stats leaves none of them, and no words',
   t.same([...clusters.set.byName.keys()], ['a', 'b'], 'there are words for both');
 });
 
+t.test('a cluster that could not have its stats has the names of its hosts later', (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  const a = staticCluster('a', ['10.0.0.1']);
+  const restore = leaveRoomFor(0, clusters.store);
+  t.throws(() => clusters.set.setStatic([a]), { message: FULL });
+  restore();
+  clusters.set.setStatic([a]);
+  t.equal(clusters.store.scopesUnder('cluster.a.endpoint.10.0.0.1_80.').length, 1);
+  t.end();
+});
+
 t.test('hosts for which there is no room leave a cluster with those that it had', async (t) => {
   const clusters = new Clusters({ wordsBytes: (CLUSTER_WORDS + 2 * HOST_WORDS) * WORD_BYTES });
   clusters.start();

@@ -46,13 +46,13 @@ export class ResourcePool {
       const prefix = scopePrefix(`cluster.${observabilityName}.`);
       const membership = this.#memberships.get(prefix) ?? { gauges: new MembershipGauges(), users: 0 };
       const hostPrefix = this.#freeHostPrefix(name, observabilityName);
-      this.#hostPrefixes.add(hostPrefix);
       resources = new ClusterResources(this.#owner, { prefix, hostPrefix }, membership.gauges, () => {
         this.#clusters.delete(key);
         this.#hostPrefixes.delete(hostPrefix);
         if (--membership.users === 0) this.#memberships.delete(prefix);
       });
       this.#clusters.set(key, resources);
+      this.#hostPrefixes.add(hostPrefix);
       membership.users++;
       this.#memberships.set(prefix, membership);
     }
