@@ -30,19 +30,20 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     return { filterConfigs: Array.from(this.#providers.values(), (provider) => provider.snapshot) };
   }
 
-  /** Throws, with nothing left, when the filter cannot have what its default configuration needs. */
+  /** Throws, with nothing left, when there is no room for the filter's stats, or none for what its default configuration needs. */
   attach(user: DiscoveredFilterUser): PrimaryPart {
     const { filter, context } = user;
     const { apply_default_config_without_warming: isEarly, default_config: byDefault } = filter.config_discovery!;
+    const key = keyOfDiscovered(filter);
     const use = new ChainUse(user, this.#host);
+    let provider: FilterConfigProvider;
     try {
       if (byDefault !== undefined) use.prepare(use.extensionOf(byDefault), byDefault).use();
+      provider = this.#providers.get(key) ?? this.#add(key, user);
     } catch (error) {
       use.close();
       throw error;
     }
-    const key = keyOfDiscovered(filter);
-    const provider = this.#providers.get(key) ?? this.#add(key, user);
     const target = isEarly && byDefault !== undefined ? undefined : context.waitFor(`ECDS ${filter.name ?? ''}`);
     provider.add(use, () => target?.ready());
     return {

@@ -231,3 +231,20 @@ t.test('nothing grows with updates and chains that come and go', (t) => {
   store.removeScope(scope);
   t.end();
 });
+
+t.test('a filter for whose stats there is no room leaves nothing of its default configuration', (t) => {
+  const { store, set, parts, attach } = start();
+  const before = store.size;
+  const add = store.addScope.bind(store);
+  store.addScope = (prefix, ...rest) => {
+    if (prefix.startsWith('extension_config_discovery.')) throw new RangeError('Array buffer allocation failed');
+    return add(prefix, ...rest);
+  };
+  t.throws(() => attach({ default_config: probe('default') }), { message: 'Array buffer allocation failed' });
+  t.strictSame([parts, set.isUsed], [[], false]);
+  t.equal(store.size, before);
+  store.addScope = add;
+  attach({ default_config: probe('default') });
+  t.strictSame(parts, ['default']);
+  t.end();
+});
