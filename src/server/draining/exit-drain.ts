@@ -36,18 +36,15 @@ export async function drainBeforeExit(
   let hasStopped = false;
   while (!ended.aborted) {
     const open = await drains.openConnections();
-    if (isQuiet(open)) {
-      if (hasStopped && open.accepting === 0) {
-        if (await parentIsQuiet()) {
-          logger.info('the last connection has ended');
-          return;
-        }
-        await pause(PARENT_POLL_MS, ended);
-      }
-      // What waits at the sockets is accepted, and counts.
-      if (!hasStopped) await Promise.race([drains.stopListeners('all', { acceptRest: true }), aborted(ended)]);
+    if (!isQuiet(open) || (hasStopped && open.accepting > 0)) await pause(POLL_MS, ended);
+    else if (!hasStopped) {
       hasStopped = true;
-    } else await pause(POLL_MS, ended);
+      // What waits at the sockets is accepted, and counts.
+      await Promise.race([drains.stopListeners('all', { acceptRest: true }), aborted(ended)]);
+    } else if (await parentIsQuiet()) {
+      logger.info('the last connection has ended');
+      return;
+    } else await pause(PARENT_POLL_MS, ended);
   }
   const lastMs = performance.now() + LAST_MS;
   while (!signal.aborted && performance.now() < lastMs && !isQuiet(await drains.openConnections())) {

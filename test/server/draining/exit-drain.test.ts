@@ -1,0 +1,35 @@
+// The drain before exit, with listeners and connections that the test plays.
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import t from 'tap';
+import { drainBeforeExit } from '../../../src/server/draining/exit-drain.js';
+import type { ListenerDrains } from '../../../src/server/draining/listener-drains.js';
+import type { OpenConnections } from '../../../src/server/workers/open-connections.js';
+import { captureLog } from '../../admin/capture-log.js';
+
+const POLL_MS = 100;
+/** Timers may be early by less than a millisecond. */
+const EARLY_MS = 1;
+
+t.test('workers that have not closed their sockets yet are asked again, but not all the time', async (t) => {
+  const log = captureLog(t);
+  const asked: number[] = [];
+  const accepting = [2, 2, 1, 0];
+  const drains = {
+    start: () => ({ done: new Promise(() => undefined) }),
+    stopListeners: () => Promise.resolve(),
+    openConnections: async (): Promise<OpenConnections> => {
+      asked.push(performance.now());
+      await nextTurn();
+      return { listeners: new Map(), closing: 0, accepting: accepting.shift() ?? 0, isComplete: true };
+    },
+  } as unknown as ListenerDrains;
+  await drainBeforeExit(drains, 40, new AbortController().signal, () => Promise.resolve(true));
+  const waits = asked.slice(2).map((at, index) => at - asked[index + 1]!);
+  t.match(log.text(), /the last connection has ended/);
+  t.equal(waits.length, 2, 'one look before they stop, one at each of the numbers after it');
+  t.ok(
+    waits.every((ms) => ms >= POLL_MS - EARLY_MS),
+    `${waits}`,
+  );
+});
