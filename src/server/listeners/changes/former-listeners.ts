@@ -138,7 +138,8 @@ export class FormerListeners {
       const most = this.#formers.size - KEPT_EMPTY;
       const empty: Leaving[] = [];
       for (const former of this.#formers) {
-        if (empty.length === most) break;
+        // Some may have gone during the wait: then there are fewer than are kept.
+        if (empty.length >= most) break;
         const wasEmpty = former.isEmpty;
         const id = former.chain?.id ?? former.listener.id;
         former.isEmpty = open.isComplete && (open.listeners.get(id)?.connections ?? 0) === 0;
