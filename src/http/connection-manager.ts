@@ -1,6 +1,7 @@
 // The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
 
 import type { RouteConfiguration } from '../config/generated/api.js';
+import type { Transport } from '../io/transport.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';
@@ -63,14 +64,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     // Closes outlive it, and its stats may be somebody else's then.
     this.thread.transport.forgetLate(this.lateFlush);
     this.thread.transport.forgetLate(this.lateClose);
-    for (const log of this.options.accessLogs) log.close();
-    for (const { factory } of this.options.filters) {
-      try {
-        factory.close?.();
-      } catch (error) {
-        this.thread.transport.report(error, 'close() of a filter failed');
-      }
-    }
+    closeParts(this.options, this.thread.transport);
   }
 
   /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */
@@ -87,5 +81,20 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
       begun: () => handler?.goOn(input),
       drop: () => {},
     };
+  }
+}
+
+/** Ends what a chain holds. What goes wrong with one part keeps none of the others open. */
+export function closeParts(
+  { accessLogs, filters }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters'>,
+  transport: Pick<Transport, 'report'>,
+): void {
+  for (const log of accessLogs) log.close();
+  for (const { factory } of filters) {
+    try {
+      factory.close?.();
+    } catch (error) {
+      transport.report(error, 'close() of a filter failed');
+    }
   }
 }

@@ -1,9 +1,11 @@
 // HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
 
+import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { headerKey } from '../../../../common/text/header-names.js';
 import { durationMs } from '../../../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../../../common/time/longest-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
+import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/edge/response-headers.js';
@@ -28,16 +30,33 @@ const DEFAULT_FLUSH_MS = 5000;
 const DEFAULT_HEADERS_KB = 60;
 const DEFAULT_MAX_HEADERS = 100;
 
+/** Throws, with no logger and no filter left open, when something of it cannot be had. */
 export function connectionManagerOptions(
   config: HttpConnectionManager,
   chain: HttpChainContext,
   context: WorkerContext,
 ): ConnectionManagerOptions {
+  const accessLogs = createAccessLoggers(config.access_log, context);
+  const filters: ChainedFilter[] = [];
+  try {
+    const terminal = createFilters(config.http_filters ?? [], context, chain, filters);
+    return { ...settings(config, chain, context, accessLogs), accessLogs, filters, terminal };
+  } catch (error) {
+    closeParts({ accessLogs, filters }, context.transport);
+    throw error;
+  }
+}
+
+/** All that is not to be closed. */
+function settings(
+  config: HttpConnectionManager,
+  chain: HttpChainContext,
+  context: WorkerContext,
+  accessLogs: readonly AccessLogger[],
+): Omit<ConnectionManagerOptions, 'accessLogs' | 'filters' | 'terminal'> {
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
-  const accessLogs = createAccessLoggers(config.access_log, context);
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
-  const { filters, terminal } = createFilters(config.http_filters ?? [], context, chain);
   const speaksTo = routeFilters(config.http_filters, context.extensions);
   return {
     codec: {
@@ -51,8 +70,6 @@ export function connectionManagerOptions(
     },
     routes: routeSource(config, speaksTo, context),
     scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, speaksTo),
-    filters,
-    terminal,
     forwarding: new ForwardingRules(config, context.identity),
     defaultHost: http1.default_host_for_http_10
       ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
@@ -67,7 +84,6 @@ export function connectionManagerOptions(
       config.via ?? '',
     ),
     returnsRequestId,
-    accessLogs,
     keepsRequestHeaders: returnsRequestId || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
     upgrades: allowedUpgrades(config),
@@ -95,12 +111,13 @@ function routeSource(config: HttpConnectionManager, filters: RouteFilters, conte
   return config.rds === undefined ? new InlineRoutes(filters, context) : context.routes.rds(config.rds, filters);
 }
 
+/** Adds the filters to `filters`, those before one that throws too, and returns the one that ends the chain. */
 function createFilters(
   configs: readonly HttpFilter[],
   context: WorkerContext,
   chain: HttpChainContext,
-): { filters: ChainedFilter[]; terminal: TerminalFilterFactory } {
-  const filters: ChainedFilter[] = [];
+  filters: ChainedFilter[],
+): TerminalFilterFactory {
   for (const filter of configs) {
     const { typed_config: config, disabled: isDisabled = false } = filter;
     if (config === undefined) {
@@ -108,7 +125,7 @@ function createFilters(
       continue;
     }
     const extension = context.extensions.httpFilter(config);
-    if (extension.isTerminal) return { filters, terminal: extension.createOnWorker(config, context, chain) };
+    if (extension.isTerminal) return extension.createOnWorker(config, context, chain);
     const factory = extension.createOnWorker(config, context, chain);
     if (typeof factory?.create !== 'function')
       throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
