@@ -62,21 +62,10 @@ export class HeaderRule {
         return this.#matchesPart(headers, headers.methodStart, headers.methodEnd);
       case Source.Path:
         return this.#matchesPart(headers, headers.pathStart, headers.pathEnd);
-      case Source.Status: {
-        if (headers.status === 0) return this.#matchesMissing(headers);
-        const at = headers.memory.scratch(3);
-        for (let i = 0, power = 100; i < 3; i++, power /= 10) {
-          headers.memory.bytes[at + i] = 48 + (Math.floor(headers.status / power) % 10);
-        }
-        return this.#matchesValue(headers, at, at + 3);
-      }
-      case Source.Scheme: {
-        const scheme = requestScheme(headers);
-        if (scheme === '') return this.#matchesMissing(headers);
-        const at = headers.memory.scratch(scheme.length);
-        headers.memory.write(at, scheme);
-        return this.#matchesValue(headers, at, at + scheme.length);
-      }
+      case Source.Status:
+        return this.#matchesText(headers, headers.status === 0 ? '' : String(headers.status));
+      case Source.Scheme:
+        return this.#matchesText(headers, requestScheme(headers));
       default:
         return this.#matchesField(headers);
     }
@@ -85,6 +74,18 @@ export class HeaderRule {
   /** A part of the request line, which responses have not. */
   #matchesPart(headers: HeaderBlock, start: number, end: number): boolean {
     return start === end ? this.#matchesMissing(headers) : this.#matchesValue(headers, start, end);
+  }
+
+  /** What stands nowhere in the head; '' is missing. */
+  #matchesText(headers: HeaderBlock, text: string): boolean {
+    if (text === '') return this.#matchesMissing(headers);
+    const { memory } = headers;
+    const start = memory.scratch(text.length);
+    memory.write(start, text);
+    const isMatch = this.#matchesValue(headers, start, start + text.length);
+    // Each of many routes may ask for it.
+    memory.withdrawScratch(start);
+    return isMatch;
   }
 
   #matchesMissing(headers: HeaderBlock): boolean {

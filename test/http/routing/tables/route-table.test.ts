@@ -202,6 +202,16 @@ t.test('many routes that ask for a header that comes twice need the room for one
   t.equal(head.memory.retainedBytes(), 0);
 });
 
+t.test('many routes that ask for the scheme need the room for one', (t) => {
+  const match: RouteMatch = { prefix: '/', headers: [{ name: ':scheme', string_match: { exact: 'https' } }] };
+  const routes = oneHost(...Array.from({ length: 2000 }, () => to('never', match)), to('it'));
+  const headers = requestHead('GET /', 'x-forwarded-proto: http');
+  const start = headers.memory.scratch(0);
+  for (let count = 0; count < 50; count++) t.equal(routes.match(headers, 0)?.cluster, 'it');
+  t.equal(headers.memory.scratch(0), start);
+  t.end();
+});
+
 t.test('headers: each kind of matcher', async (t) => {
   const text = (string_match: object): object => ({ name: 'x', string_match });
   const cases: [object, string[], boolean][] = [
