@@ -78,16 +78,20 @@ class ClusterChange implements Change {
 
   async undo(): Promise<void> {
     if (!this.#isUsed) return this.discard();
-    await restore(this.#former, this.#server);
-    const known = new Set(this.#former.map(({ name }) => name));
-    const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
-    this.#server.clusters.removeStatic(added);
-    this.#server.departing.remove(this.#departing);
-    await this.#server.settle();
+    try {
+      await restore(this.#former, this.#server);
+    } finally {
+      const known = new Set(this.#former.map(({ name }) => name));
+      const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
+      this.#server.clusters.removeStatic(added);
+      this.#server.departing.remove(this.#departing);
+      await this.#server.settle();
+    }
   }
 }
 
 async function warm({ ready, waiting }: StagedClusters): Promise<void> {
+  // Which clusters are late is known when the time is over, so that error comes without a text.
   await withinMs(ready, WARMING_MS, '').catch((error: unknown) => {
     const names = [...waiting].map((name) => `'${name}'`).join(', ');
     throw new Error(messageOf(error) || `no hosts within ${WARMING_MS / 1000} s for cluster ${names}`);

@@ -107,6 +107,27 @@ t.test('clusters that come back without hosts are used all the same', async (t) 
   t.strictSame([...active.keys()], ['a', 'b']);
 });
 
+t.test('and what was new goes, though those that come back have no hosts', async (t) => {
+  const { server, log, active } = fakeServer(['a'], [false]);
+  const asItWas = new Map(active);
+  const { stage } = server.clusters as unknown as { stage: (set: readonly Cluster[]) => object };
+  let stages = 0;
+  const clusters = {
+    ...server.clusters,
+    stage: (set: readonly Cluster[]) => {
+      const isComingBack = stages++ > 0;
+      return { ...stage(set), ...(isComingBack && { ready: Promise.reject(new Error('no hosts')) }) };
+    },
+  };
+  const { byName } = server.clusters;
+  const plan = { ...NOTHING, clusters: [{ name: 'c' }, { name: 'a', lb_policy: 'RANDOM' as const }] };
+  await t.rejects(carryOut(changesOf(plan, { ...server, clusters: { ...clusters, byName } } as unknown as Reloaded)), {
+    message: 'a worker cannot use it; and it could not be undone: no hosts',
+  });
+  t.strictSame(log.slice(log.indexOf('stage a')), ['stage a', 'commit a', 'remove c', 'settle']);
+  t.strictSame(active, asItWas);
+});
+
 t.test('a dynamic cluster keeps its name', async (t) => {
   const { server, log } = fakeServer(['dynamic']);
   const plan = { ...NOTHING, clusters: [{ name: 'dynamic' }] };
