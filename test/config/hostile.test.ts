@@ -5,7 +5,10 @@ import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { type LoadResult, loadConfiguration } from '../../src/config/load/load.js';
+import { Decoder } from '../../src/config/schema/decode.js';
+import { loadSchema } from '../../src/config/schema/schema.js';
 import { formatProblems } from '../../src/config/text/problem.js';
+import { Problems } from '../../src/config/text/problems.js';
 import { testCatalog } from './catalog.js';
 import { GOOD } from './good.js';
 import { bootstrapOf, loadText, problemsOf } from './load-text.js';
@@ -67,6 +70,18 @@ t.test('aliases that expand without end are refused', async (t) => {
     );
   }
   t.match(problemsOf(`node:\n  metadata:\n${lines.join('\n')}\n`), /aliases expand to too many values/);
+});
+
+t.test('whatever value is the one too many, it is refused', async (t) => {
+  const any = { '@type': 'type.googleapis.com/acme.Unknown', a: 1 };
+  const filter = { name: 'a', typed_config: any };
+  for (let most = 1; most < 10; most++) {
+    const problems = new Problems([]);
+    const decoder = new Decoder(loadSchema(), problems, 'refuse', most);
+    decoder.decode('envoy.config.listener.v3.FilterChain', { filters: [filter] });
+    const messages = problems.errors.map(({ message }) => message);
+    t.strictSame(messages, most <= 6 ? ['aliases expand to too many values'] : [], `${most} values`);
+  }
 });
 
 // None of these would end within a test if the time grew faster than the text.

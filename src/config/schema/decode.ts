@@ -278,7 +278,11 @@ export class Decoder {
     if (isTypedStruct(url)) return this.#typedStruct(url, held);
     const name = messageNameOf(url);
     const type = name.startsWith('google.protobuf.') ? undefined : this.#schema.message(name);
-    if (!type) return Object.assign(this.#json(held, held, '') as Message, { '@type': url });
+    if (!type) {
+      // Undefined where it has more values than may be read.
+      const copy = this.#json(held, held, '') as Message | undefined;
+      return copy && Object.assign(copy, { '@type': url });
+    }
     const message: Message = { '@type': url };
     this.#fields(type, held, message);
     return message;
