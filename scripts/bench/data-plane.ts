@@ -367,7 +367,6 @@ function buildWorker(): PlayedTransport {
     specVersion: 0,
     block,
     scope: clusterScope,
-    hostScope,
     hosts: directory.data,
     overprovisioning: 140,
     membershipVersion: 1,

@@ -80,8 +80,8 @@ export class ThreadStats {
     }
   }
 
-  /** The scope as this thread writes it. Throws when the chunk of its block has not been added. */
-  scope(ref: ScopeRef): Scope {
+  /** The scope as this thread writes it. Throws when the chunk of its block has not been added; the prefix is for that message. */
+  scope(ref: Pick<ScopeRef, 'prefix' | 'chunk' | 'base'>): Scope {
     const page = this.#pages[ref.chunk];
     if (page === undefined) {
       throw new Error(

@@ -12,8 +12,6 @@ export interface ClusterSnapshot {
   readonly block: number;
   /** cluster.<name>. */
   readonly scope: ScopeRef;
-  /** Any host's scope: all have the same layout, and the host set says where each one's block lies. */
-  readonly hostScope: ScopeRef;
   readonly hosts: HostSetData;
   /** overprovisioning_factor of the load assignment, in percent. */
   readonly overprovisioning: number;

@@ -163,10 +163,11 @@ export class Cluster implements ConnectingCluster {
   }
 }
 
-function makeHost(cluster: Cluster, { hostScope, hosts }: ClusterSnapshot) {
+function makeHost(cluster: Cluster, { hosts, scope }: ClusterSnapshot) {
+  const prefix = `${scope.prefix}endpoint.`;
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
-    const scope = { ...hostScope, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
-    const stats = cluster.thread.stats.scope(scope);
+    const block = { prefix, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
+    const stats = cluster.thread.stats.scope(block);
     return new Host<HttpPools>(hosts.blocks[index]!, set.describe(index), set.sockaddr(index), stats);
   };
 }

@@ -213,7 +213,6 @@ export class PrimaryCluster implements EndpointUser {
       specVersion: this.#specVersion,
       block,
       scope,
-      hostScope: { prefix: `${scope.prefix}endpoint.`, layout: 0, chunk: 0, base: 0 },
       hosts: directory.data,
       overprovisioning: this.#overprovisioning,
       membershipVersion: this.#membershipVersion,
