@@ -129,7 +129,7 @@ export class DrainManager {
     return { window, cancel: () => this.#host.timers.cancel(timer) };
   }
 
-  /** Cancels all timers, and resolves `done` of all drains. */
+  /** Cancels the timers of all drains but those of leave(), and resolves their `done`. */
   close(): void {
     for (const drain of this.#drains) {
       this.#host.timers.cancel(drain.timer);
