@@ -194,6 +194,8 @@ export class FileSource {
     if (error.fault === 'refused') stats.rejected();
     else stats.failure();
     if (subscriber.isTold) return;
+    // It came while the bad version was read: what came before is in use.
+    if (this.#content !== undefined) return this.#deliver(subscriber, this.#content);
     subscriber.isTold = true;
     try {
       request.watcher.fetchTimedOut();

@@ -1,0 +1,66 @@
+// A file of resources that others subscribe to while it is read.
+
+import t from 'tap';
+import { StatsStore } from '../../src/stats/store.js';
+import { FileSource } from '../../src/xds/file-source.js';
+import type { Update } from '../../src/xds/resource.js';
+import { type ReadFile, ResourceFileError } from '../../src/xds/resource-reader.js';
+import { ResourceFile } from '../e2e/dynamic/resource-file.js';
+import { tempDir, waitFor } from '../e2e/harness/index.js';
+
+t.test('who comes while a bad version is read gets the one before it', async (t) => {
+  const file = new ResourceFile(tempDir(t), 'clusters');
+  file.writeText('good');
+  const reads: { resolve(content: ReadFile): void; reject(error: ResourceFileError): void }[] = [];
+  const reader = {
+    read: () => Promise.reject(new Error('not asked for')),
+    readFile: () => new Promise<ReadFile>((resolve, reject) => reads.push({ resolve, reject })),
+    close() {},
+  };
+  const store = new StatsStore({ workers: 1 });
+  const failures: unknown[] = [];
+  const failed = (...what: unknown[]) => failures.push(what);
+  const source = new FileSource({
+    path: file.path,
+    watchedDirectory: undefined,
+    type: 'cluster',
+    reader,
+    store,
+    failed,
+  });
+  t.teardown(() => source.close());
+  const subscribe = (statPrefix: string) => {
+    const told: string[] = [];
+    const watcher = {
+      update({ resources, version }: Update) {
+        told.push(`${version}: ${resources.map(({ name }) => name).join()}`);
+        return [];
+      },
+      fetchTimedOut: () => void told.push('nothing'),
+    };
+    source.subscribe({ source: {}, type: 'cluster', names: '*', statPrefix, watcher });
+    return told;
+  };
+
+  const first = subscribe('first.');
+  await waitFor(() => reads.length === 1, { what: 'the first reading' });
+  const resources = [{ name: 'a', version: '1', message: {}, aliases: [], sensitive: [] }];
+  reads[0]!.resolve({ version: '1', resources, refused: [], ttlMs: new Map() });
+  await waitFor(() => first.length === 1, { what: 'the good version' });
+
+  file.writeText('bad');
+  await waitFor(() => reads.length === 2, { what: 'the second reading' });
+  const later = subscribe('later.');
+  // What is told to somebody new is told a turn later, unless the file is being read.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  t.same(later, [], 'there may be something newer');
+  reads[1]!.reject(new ResourceFileError('no YAML', 'garbled'));
+  await waitFor(() => later.length > 0, { what: 'what there is' });
+  t.same(later, ['1: a']);
+  t.same(first, ['1: a'], 'who has it is not told again');
+  t.equal(store.value('first.update_failure'), 1);
+  t.equal(store.value('later.update_failure'), 1);
+  t.equal(store.value('later.update_success'), 1);
+  t.same(failures, []);
+});
