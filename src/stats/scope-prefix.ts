@@ -1,6 +1,16 @@
 // How what somebody has named becomes part of the names of stats.
 
+import type { Layout } from './layout.js';
+
 /** Colons become '_': sinks and monitoring systems separate with them. So does what no line of text can hold. */
 export function scopePrefix(text: string): string {
   return text.replace(/:\/{0,2}|[\0\r\n]/g, '_');
+}
+
+/**
+ * Tells the scope of this layout from others with the same prefix: of layouts that share one, no two have a stat of the same name, so that
+ * the first name is enough.
+ */
+export function scopeKey(prefix: string, { entries }: Layout): string {
+  return `${prefix}\n${entries[0]?.name ?? ''}`;
 }

@@ -4,6 +4,7 @@ import { ofExtension } from '../../common/errors/defects.js';
 import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
+import { scopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
@@ -19,7 +20,7 @@ export interface PreparedConfig {
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
   readonly #host: FilterConfigsHost;
-  /** By prefix. They stay until the chain is gone: streams count in those of the configuration that they began with. */
+  /** By scopeKey(). They stay until the chain is gone: streams count in those of the configuration that they began with. */
   readonly #scopes = new Map<string, HeldScopes>();
   #part: PrimaryPart | undefined;
 
@@ -39,8 +40,9 @@ export class ChainUse {
     const { chain, context } = this.#user;
     const scopes = ofExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
     for (const { prefix, layout } of scopes) {
-      if (this.#scopes.has(prefix)) continue;
-      this.#scopes.set(prefix, this.#host.scopes.hold([{ prefix, layout }]));
+      const key = scopeKey(prefix, layout);
+      if (this.#scopes.has(key)) continue;
+      this.#scopes.set(key, this.#host.scopes.hold([{ prefix, layout }]));
     }
     const part = extension.createOnPrimary?.(config, context);
     return {

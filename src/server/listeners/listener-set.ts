@@ -246,7 +246,7 @@ export class ListenerSet {
     for (const { statPrefix } of this.formers.listeners()) prefixes.add(statPrefix);
     let sum = 0;
     for (const prefix of prefixes) {
-      sum += store.valueOf(scopes.ref(prefix), ListenerStats.at.downstream_cx_active);
+      sum += store.valueOf(scopes.ref(prefix, ListenerStats), ListenerStats.at.downstream_cx_active);
       sum -= ofParent(`${prefix}downstream_cx_active`);
     }
     return Math.max(sum, 0);

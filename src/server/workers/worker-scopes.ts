@@ -2,14 +2,15 @@
 // the last holder.
 
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
+import { scopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
 /** Scopes that are held. They are given back in two steps: retire() before the workers forget them, free() after that. */
 export interface HeldScopes {
-  /** By prefix, as the workers are told of them. */
+  /** By scopeKey(), as the workers are told of them. */
   readonly refs: Readonly<Record<string, ScopeRef>>;
-  /** Workers that start are not told of them any more. Returns the prefixes that nobody else holds. */
+  /** Workers that start are not told of them any more. Returns the keys of those that nobody else holds. */
   retire(): string[];
   /** Call it when no worker writes there any more. */
   free(): void;
@@ -20,7 +21,7 @@ export interface HeldScopes {
 export class WorkerScopes {
   readonly #store: StatsStore;
   readonly #all: Record<string, ScopeRef> = {};
-  /** How often each prefix is held. */
+  /** How often each of them is held. */
   readonly #holders = new Map<string, number>();
 
   constructor(store: StatsStore) {
@@ -35,24 +36,26 @@ export class WorkerScopes {
   /** Adds a scope for the life of the process. */
   add(prefix: string, layout: Layout<LayoutDefinition>): Scope {
     const ref = this.#store.addScope(prefix, layout);
-    this.#all[prefix] = ref;
+    this.#all[scopeKey(prefix, layout)] = ref;
     return this.#store.scope(ref);
   }
 
   /** Of a scope that somebody holds. */
-  ref(prefix: string): ScopeRef {
-    return this.#all[prefix]!;
+  ref(prefix: string, layout: Layout): ScopeRef {
+    return this.#all[scopeKey(prefix, layout)]!;
   }
 
   /** Stats that are new begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
     const added = this.#store.addScopes(requests);
-    const refs = Object.fromEntries(added.map((ref, index) => [requests[index]!.prefix, ref]));
-    for (const [prefix, ref] of Object.entries(refs)) {
-      this.#holders.set(prefix, (this.#holders.get(prefix) ?? 0) + 1);
-      this.#all[prefix] = ref;
+    const refs = Object.fromEntries(
+      added.map((ref, index) => [scopeKey(requests[index]!.prefix, requests[index]!.layout), ref]),
+    );
+    for (const [key, ref] of Object.entries(refs)) {
+      this.#holders.set(key, (this.#holders.get(key) ?? 0) + 1);
+      this.#all[key] = ref;
     }
-    const retire = () => Object.keys(refs).filter((prefix) => this.#retire(prefix));
+    const retire = () => Object.keys(refs).filter((key) => this.#retire(key));
     const free = () => {
       for (const ref of added) this.#store.removeScope(ref);
     };
@@ -63,14 +66,14 @@ export class WorkerScopes {
     return { refs, retire, free, discard };
   }
 
-  #retire(prefix: string): boolean {
-    const left = this.#holders.get(prefix)! - 1;
+  #retire(key: string): boolean {
+    const left = this.#holders.get(key)! - 1;
     if (left > 0) {
-      this.#holders.set(prefix, left);
+      this.#holders.set(key, left);
       return false;
     }
-    this.#holders.delete(prefix);
-    delete this.#all[prefix];
+    this.#holders.delete(key);
+    delete this.#all[key];
     return true;
   }
 }

@@ -98,7 +98,7 @@ export interface Snapshot {
   readonly isComplete: boolean;
   /** Memory of stats that the scopes lie in and that the worker may not know. */
   readonly chunks: StatsChunks;
-  /** Scopes of listeners and their filters, by prefix. */
+  /** Scopes of listeners and their filters, by scopeKey(). */
   readonly scopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
   readonly removedClusters: readonly string[];
@@ -117,7 +117,7 @@ export interface Snapshot {
   /** Versions that are over, and chains of versions that go on: connections that they still have are closed. */
   readonly removedListeners: readonly number[];
   readonly removedChains: readonly number[];
-  /** Scopes of listeners that are gone, by prefix. */
+  /** Scopes of listeners that are gone, by key. */
   readonly removedScopes: readonly string[];
 }
 

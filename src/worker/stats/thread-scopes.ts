@@ -1,10 +1,12 @@
-// The scopes of stats that a worker has been told of, by prefix.
+// The scopes of stats that a worker has been told of.
 
 import type { Layout } from '../../stats/layout.js';
+import { scopeKey } from '../../stats/scope-prefix.js';
 import type { Scope, ScopeRef, ThreadStats } from '../../stats/thread-stats.js';
 
 export class ThreadScopes {
   readonly #stats: ThreadStats;
+  /** By scopeKey(). */
   readonly #refs = new Map<string, ScopeRef>();
 
   constructor(stats: ThreadStats) {
@@ -12,16 +14,16 @@ export class ThreadScopes {
   }
 
   add(refs: Readonly<Record<string, ScopeRef>>): void {
-    for (const [prefix, ref] of Object.entries(refs)) this.#refs.set(prefix, ref);
+    for (const [key, ref] of Object.entries(refs)) this.#refs.set(key, ref);
   }
 
-  remove(prefixes: readonly string[]): void {
-    for (const prefix of prefixes) this.#refs.delete(prefix);
+  remove(keys: readonly string[]): void {
+    for (const key of keys) this.#refs.delete(key);
   }
 
   /** Throws when the primary has not made it. */
   find(prefix: string, layout: Layout): Scope {
-    const ref = this.#refs.get(prefix);
+    const ref = this.#refs.get(scopeKey(prefix, layout));
     if (ref === undefined) {
       const names = layout.entries.map(({ name }) => name).join(', ');
       throw new Error(

@@ -1,0 +1,57 @@
+// Extensions may count under a prefix that others count under, such as that of their connection manager: nobody counts for another.
+
+import t from 'tap';
+import { ResourceFile } from '../../dynamic/resource-file.js';
+import {
+  bootstrap,
+  type Config,
+  httpListener,
+  ROUTER_FILTER,
+  startBaton,
+  tempDir,
+  UNBUNDLED,
+} from '../../harness/index.js';
+import { answering, managerOf, startProxy } from '../proxy.js';
+
+const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua';
+const options = {
+  program: UNBUNDLED,
+  nodeArgs: ['--import', new URL('./sharing-filter.js', import.meta.url).href],
+};
+const filters = new ResourceFile(tempDir(t), 'filters');
+filters.write('envoy.config.core.v3.TypedExtensionConfig', { name: 'found', typed_config: { '@type': TYPE } });
+const found = {
+  name: 'found',
+  config_discovery: { config_source: filters.source, type_urls: [TYPE] },
+};
+const proxy = await startProxy(t, {
+  ...options,
+  listeners: { main: withFilter({ name: 'own', typed_config: { '@type': TYPE } }), discovering: withFilter(found) },
+});
+
+for (const [name, what] of [
+  ['main', 'a filter'],
+  ['discovering', 'a filter whose configuration is discovered'],
+] as const) {
+  t.test(what, async (t) => {
+    for (let i = 0; i < 3; i++) t.match(await proxy.on(name, '/'), { status: 200 });
+    await proxy.baton.waitForStats({
+      [`http.${name}.seen`]: 3,
+      [`http.${name}.passed`]: 6,
+      [`http.${name}.downstream_rq_total`]: 3,
+      [`http.${name}.downstream_rq_2xx`]: 3,
+    });
+  });
+}
+
+t.test('a filter that asks for another layout than it has named', async (t) => {
+  const other = withFilter({ name: 'own', typed_config: { '@type': TYPE, stat_prefix: 'other' } });
+  const config = bootstrap({ listeners: [httpListener('main', 0, other)], clusters: [] });
+  const baton = await startBaton(t, { ...options, config, wait: 'spawned' });
+  t.equal((await baton.exited).code, 1);
+  t.match(baton.stderr, "listener 'main' cannot be built: Error: no stats scope 'http.main.' was made for other");
+});
+
+function withFilter(filter: Config): Config {
+  return managerOf([answering({ prefix: '/' }, 'here')], { http_filters: [filter, ROUTER_FILTER] });
+}

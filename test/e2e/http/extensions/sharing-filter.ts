@@ -1,0 +1,38 @@
+// Loaded into Baton before itself (--import): an HTTP filter that counts in two scopes with the prefix that its connection manager has for
+// its own stats. It is configured by the message of the Lua filter, whose stat_prefix says what it asks for beyond them.
+
+import type { LuaLua } from '../../../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../../../src/extensions/index.js';
+import { defineLayout, HeadersStatus, type HttpFilterExtension } from '../../../../src/extensions/sdk.js';
+
+const TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+const Seen = defineLayout({ seen: 'counter', seen_bytes: 'histogram_bytes' });
+const Passed = defineLayout({ passed: 'counter' });
+const Other = defineLayout({ other: 'counter' });
+
+const sharing: HttpFilterExtension<LuaLua> = {
+  category: 'envoy.filters.http',
+  name: 'acme.sharing',
+  typeUrls: [`type.googleapis.com/${TYPE}`],
+  implemented: { [TYPE]: { stat_prefix: true } },
+  scopes: (_config, { statPrefix: prefix }) => [
+    { prefix, layout: Seen },
+    { prefix, layout: Passed },
+  ],
+  createOnWorker({ stat_prefix: asks }, context, { statPrefix }) {
+    const seen = context.scope(statPrefix, Seen);
+    const passed = context.scope(statPrefix, Passed);
+    if (asks === 'other') context.scope(statPrefix, Other);
+    return {
+      create: () => ({
+        decodeHeaders() {
+          seen.increment(Seen.at.seen);
+          passed.add(Passed.at.passed, 2);
+          return HeadersStatus.Continue;
+        },
+      }),
+    };
+  },
+};
+
+(EXTENSIONS as HttpFilterExtension[]).push(sharing as HttpFilterExtension);
