@@ -4,6 +4,7 @@ import { ofExtension } from '../../common/errors/defects.js';
 import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
+import { createPart } from '../../extensions/primary-part.js';
 import { scopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
@@ -44,7 +45,7 @@ export class ChainUse {
       if (this.#scopes.has(key)) continue;
       this.#scopes.set(key, this.#host.scopes.hold([{ prefix, layout }]));
     }
-    const part = extension.createOnPrimary?.(config, context);
+    const part = createPart(extension, config, context);
     return {
       use: () => {
         this.#part?.close();

@@ -1,7 +1,9 @@
 // The parts that filters of listeners have on the primary. They are made with a filter chain, and closed with it.
 
+import { ofExtension } from '../../../common/errors/defects.js';
 import type { FilterChain } from '../../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../../extensions/factories.js';
+import { closePart } from '../../../extensions/primary-part.js';
 import type { ExtensionRegistry } from '../../../extensions/registry.js';
 import { checkMessage } from '../../configuration/check-message.js';
 import type { InitManager } from '../../init/init-manager.js';
@@ -27,13 +29,13 @@ export class FilterParts {
    */
   create(chain: FilterChain, init: InitManager): PrimaryPart {
     const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
-    const parts: PrimaryPart[] = [];
+    const parts: { part: PrimaryPart; extension: string }[] = [];
     const all: PrimaryPart = {
       close: () => {
-        if (this.#open.delete(all)) for (const part of parts) part.close();
+        if (this.#open.delete(all)) for (const { part, extension } of parts) closePart(part, extension);
       },
       prepareRoutes: (config) => {
-        const changes = parts.flatMap((part) => part.prepareRoutes?.(config) ?? []);
+        const changes = parts.flatMap(({ part }) => part.prepareRoutes?.(config) ?? []);
         return () => {
           for (const change of changes) change();
         };
@@ -43,7 +45,8 @@ export class FilterParts {
     try {
       for (const { typed_config: config } of chain.filters ?? []) {
         const extension = context.extensions.networkFilter(config!);
-        parts.push(...(extension.createOnPrimary?.(config!, context) ?? []));
+        const own = ofExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config!, context));
+        parts.push(...(own ?? []).map((part) => ({ part, extension: extension.name })));
       }
     } catch (error) {
       all.close();

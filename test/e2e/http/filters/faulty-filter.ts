@@ -24,6 +24,14 @@ const faulty: HttpFilterExtension<LuaLua> = {
   createOnWorker(config) {
     return failsIn(config) === 'createOnWorker' ? (Promise.resolve() as never) : { create: () => undefined };
   },
+  createOnPrimary(config) {
+    if (failsIn(config) === 'createOnPrimary') throw new TypeError('a mistake');
+    return {
+      close() {
+        if (failsIn(config) === 'close') throw new TypeError('a mistake');
+      },
+    };
+  },
   compileRouteConfig() {
     throw new TypeError('a mistake');
   },

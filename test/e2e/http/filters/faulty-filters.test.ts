@@ -21,6 +21,7 @@ const FAULTS: Record<string, RegExp> = {
   scopes: new RegExp(`scopes\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
   createOnWorker:
     /listener 'main' cannot be built: .*createOnWorker\(\) of 'acme\.faulty' has returned nothing with a create\(\)/,
+  createOnPrimary: new RegExp(`createOnPrimary\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
   compileRouteConfig: new RegExp(`compileRouteConfig\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
 };
 
@@ -39,6 +40,17 @@ for (const [callback, message] of Object.entries(FAULTS)) {
     t.notMatch(baton.stderr, 'triggerUncaughtException');
   });
 }
+
+t.test('a mistake in close() of what a filter has on the primary', async (t) => {
+  const baton = await startBaton(t, {
+    program: UNBUNDLED,
+    nodeArgs: ['--import', new URL('./faulty-filter.js', import.meta.url).href],
+    config: configOf('close', {}),
+  });
+  await baton.stop();
+  t.same(baton.exit, { code: 0, signal: null });
+  t.match(baton.stderr, "close() of what 'acme.faulty' has on the primary failed: TypeError: a mistake");
+});
 
 function configOf(failsIn: string, perFilter: Config): Config {
   const filter = { '@type': `type.googleapis.com/${FILTER_TYPE}`, stat_prefix: failsIn };

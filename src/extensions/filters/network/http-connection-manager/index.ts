@@ -19,6 +19,7 @@ import type {
   PrimaryFilterContext,
   PrimaryPart,
 } from '../../../factories.js';
+import { createPart } from '../../../primary-part.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
@@ -92,7 +93,7 @@ function partsOf(filter: HttpFilter, chain: HttpChain, context: PrimaryFilterCon
   const { typed_config: own } = filter;
   if (own === undefined) return [context.filterConfigs.attach({ filter, chain, context })];
   const extension = context.extensions.httpFilter(own);
-  const part = extension.isTerminal ? undefined : extension.createOnPrimary?.(own, context);
+  const part = extension.isTerminal ? undefined : createPart(extension, own, context);
   return part === undefined ? [] : [part];
 }
 

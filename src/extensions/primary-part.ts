@@ -1,0 +1,28 @@
+// What an extension has on the primary, made and closed so that a mistake in it is told with its name, and keeps nothing else from closing.
+
+import { ofExtension } from '../common/errors/defects.js';
+import type { Any } from '../config/generated/api.js';
+import { Level } from '../log/levels.js';
+import { getLogger } from '../log/logger.js';
+import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './factories.js';
+
+const logger = getLogger('filter');
+
+/** The part of an HTTP filter. Throws what createOnPrimary() throws, a BatonError as it is. */
+export function createPart(
+  extension: HttpFilterExtension,
+  config: Any,
+  context: PrimaryFilterContext,
+): PrimaryPart | undefined {
+  const part = ofExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
+  return part === undefined ? undefined : { close: () => closePart(part, extension.name) };
+}
+
+/** Closes a part of the extension of that name; what it throws is logged. */
+export function closePart(part: PrimaryPart, name: string): void {
+  try {
+    part.close();
+  } catch (error) {
+    logger.exception(Level.Error, `close() of what '${name}' has on the primary failed`, error);
+  }
+}
