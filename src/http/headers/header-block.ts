@@ -5,6 +5,7 @@
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
 import {
+  ConnectionHeader,
   equalsFolded,
   type HeaderKey,
   type HeaderSet,
@@ -48,6 +49,9 @@ export const enum Method {
   Trace = 8,
   Patch = 9,
 }
+
+/** Of all but Method.Other, in the order of their numbers. */
+const METHOD_NAMES = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 
 export class HeaderBlock {
   readonly memory: Memory;
@@ -298,11 +302,14 @@ export class HeaderBlock {
 
   /**
    * Adds a field behind the others. The name must be valid, and in the value one character is one byte: byteText() makes that of
-   * other text. Throws when a character is no byte, or would end the line (CR, LF, NUL).
+   * other text. Throws when a character is no byte, or would end the line (CR, LF, NUL); and for a second content-length, of which one
+   * peer obeys the first and another the last.
    */
   add(key: HeaderKey, value: string): void {
     // JSON.parse() and the like give values that the compiler takes for any type.
     if (typeof value !== 'string') throw unsuitable(key.name, value);
+    if (key.id === ConnectionHeader.ContentLength && this.findId(key.id) >= 0)
+      throw new TypeError('a message has one content-length: set() replaces it');
     const name = key.bytes;
     const start = this.room(name.length + value.length + 4);
     const bytes = this.memory.bytes;
@@ -356,9 +363,14 @@ export class HeaderBlock {
     this.startLineEnd = this.startLineStart;
   }
 
-  /** Replaces the method; the start line is written anew. Throws when `text` is no token. */
+  /**
+   * Replaces the method; the start line is written anew. Throws when `text` is no token, or is not what `method` says: where a response
+   * ends depends on both ends taking the request for the same.
+   */
   setMethod(method: Method, text: string): void {
     if (!isFieldName(text)) throw unsuitable('a method', text);
+    if (METHOD_NAMES.indexOf(text) !== method - 1)
+      throw new TypeError(`${text} is another method than the Method that is given with it`);
     this.method = method;
     this.methodStart = this.writeText(text);
     this.methodEnd = this.methodStart + text.length;

@@ -35,7 +35,8 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: b
     editHeaders?.(headers);
     if (isGrpc) becomeGrpcReply(headers, body, !isHead);
     else if (body.length > 0) {
-      headers.add(CONTENT_LENGTH, String(body.length));
+      // Its editor may have said another length, such as that of a response that it gives again.
+      headers.set(CONTENT_LENGTH, String(body.length));
       // The route may know better what it is.
       if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
     }

@@ -79,6 +79,19 @@ t.test('fields are added, replaced and removed', (t) => {
   t.end();
 });
 
+t.test('a message has one content-length', (t) => {
+  const block = parsed(new Memory(LAYOUT));
+  const key = headerKey('Content-Length');
+  block.add(key, '5');
+  t.throws(() => block.add(key, '5'), { message: 'a message has one content-length: set() replaces it' });
+  block.set(key, '6');
+  t.equal(block.get(key), '6');
+  block.remove(key);
+  block.add(key, '7');
+  t.equal(lines(block).at(-1), 'content-length: 7');
+  t.end();
+});
+
 for (const [name, change] of [
   ['as it was received', () => {}],
   ['after a new path', (block: HeaderBlock) => block.setPath('/new')],
@@ -185,6 +198,13 @@ t.test('what would end a line, or is no byte, is refused', (t) => {
     t.throws(() => block.set(headerKey('x-new'), value as never), { message: /^x-new cannot have such a value: / });
   }
   t.throws(() => block.setMethod(Method.Get, 'GET '), { message: 'a method cannot have such a value: "GET "' });
+  for (const [method, text] of [
+    [Method.Get, 'HEAD'],
+    [Method.Other, 'HEAD'],
+    [Method.Head, 'PURGE'],
+  ] as const) {
+    t.throws(() => block.setMethod(method, text), { message: /^(HEAD|PURGE) is another method than the Method/ });
+  }
   t.same(lines(block), before);
   t.equal(block.pathText(), '/a?b');
   block.add(headerKey('x-new'), 'a\tb\xff');

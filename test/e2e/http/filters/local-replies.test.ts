@@ -69,6 +69,17 @@ t.test('a request that the host has already is taken from it', async (t) => {
   }
 });
 
+t.test('an answer has one content-length, that of its body, whatever else is written into its head', async (t) => {
+  for (const length of [5, 10, 500]) {
+    const request = await proxy.send({ b: { decodeHeaders: `reply:403:10:${length} stop` } });
+    const head = await request.client.readUntil('\r\n\r\n');
+    t.same(head.match(/content-length: .*/g), ['content-length: 10']);
+    t.equal(await request.client.read(10), 'rrrrrrrrrr');
+    const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
+    t.match(await next.answer(), { status: 200, rest: 'reply of b' });
+  }
+});
+
 t.test('an answer to HEAD has no body', async (t) => {
   const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'reply:403' } }, { method: 'HEAD' });
   t.match(parseMessage(await request.client.readUntil('\r\n\r\n')), {

@@ -15,7 +15,13 @@ import type {
 } from '../../../../src/extensions/factories.js';
 import { headerKey } from '../../../../src/extensions/header-key.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
-import { DataStatus, HeadersStatus, type HttpFilter, type StreamControl } from '../../../../src/http/filters/filter.js';
+import {
+  DataStatus,
+  HeadersStatus,
+  type HttpFilter,
+  type LocalReply,
+  type StreamControl,
+} from '../../../../src/http/filters/filter.js';
 import { type HeaderBlock, Method } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/time/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';
@@ -130,7 +136,7 @@ class ScriptedFilter implements HttpFilter {
           body: rest[1] === undefined ? `reply of ${this.#name}` : 'r'.repeat(Number(rest[1])),
           details: 'scripted',
           flags: 0,
-          editHeaders: rest[2] === 'throw' ? throwUp : undefined,
+          editHeaders: editOf(rest[2]),
         });
       case 'say':
         return stream.sendLocalReply({ status: 200, body: 'für 5 €', details: 'scripted', flags: 0 });
@@ -269,6 +275,12 @@ const scripted: HttpFilterExtension<LuaLua> = {
 };
 
 const STATUSES: ReadonlySet<string> = new Set(['continue', 'stop', 'buffer', 'drop']);
+
+/** What edits the head of an answer: it throws, or writes a content-length. */
+function editOf(word: string | undefined): LocalReply['editHeaders'] {
+  if (word === undefined) return undefined;
+  return word === 'throw' ? throwUp : (headers) => headers.set(headerKey('content-length'), word);
+}
 
 function throwUp(): never {
   throw new Error('scripted exception of the edit of a head');
