@@ -5,6 +5,7 @@
 // while anything is held the peer is not read; so at most the bytes of one receive event are held.
 
 import type { Memory } from '../../io/memory.js';
+import { getLogger } from '../../log/logger.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseDecoder } from '../codec.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { BODY_END_BYTES, ChunkedDecoder, ChunkState, endsBody, sendChunk } from './chunked.js';
@@ -15,6 +16,8 @@ import { HeadReader } from './head/head-reader.js';
 import { HeldInput } from './held-input.js';
 import { sendTrailers } from './serializer.js';
 import { type H1Shared, h1Shared } from './shared.js';
+
+const logger = getLogger('http');
 
 /** What the next received byte is. */
 export const enum Reading {
@@ -188,10 +191,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
         const allowed = Math.min(length, this.#writeLeft);
         if (allowed > 0) this.sink.send(offset, allowed);
         this.#writeLeft -= allowed;
-        if (allowed < length || (endStream && this.#writeLeft > 0)) {
-          this.onWriteBroken();
-          return;
-        }
+        if (allowed < length || (endStream && this.#writeLeft > 0)) return this.#breakLength();
         break;
       }
       case Writing.Raw:
@@ -275,12 +275,17 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   }
 
   protected completeWriting(): void {
-    if (this.writing === Writing.Length && this.#writeLeft > 0) {
-      this.onWriteBroken();
-      return;
-    }
+    if (this.writing === Writing.Length && this.#writeLeft > 0) return this.#breakLength();
     this.writing = Writing.Complete;
     this.onWriteComplete();
+  }
+
+  /** No peer sends such a message: a filter has changed one without the other. */
+  #breakLength(): void {
+    logger.error(
+      'a message is broken off: its body is longer or shorter than its content-length, which a filter that changes bodies sets or removes',
+    );
+    this.onWriteBroken();
   }
 
   /** Handles what is held, as far as the state allows it now. */

@@ -1,6 +1,7 @@
 // What a filter puts into a body: it stands where the filter has put it, and the message is framed by the length that it has then.
 
 import t from 'tap';
+import { waitFor } from '../../harness/index.js';
 import { dechunk, parseMessage } from '../message.js';
 import { startScriptedProxy } from './scripted-proxy.js';
 
@@ -101,6 +102,26 @@ t.test('bytes for a body that has passed go nowhere', async (t) => {
   host.write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok');
   t.match(await request.answer(), { status: 200, rest: 'ok' });
   t.ok((await request.events()).includes('b held 0 0'));
+});
+
+t.test('a body that is not as long as its head says is broken off, and the log says why', async (t) => {
+  const told = () => proxy.baton.stderr.split('a message is broken off: its body is longer or shorter').length - 1;
+  for (const length of [3, 30]) {
+    const before = told();
+    const set = `remove:content-length add:content-length:${length}`;
+    const asking = await proxy.send(
+      { b: { decodeHeaders: set } },
+      { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' },
+    );
+    t.match(await asking.answer(), { status: 503 });
+    await waitFor(() => told() === before + 1, { what: 'a line about the request' });
+    const answered = await proxy.send({ b: { encodeHeaders: set } });
+    (await proxy.host(answered)).write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello');
+    const { text, closed } = await answered.client.readToEnd();
+    t.match(text, `content-length: ${length}`);
+    t.not(closed, 'open');
+    await waitFor(() => told() === before + 2, { what: 'a line about the response' });
+  }
 });
 
 t.test('no exception was logged', async (t) => {
