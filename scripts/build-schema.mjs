@@ -7,13 +7,23 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleOf } from './schema/bundle.mjs';
-import { loadProtos } from './schema/protos.mjs';
+import { loadProtos, ProtoError } from './schema/protos.mjs';
 import { typesOf } from './schema/types.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const bundle = bundleOf(loadProtos(root));
+const bundle = bundleOf(protosOf(root));
 put('dist/schema.json', JSON.stringify(bundle));
 put('src/config/generated/api.ts', typesOf(bundle));
+
+function protosOf(checkout) {
+  try {
+    return loadProtos(checkout);
+  } catch (error) {
+    if (!(error instanceof ProtoError)) throw error;
+    console.error(error.message);
+    process.exit(1);
+  }
+}
 
 /** Writes a file only when its content changed, so that tsc and people see no new date for nothing. */
 function put(path, text) {

@@ -1,7 +1,7 @@
 // Reads the .proto files: Envoy's API as @grpc/grpc-js-xds ships it, and the few that it lacks, from src/config/protos.
 
 import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import protobuf from 'protobufjs';
 import { ADDITIONS } from './additions.mjs';
 
@@ -20,6 +20,7 @@ const NAMED_BY_NONE = ['xds/type/v3/typed_struct.proto', 'udpa/type/v1/typed_str
  * All v3 messages of Envoy's API with field names as written, comments, and options parsed.
  * @param {string} root the checkout
  * @returns {protobuf.Root}
+ * @throws {ProtoError} for a file that cannot be read
  */
 export function loadProtos(root) {
   const deps = join(root, 'node_modules/@grpc/grpc-js-xds/deps');
@@ -30,19 +31,29 @@ export function loadProtos(root) {
     join(root, 'node_modules/protobufjs'),
   ];
   const protos = new protobuf.Root();
-  protos.resolvePath = (_origin, target) => {
+  protos.resolvePath = (origin, target) => {
     const folder = folders.find((candidate) => existsSync(join(candidate, target)));
-    return folder ? join(folder, target) : target;
+    if (folder === undefined) throw new ProtoError(`${relative(root, origin)}: there is no '${target}' to import`);
+    return join(folder, target);
   };
   const files = [...protoFiles(join(deps, 'envoy-api')), ...protoFiles(own)].filter(isWanted).concat(NAMED_BY_NONE);
-  protos.loadSync([...new Set(files)].sort(), {
-    keepCase: true,
-    alternateCommentMode: true,
-    preferTrailingComment: false,
-  });
+  const options = { keepCase: true, alternateCommentMode: true, preferTrailingComment: false };
+  try {
+    protos.loadSync([...new Set(files)].sort(), options);
+  } catch (error) {
+    throw error instanceof ProtoError ? error : new ProtoError(`${placeOf(error, root)}${error.message}`);
+  }
   addFields(protos);
   protos.resolveAll();
   return protos;
+}
+
+/** What is wrong with a file, for its author. */
+export class ProtoError extends Error {}
+
+/** protobufjs names the message in which a type is unknown, and of all else nothing but the line: it is in the file that was read last. */
+function placeOf({ message }, root) {
+  return message.startsWith('no such ') ? '' : `${relative(root, protobuf.parse.filename)}: `;
 }
 
 function isWanted(file) {

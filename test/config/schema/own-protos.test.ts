@@ -1,10 +1,10 @@
 // Messages of the .proto files in src/config/protos can be configured like Envoy's own, whoever refers to them.
 
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../../src/common/package/package-root.js';
-import { tempDir } from '../../e2e/harness/index.js';
+import { type Teardown, tempDir } from '../../e2e/harness/index.js';
 
 const { loadProtos } = await import(packagePath('scripts/schema/protos.mjs'));
 const { bundleOf } = await import(packagePath('scripts/schema/bundle.mjs'));
@@ -25,13 +25,7 @@ message Keys {
 `;
 
 t.test('a message that nothing refers to is in the schema, with its rules and its type', async (t) => {
-  const root = tempDir(t);
-  const protos = join(root, 'src/config/protos');
-  cpSync(packagePath('src/config/protos'), protos, { recursive: true });
-  mkdirSync(join(protos, 'acme'));
-  writeFileSync(join(protos, 'acme/keys.proto'), PROTO);
-  symlinkSync(packagePath('node_modules'), join(root, 'node_modules'));
-  const bundle = bundleOf(loadProtos(root));
+  const bundle = bundleOf(loadProtos(checkoutWith(t, PROTO)));
   t.match(bundle.nested.acme?.nested.Keys, {
     fields: { clients: { rule: 'repeated', type: '.acme.Keys.Client' } },
     nested: {
@@ -45,3 +39,31 @@ t.test('a message that nothing refers to is in the schema, with its rules and it
   });
   t.match(typesOf(bundle), "readonly 'acme.Keys': Keys;");
 });
+
+for (const [text, message] of [
+  ['message Keys { string a = 1 }', "src/config/protos/acme/keys.proto: illegal token '}', ';' expected (line 3)"],
+  ['message Keys { Strin a = 1; }', "no such Type or Enum 'Strin' in Type .acme.Keys"],
+  [
+    'import "validate/validat.proto";',
+    "src/config/protos/acme/keys.proto: there is no 'validate/validat.proto' to import",
+  ],
+  ['message Keys { string a = 1; string b = 1; }', 'src/config/protos/acme/keys.proto: duplicate id 1 in Type Keys'],
+] as const) {
+  t.test(`a mistake is told with its place: ${message}`, async (t) => {
+    const root = checkoutWith(t, `syntax = "proto3";\npackage acme;\n${text}\n`);
+    t.throws(() => loadProtos(root), { message });
+  });
+}
+
+/** The root of a checkout that has this file beside those of Baton. */
+function checkoutWith(t: Teardown, text: string): string {
+  const root = tempDir(t);
+  const protos = join(root, 'src/config/protos');
+  cpSync(packagePath('src/config/protos'), protos, { recursive: true });
+  // A checkout may have some in this package, as docs/extending.md shows it.
+  rmSync(join(protos, 'acme'), { recursive: true, force: true });
+  mkdirSync(join(protos, 'acme'));
+  writeFileSync(join(protos, 'acme/keys.proto'), text);
+  symlinkSync(packagePath('node_modules'), join(root, 'node_modules'));
+  return root;
+}
