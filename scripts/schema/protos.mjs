@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import protobuf from 'protobufjs';
 import { ADDITIONS } from './additions.mjs';
+import { mistakesInRules } from './own-rules.mjs';
 
 /** Files of the package that import protos which it does not carry. A proto under src/config/protos brings one back. */
 const LEFT_OUT = new Set([
@@ -45,6 +46,8 @@ export function loadProtos(root) {
   }
   addFields(protos);
   protos.resolveAll();
+  const mistakes = mistakesInRules(protos, (file) => file.startsWith(own), root);
+  if (mistakes.length > 0) throw new ProtoError(mistakes.join('\n'));
   return protos;
 }
 

@@ -20,7 +20,7 @@ export interface Any {
 /** google.protobuf.Duration in its canonical form, for example "1.500s". */
 export type Duration = string;
 
-/** google.protobuf.Timestamp: RFC 3339 in UTC. */
+/** google.protobuf.Timestamp: RFC 3339, as it was written. */
 export type Timestamp = string;
 
 /** 64-bit integers in decimal: they may not fit a number. */

@@ -55,6 +55,29 @@ for (const [text, message] of [
   });
 }
 
+t.test('a rule that would not be obeyed is refused', async (t) => {
+  const fields = [
+    'string a = 1 [(validate.rules).string = {min_length: 1}];',
+    'uint32 b = 2 [(validate.rules).string.min_len = 1];',
+    'uint32 c = 3 [(validte.rules).uint32.gt = 1];',
+    'repeated string d = 4 [(validate.rules).repeated = {min_items: 1, items: {string: {len_bytes: 1}}}];',
+    // Right are:
+    'google.protobuf.UInt32Value e = 5 [(validate.rules).uint32 = {gt: 1}, (validate.rules).message.required = true];',
+    'map<string, bytes> f = 6 [(validate.rules).map = {keys: {string: {min_len: 1}}, values: {bytes: {min_len: 1}}}];',
+  ];
+  const root = checkoutWith(t, `syntax = "proto3";\npackage acme;\nmessage Keys { ${fields.join('\n')} }\n`);
+  t.throws(() => loadProtos(root), {
+    message: [
+      "a: the rule 'string.min_length' is not implemented",
+      "b: rules of 'string' do not fit it: it is of 'uint32'",
+      "c: Baton does not know the option '(validte.rules)'",
+      "d: the rule 'string.len_bytes' is not implemented",
+    ]
+      .map((mistake) => `src/config/protos/acme/keys.proto: acme.Keys.${mistake}`)
+      .join('\n'),
+  });
+});
+
 /** The root of a checkout that has this file beside those of Baton. */
 function checkoutWith(t: Teardown, text: string): string {
   const root = tempDir(t);
