@@ -33,6 +33,11 @@ export function checkComponentLevels(value: string): string | undefined {
   return undefined;
 }
 
+/** Of what becomes a header's value. */
+export function checkOneLine(value: string, option: string): string | undefined {
+  return /[\r\n]/.test(value) ? `option --${option} takes one line, as its value is sent in headers` : undefined;
+}
+
 export function checkSocketMode(value: string): string | undefined {
   if (/^[0-7]{1,4}$/.test(value)) return undefined;
   return `invalid socket-mode '${value}'; --socket-mode is a permission in octal such as 600`;

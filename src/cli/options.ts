@@ -3,7 +3,15 @@
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
-import { checkComponentLevels, checkExtensions, checkLevel, checkSocketMode, checkStatsTag, oneOf } from './checks.js';
+import {
+  checkComponentLevels,
+  checkExtensions,
+  checkLevel,
+  checkOneLine,
+  checkSocketMode,
+  checkStatsTag,
+  oneOf,
+} from './checks.js';
 import type { Camel, OptionRow, ValueOf } from './option-row.js';
 
 const MAX_UINT32 = 2 ** 32 - 1;
@@ -241,6 +249,7 @@ export const OPTIONS = {
     kind: 'string',
     value: 'name',
     default: '',
+    check: (value) => checkOneLine(value, 'service-cluster'),
     help: 'Overrides node.cluster of the bootstrap.',
     info: 'service_cluster',
   },
@@ -248,6 +257,7 @@ export const OPTIONS = {
     kind: 'string',
     value: 'name',
     default: '',
+    check: (value) => checkOneLine(value, 'service-node'),
     help: 'Overrides node.id of the bootstrap.',
     info: 'service_node',
   },

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
+import { ENDS_A_LINE } from '../../src/config/schema/own-rules.js';
 import { testCatalog } from './catalog.js';
 import { loadText, problemsOf } from './load-text.js';
 
@@ -45,6 +46,34 @@ function routeWithFilter(name: string, fields: string): string {
 
 /** The text and a piece of what is said of it; the caret's place is checked by the column. */
 const CASES: readonly (readonly [title: string, text: string, ...expected: string[]])[] = [
+  ...['\\r', '\\n', '\\0'].map(
+    (end) =>
+      [
+        `texts that can become part of a head and would end its line (${end})`,
+        `node: { id: "n${end}", cluster: "c${end}" }
+static_resources:
+  listeners:
+  - address: { pipe: { path: "/a${end}" } }
+    filter_chains: [ { filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
+      route_config: { virtual_hosts: [ { name: "v${end}", domains: [ "*" ], routes: [
+        { name: "r${end}", match: { prefix: / }, direct_response: { status: 200 } } ] } ] } } } ] } ]
+  clusters:
+  - name: "d${end}"
+    alt_stat_name: "s${end}"
+    load_assignment: { cluster_name: d, endpoints: [ { lb_endpoints: [
+      { endpoint: { hostname: "e${end}", address: { pipe: { path: "/b${end}" } } } } ] } ] }
+`,
+        `baton.yaml:1:13: node.id: ${ENDS_A_LINE}`,
+        `baton.yaml:1:29: node.cluster: ${ENDS_A_LINE}`,
+        `${LISTENER}.address.pipe.path: ${ENDS_A_LINE}`,
+        `virtual_hosts[0].name: ${ENDS_A_LINE}`,
+        `virtual_hosts[0].routes[0].name: ${ENDS_A_LINE}`,
+        `${CLUSTER}.name: ${ENDS_A_LINE}`,
+        `${CLUSTER}.alt_stat_name: ${ENDS_A_LINE}`,
+        `lb_endpoints[0].endpoint.hostname: ${ENDS_A_LINE}`,
+        `lb_endpoints[0].endpoint.address.pipe.path: ${ENDS_A_LINE}`,
+      ] as const,
+  ),
   [
     'traffic to a cluster that only gRPC calls can use',
     `static_resources:

@@ -10,6 +10,8 @@ import type { StreamInfo } from '../stream/stream-info.js';
 export interface FormatOptions {
   /** Writes nothing instead of `-` for a value that is missing. */
   omitEmptyValues?: boolean;
+  /** What is written becomes a header's value. */
+  isInHeader?: boolean;
 }
 
 /** The format of access logs that name none. */
@@ -22,12 +24,12 @@ export const DEFAULT_FORMAT =
 /** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed, Mistakes for several. */
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noNeeds();
-  const operators = parseOperators(format, needs);
+  const operators = parseOperators(format, needs, options.isInHeader);
   return new Format(needs, (info, out) => writeOperators(operators, info, out, options.omitEmptyValues === true));
 }
 
 /** What a format string consists of, literal text included. */
-export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
+export function parseOperators(format: string, needs: HeaderNeeds, isInHeader = false): Operator[] {
   const operators: Operator[] = [];
   const mistakes: FormatError[] = [];
   let literal = '';
@@ -55,7 +57,7 @@ export function parseOperators(format: string, needs: HeaderNeeds): Operator[] {
     const [all, name, parameter, length] = match;
     try {
       const maxLength = length === undefined ? undefined : Number(length);
-      operators.push(createOperator({ name: name!, parameter, maxLength }, needs));
+      operators.push(createOperator({ name: name!, parameter, maxLength, isInHeader }, needs));
     } catch (error) {
       mistakes.push(new FormatError(messageOf(error), format, percent));
     }

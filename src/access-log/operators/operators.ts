@@ -20,6 +20,8 @@ export interface OperatorCall {
   parameter: string | undefined;
   /** Behind the colon. */
   maxLength: number | undefined;
+  /** What it writes becomes a header's value. */
+  isInHeader: boolean;
 }
 
 /** The operator for a call; notes the headers that it reads. Throws a BatonError that says what is wrong with the call. */
@@ -219,7 +221,13 @@ function environment(): Entry {
   return {
     parameter: 'required',
     length: true,
-    create: ({ parameter, maxLength }) => new Literal((process.env[parameter!] ?? '-').slice(0, maxLength)),
+    create({ name, parameter, maxLength, isInHeader }) {
+      const value = (process.env[parameter!] ?? '-').slice(0, maxLength);
+      if (isInHeader && /[\r\n]/.test(value)) {
+        throw operatorError(`operator %${name}(${parameter})% gives a value with a line end, which no header can hold`);
+      }
+      return new Literal(value);
+    },
   };
 }
 

@@ -42,8 +42,7 @@ export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems
   const most = file.startsWith('@') ? SUN_PATH_BYTES : SUN_PATH_BYTES - 1;
   if (bytes > most) {
     problems.error([...path, 'path'], `the path of a Unix socket has at most ${most} bytes, found ${bytes}`);
-  } else if (file.includes('\0'))
-    problems.error([...path, 'path'], 'the path of a Unix socket must not hold a NUL byte');
+  }
   if (file.startsWith('@') && (pipe?.mode ?? 0) !== 0) {
     problems.error([...path, 'mode'], 'an abstract Unix socket (@) has no mode: leave it out');
   }

@@ -235,7 +235,7 @@ function actionOf(option: HeaderValueOption, where: string): Action {
 
 function compileValue(value: string, where: string): Format {
   try {
-    return compileFormat(value, { omitEmptyValues: true });
+    return compileFormat(value, { omitEmptyValues: true, isInHeader: true });
   } catch (thrown) {
     return buildEach(Mistakes.of(thrown), (error): never => {
       throw new BatonError('CONFIG_INVALID', messageOf(error), { where: `${where}.header.value`, cause: error });

@@ -77,6 +77,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       route({ direct_response: { status: 200 }, ...removing(':path') }),
       /:path/,
     ],
+    [
+      'a value of the environment that would end the line',
+      route({ direct_response: { status: 200 }, ...adding('a', '%ENVIRONMENT(TWO_LINES)%') }),
+      /response_headers_to_add\[0\]\.header\.value: .*%ENVIRONMENT\(TWO_LINES\)% gives a value with a line end/,
+    ],
     ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
     ['an unknown retry condition', managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx'))]), /6xx/],
     [
@@ -227,7 +232,8 @@ async function refused(
   config: Config | string,
   args: string[] = [],
 ): Promise<{ code: number | null; stderr: string }> {
-  const baton = await startBaton(t, { config, args, wait: 'spawned' });
+  const env = { TWO_LINES: 'a\nb' };
+  const baton = await startBaton(t, { config, args, env, wait: 'spawned' });
   // What should have been refused and serves instead would wait for ever.
   const timer = setTimeout(() => baton.child.kill('SIGKILL'), 20_000);
   const { code } = await baton.exited;

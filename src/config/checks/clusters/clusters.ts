@@ -213,7 +213,7 @@ function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problem
 }
 
 /** What no name has that is asked for in DNS: of URLs, of names with a port, of what stands beside a name by mistake. */
-const NO_NAME = /[\s:/]/;
+const NO_NAME = /[\s\0:/]/;
 
 /** `lbPath` is that of the LbEndpoint that holds it. */
 function checkEndpoint(

@@ -42,6 +42,8 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
   [['--stats-tag', 'x'], `misformatted stats-tag 'x'; ${TAG_REMEDY}`],
   [['--stats-tag', 'a-b:c'], `misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'; ${TAG_REMEDY}`],
   [['--stats-tag', 'a:b.c'], `misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'; ${TAG_REMEDY}`],
+  [['--service-cluster', 'a\nb'], 'option --service-cluster takes one line, as its value is sent in headers'],
+  [['--service-node', 'a\rb'], 'option --service-node takes one line, as its value is sent in headers'],
   // Numbers.
   [['--concurrency', 'many'], "option --concurrency takes a whole number from 0 to 1024, not 'many'"],
   [['--base-id', '-1'], "option --base-id takes a whole number from 0 to 4294967295, not '-1'"],
