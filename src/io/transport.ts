@@ -106,6 +106,8 @@ export class Transport {
   readonly #reportFault: (error: unknown, what: string) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
+  /** Told of a connection that was reset because even its handler's onFault() threw: who has counted it does so no longer. */
+  onLost: (id: number) => void = () => {};
   /** Called when all events of a batch are handled. */
   onTurnEnd: (() => void) | undefined;
   /** By the token of Op.TellGone. */
@@ -534,6 +536,7 @@ export class Transport {
       // Nobody is left who could end it.
       this.#reportFault(another, FAULT);
       this.reset(id);
+      this.onLost(id);
     }
   }
 }

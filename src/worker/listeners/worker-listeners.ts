@@ -49,6 +49,9 @@ export class WorkerListeners {
   /** `listenersBlock` is the block of all listeners together in the shared words. */
   constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
     this.#context = context;
+    context.transport.onLost = (id) => {
+      for (const listener of this.#listeners.values()) listener.lost(id);
+    };
     this.#acceptFailures = new AcceptFailures(logger, context.clock);
     this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
     this.#workerIndex = workerIndex;

@@ -22,6 +22,18 @@ t.test('a filter throws when its listener goes, and when it is told so', async (
   t.notMatch(baton.stderr, 'a promise was rejected', 'the worker has ended in order');
 });
 
+t.test('a filter throws in whatever happens to a connection, and when it is told so', async (t) => {
+  const baton = await startWith(t, 'direct_response.v3.Config');
+  const connection = await connectRaw(t, await baton.listenerPort('main'));
+  await baton.waitForStat('listener.main.downstream_cx_active', 1);
+  connection.write('x');
+  t.match(await connection.readToEnd(), { closed: 'reset' });
+  await baton.waitForStats({
+    'listener.main.downstream_cx_active': 0,
+    'listener.main.downstream_cx_destroy': 1,
+  });
+});
+
 function startWith(t: Test, message: string): Promise<BatonProcess> {
   const config = { '@type': `type.googleapis.com/envoy.extensions.filters.network.${message}` };
   return startBaton(t, {
