@@ -75,6 +75,15 @@ export class Memory {
     this.#buffer = Buffer.from(buffer) as Latin1Buffer;
   }
 
+  /** Throws a RangeError unless [offset, offset + length) lies in the memory: for ranges that come from outside of Baton's own code. */
+  checkRange(offset: number, length: number): void {
+    const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
+    if (isRange && offset + length <= this.bytes.length) return;
+    throw new RangeError(
+      `${length} bytes from ${offset} on are no part of the ${this.bytes.length} bytes of the memory`,
+    );
+  }
+
   /** Room for `length` bytes that live until the turn ends. Throws a NoRoomError when even the arena has none left. */
   scratch(length: number): number {
     const offset = this.#scratchNext;

@@ -12,6 +12,8 @@ const logger = getLogger('connection');
 
 /** How long a peer may take nothing of the bytes that are pending when its connection is closed in order. */
 const FLUSH_MS = 5000;
+/** What the transport takes at most. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 /** The listener that accepted a connection, as the connection sees it. */
 export interface ConnectionOwner {
@@ -146,7 +148,12 @@ export class DownstreamConnection {
     return this.#isClosed ? 0 : this.transport.pendingBytes(this.id);
   }
 
+  /**
+   * For filters: throws a RangeError when the bytes are outside of the memory. Where they are known to be inside, Transport.send() does
+   * without that.
+   */
   send(offset: number, length: number): void {
+    this.transport.memory.checkRange(offset, length);
     this.transport.send(this.id, offset, length);
   }
 
@@ -166,10 +173,12 @@ export class DownstreamConnection {
   /**
    * Closes behind what is pending, of which the peer has to take some every `flushMs`. `lingerMs` > 0: the peer may still be
    * sending, and gets that long to notice, so that the last answer is not destroyed by a reset. `lateToken`, of
-   * Transport.listenToLate(), tells who hears of it if either takes too long; 0: nobody.
+   * Transport.listenToLate(), tells who hears of it if either takes too long; 0: nobody. Throws a RangeError for a time that is none.
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
+    if (!(lingerMs >= 0 && lingerMs <= LONGEST_MS))
+      throw new RangeError(`a connection cannot linger for ${lingerMs} ms`);
     this.#keepEnds();
     if (lateToken !== 0) this.transport.tellLate(this.id, lateToken);
     this.transport.close(this.id, flushMs, lingerMs);

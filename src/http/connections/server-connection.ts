@@ -134,7 +134,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   send(offset: number, length: number): void {
     this.#activeMs = this.manager.thread.clock.monotonicMs;
     this.manager.stats.http.add(HttpStats.at.downstream_cx_tx_bytes_total, length);
-    this.socket.send(offset, length);
+    this.socket.transport.send(this.socket.id, offset, length);
   }
   pause(): void {
     this.socket.pause();

@@ -128,7 +128,13 @@ export class UpstreamSocket implements ConnectionHandler {
     return addressText(decodeSockaddr(raw, 0, raw.length));
   }
 
+  /** Throws a RangeError when the bytes are outside of the memory. */
   send(offset: number, length: number): void {
+    this.#cluster.thread.transport.memory.checkRange(offset, length);
+    this.pass(offset, length);
+  }
+  /** send() of bytes that are known to be inside. */
+  pass(offset: number, length: number): void {
     this.#cluster.stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
     this.#cluster.thread.transport.send(this.#id, offset, length);
   }

@@ -2,7 +2,7 @@
 // filter throws whatever happens ends with the listener.
 
 import t, { type Test } from 'tap';
-import { type BatonProcess, bootstrap, connectRaw, startBaton, UNBUNDLED } from '../harness/index.js';
+import { type BatonProcess, bootstrap, connectRaw, startBaton, UNBUNDLED, waitFor } from '../harness/index.js';
 
 t.test('nobody takes a connection', async (t) => {
   const baton = await startWith(t, 'echo.v3.Echo');
@@ -33,6 +33,37 @@ t.test('a filter throws in whatever happens to a connection, and when it is told
     'listener.main.downstream_cx_destroy': 1,
   });
 });
+
+const MISUSES = {
+  before: -5,
+  many: 1e12,
+  beyond: 'no part',
+  fraction: '.5',
+  nothing: Number.NaN,
+  yesterday: -1,
+  never: 1e12,
+};
+
+t.test(
+  'a filter sends bytes that there are not, or closes at no time: it ends that connection, and no other',
+  async (t) => {
+    const baton = await startWith(t, 'sni_cluster.v3.SniCluster');
+    const port = await baton.listenerPort('main');
+    const other = await connectRaw(t, port);
+    for (const [misuse, said] of Object.entries(MISUSES)) {
+      const connection = await connectRaw(t, port);
+      connection.write(misuse);
+      t.match(await connection.readToEnd(), { text: '', closed: 'reset' }, misuse);
+      await waitFor(() => baton.stderr.split('RangeError: ').at(-1)!.includes(String(said)), {
+        what: `the log of ${misuse}`,
+      });
+    }
+    other.write('echo');
+    await other.readUntil('echo');
+    await baton.waitForStat('listener.main.downstream_cx_active', 1);
+    t.notMatch(baton.stderr, /worker \d+ died/);
+  },
+);
 
 function startWith(t: Test, message: string): Promise<BatonProcess> {
   const config = { '@type': `type.googleapis.com/envoy.extensions.filters.network.${message}` };

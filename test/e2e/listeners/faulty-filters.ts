@@ -1,8 +1,9 @@
 // Loaded into Baton before itself (--import): a network filter that takes no connection, and leaves them open; it is configured by the message
-// of the echo filter. And one that throws whatever happens to its connections, configured by that of direct_response.
+// of the echo filter. One that throws whatever happens to its connections, configured by that of direct_response. And one that does with
+// its connection what the client says, configured by that of sni_cluster.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
-import type { NetworkFilterExtension } from '../../../src/extensions/sdk.js';
+import type { DownstreamConnection, NetworkFilterExtension } from '../../../src/extensions/sdk.js';
 
 const refusing: NetworkFilterExtension = {
   category: 'envoy.filters.network',
@@ -37,4 +38,35 @@ const failing: NetworkFilterExtension = {
   }),
 };
 
-(EXTENSIONS as NetworkFilterExtension[]).push(refusing, failing);
+const CALLS: Readonly<Record<string, (connection: DownstreamConnection, offset: number, length: number) => void>> = {
+  echo: (connection, offset, length) => connection.send(offset, length),
+  before: (connection, _offset, length) => connection.send(-5, length),
+  many: (connection, offset) => connection.send(offset, 1e12),
+  beyond: (connection, offset) => connection.send(offset, connection.transport.memory.bytes.length - offset + 1),
+  fraction: (connection, offset, length) => connection.send(offset + 0.5, length),
+  nothing: (connection, offset) => connection.send(offset, Number.NaN),
+  yesterday: (connection) => connection.close(-1),
+  never: (connection) => connection.close(1e12),
+};
+
+const obeying: NetworkFilterExtension = {
+  category: 'envoy.filters.network',
+  name: 'acme.obeying',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.sni_cluster.v3.SniCluster'],
+  isTerminal: true,
+  createOnWorker: (_config, _chain, { memory }) => ({
+    accept: (connection) => ({
+      activeRequests: 0,
+      onConnected: () => undefined,
+      onData: (offset, length) => CALLS[memory.text(offset, offset + length)]!(connection, offset, length),
+      onBlocked: () => undefined,
+      onDrained: () => undefined,
+      onEnd: () => connection.close(0),
+      onReset: () => connection.close(0),
+      onFault: () => connection.reset(),
+      onListenerGone: () => connection.close(0),
+    }),
+  }),
+};
+
+(EXTENSIONS as NetworkFilterExtension[]).push(refusing, failing, obeying);

@@ -117,7 +117,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesReceived += length;
     this.proxy.stats.add(TcpStats.at.downstream_cx_rx_bytes_total, length);
-    this.#upstream?.send(offset, length);
+    this.#upstream?.pass(offset, length);
   }
 
   onEnd(): void {
@@ -199,7 +199,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesSent += length;
     this.proxy.stats.add(TcpStats.at.downstream_cx_tx_bytes_total, length);
-    this.downstream.send(offset, length);
+    this.downstream.transport.send(this.downstream.id, offset, length);
   }
 
   upstreamEnded(): void {
