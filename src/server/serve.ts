@@ -1,7 +1,6 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
 import { messageOf } from '../common/errors/errors.js';
-import type { FileWatch } from '../common/files/file-watch.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
@@ -18,7 +17,7 @@ import { drainBeforeExit } from './draining/exit-drain.js';
 import { extensionLines } from './extension-lines.js';
 import { localIp } from './local-ip.js';
 import { ConfigurationReload, configuration } from './reload/configuration-reload.js';
-import type { WatchedFile } from './reload/watched-reload.js';
+import type { WatchedFile, WatchedReload } from './reload/watched-reload.js';
 import { type EpochFacts, firstEpoch } from './restart/epoch-facts.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { Notifier } from './restart/notify.js';
@@ -75,7 +74,7 @@ class ServerInstance {
   readonly #reload: ConfigurationReload;
   /** Undefined when the bootstrap has none. */
   #admin: AdminInterface | undefined;
-  #watch: FileWatch | undefined;
+  #watch: WatchedReload | undefined;
   #isDraining = false;
   readonly #ending = new AbortController();
   #ended: (status: number) => void = () => {};
@@ -178,9 +177,9 @@ class ServerInstance {
     restart?.live();
     this.#notifier?.live();
     if (watched === undefined) return;
-    const { watchConfiguration } = await import('./reload/watched-reload.js');
+    const { WatchedReload } = await import('./reload/watched-reload.js');
     if (!this.#isEnding && !this.#server.primary.takeOver.isDone)
-      this.#watch = watchConfiguration(this.#reload, watched);
+      this.#watch = new WatchedReload(this.#reload, watched);
   }
 
   #obey(signal: SignalName): void {

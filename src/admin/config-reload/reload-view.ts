@@ -46,7 +46,13 @@ export type ReloadView =
   /** Another one is under way. */
   | { readonly outcome: 'busy' }
   /** The configuration is refused. */
-  | { readonly outcome: 'invalid'; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] }
+  | {
+      readonly outcome: 'invalid';
+      /** Nothing is wrong with it: there is no thread that could read it at the moment. */
+      readonly isUnread: boolean;
+      readonly errors: readonly Problem[];
+      readonly warnings: readonly Problem[];
+    }
   | {
       readonly outcome: /** A dry run: it could be applied. */
         | 'possible'

@@ -2,7 +2,7 @@
 
 import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
-import { messageOf } from '../../common/errors/errors.js';
+import { lacksThreads, messageOf } from '../../common/errors/errors.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { LoadResult } from '../../config/load/load.js';
 import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
@@ -17,6 +17,9 @@ import type { Comparison, Configuration, ReloadPlan } from './comparison/compari
 export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
+
+/** What a try to load it gives; `isUnread`: there was no thread to do so. */
+type Loaded = LoadResult & { readonly isUnread?: boolean };
 
 const logger = getLogger('config');
 
@@ -46,8 +49,9 @@ export class ConfigurationReload {
   /**
    * The same after those that are under way, `begun` is called before anything is read. While a child process begins, and may be
    * gone before it serves, it waits; it is done again when one has come between. Nothing is done when that one takes over.
+   * Resolves with whether another try is worth it.
    */
-  async runNext(request: ReloadRequest, begun: () => void): Promise<void> {
+  async runNext(request: ReloadRequest, begun: () => void): Promise<boolean> {
     for (;;) {
       while (this.#current !== undefined) await this.#current.catch(() => {});
       const { takeOver } = this.#server.primary;
@@ -56,10 +60,10 @@ export class ConfigurationReload {
         await takeOver.settled;
         continue;
       }
-      if (takeOver.isDone) return;
+      if (takeOver.isDone) return false;
       begun();
       const view = await this.#begin(request);
-      if (view.outcome !== 'failed' || !view.isTakenOver) return;
+      if (view.outcome !== 'failed' || !view.isTakenOver) return view.outcome === 'invalid' && view.isUnread;
     }
   }
 
@@ -96,23 +100,24 @@ export class ConfigurationReload {
   }
 
   /** A thread that fails leaves no configuration: the same as a wrong one. */
-  #load(): Promise<LoadResult> {
+  #load(): Promise<Loaded> {
     return this.#loadAnew().catch((error: unknown) => ({
       ok: false,
+      isUnread: lacksThreads(error),
       warnings: [],
       errors: [problemOf('', messageOf(error))],
     }));
   }
 
-  async #dryRun(loaded: LoadResult): Promise<ReloadView> {
+  async #dryRun(loaded: Loaded): Promise<ReloadView> {
     const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
+    if (!loaded.ok) return { outcome: 'invalid', isUnread: loaded.isUnread === true, errors: loaded.errors, warnings };
     return { outcome: 'possible', difference: (await this.#compare(loaded)).difference, warnings };
   }
 
-  async #apply({ isPartial }: ReloadRequest, loaded: LoadResult): Promise<ReloadView> {
+  async #apply({ isPartial }: ReloadRequest, loaded: Loaded): Promise<ReloadView> {
     const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
+    if (!loaded.ok) return { outcome: 'invalid', isUnread: loaded.isUnread === true, errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
     const { takeOver } = this.#server.primary;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
@@ -155,7 +160,8 @@ function tell(view: ReloadView): void {
   for (const warning of view.warnings) logger.warning(formatProblem(warning));
   switch (view.outcome) {
     case 'invalid':
-      logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
+      if (view.isUnread) logger.error(`configuration not reloaded: ${formatProblems(view.errors)}`);
+      else logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
       break;
     case 'failed':
       if (view.isTakenOver) logger.info('configuration not reloaded: another process takes over from this one');

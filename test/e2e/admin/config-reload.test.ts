@@ -22,6 +22,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { cannotFailCalls, failCalls } from '../harness/system-calls.js';
 import { answering, managerOf } from '../http/proxy.js';
 
 interface Reload {
@@ -319,3 +320,25 @@ t.test('--watch-config applies a file that is moved into place, edited, or behin
   t.notOk(client!.closing.includes(true));
   t.equal(await baton.stat('config_reload.update_success'), 3);
 });
+
+t.test(
+  '--watch-config applies a change that no thread could read when there is one',
+  { skip: cannotFailCalls },
+  async (t) => {
+    const path = join(tempDir(t), 'config.yaml');
+    const write = (text: string): void => {
+      const listeners = [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))];
+      writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
+    };
+    write('first');
+    const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
+    const port = await baton.listenerPort('web');
+    const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
+    write('second');
+    await waitFor(() => /configuration not reloaded: .*too few threads \(EAGAIN\)/.test(baton.stderr));
+    t.equal((await httpRequest(port)).body, 'first');
+    await recover();
+    await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change' });
+    t.equal(baton.stderr.split(' has changed').length - 1, 1);
+  },
+);
