@@ -20,7 +20,7 @@ import { type ListenTarget, listen } from './connections/listen.js';
 import { Protocols, type Refusal } from './connections/protocols.js';
 import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './messages/exchange.js';
 import { readBody } from './messages/request-body.js';
-import { sendResponse } from './messages/send-response.js';
+import { sendResponse, USUAL_FIELDS } from './messages/send-response.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
 
@@ -251,7 +251,7 @@ export class AdminServer {
       target: request?.url ?? '',
       protocol: request?.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11,
       requestHeaders: request?.headers ?? {},
-      responseHeaders: {},
+      responseHeaders: USUAL_FIELDS,
       status,
       details,
       bytesReceived: 0,

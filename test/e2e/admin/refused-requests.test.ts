@@ -25,6 +25,15 @@ const baton = await startBaton(t, {
   args: ['--file-flush-interval-msec', '20'],
 });
 const port = baton.adminPort;
+/** Of every answer, so of these too. */
+const FIELDS_OF_ALL = [
+  'content-type: text/plain; charset=UTF-8',
+  'cache-control: no-cache, max-age=0',
+  'x-content-type-options: nosniff',
+  'server: baton',
+  'date: .* GMT',
+  'connection: close',
+];
 const stat = async (name: string) => (await baton.stat(`http.admin.${name}`)) ?? 0;
 
 for (const { what, bytes, status, line, isProtocolError } of [
@@ -72,6 +81,7 @@ for (const { what, bytes, status, line, isProtocolError } of [
     ];
     const { text, closed } = await rawExchange(port, bytes);
     t.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
+    for (const field of FIELDS_OF_ALL) t.match(text, new RegExp(`^${field}\r$`, 'im'), field);
     t.equal(closed, 'end');
     await waitFor(() => readFileSync(LOG, 'utf8').split('\n').includes(line), { what: line });
     t.equal(await stat('downstream_rq_4xx'), refused + 1);

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Http2Server, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { AdminIncoming, AdminOutgoing } from '../messages/exchange.js';
+import { USUAL_FIELDS } from '../messages/send-response.js';
 
 export interface ProtocolOptions {
   /** Of a request, its first line included. */
@@ -143,7 +144,10 @@ export class Protocols {
       return;
     }
     this.#options.onRefused(socket, refusal);
-    socket.end(`HTTP/1.1 ${refusal.status} ${refusal.reason}\r\nConnection: close\r\n\r\n`);
+    const date = new Date().toUTCString();
+    const fields = Object.entries({ ...USUAL_FIELDS, date, connection: 'close', 'content-length': 0 });
+    const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.end(`HTTP/1.1 ${refusal.status} ${refusal.reason}\r\n${lines}\r\n`);
   }
 
   #createHttp2(): Http2Server {

@@ -4,19 +4,21 @@ import { nextTurn } from '../../../common/time/next-turn.js';
 import type { AdminResponse, Pieces } from '../../admin-handler.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
+/** What every answer has, unless its handler says otherwise. */
+export const USUAL_FIELDS = {
+  'content-type': 'text/plain; charset=UTF-8',
+  'cache-control': 'no-cache, max-age=0',
+  'x-content-type-options': 'nosniff',
+  server: 'baton',
+};
+
 /**
  * Resolves when all is sent or the client is gone, with the length of the body as far as it was sent. Rejects when the body's
  * source throws.
  */
 export async function sendResponse(response: AdminOutgoing, answer: AdminResponse, isHead: boolean): Promise<number> {
-  const { status = 200, contentType = 'text/plain; charset=UTF-8', headers, body } = answer;
-  const head = {
-    'content-type': contentType,
-    'cache-control': 'no-cache, max-age=0',
-    'x-content-type-options': 'nosniff',
-    server: 'baton',
-    ...headers,
-  };
+  const { status = 200, contentType, headers, body } = answer;
+  const head = { ...USUAL_FIELDS, ...(contentType !== undefined && { 'content-type': contentType }), ...headers };
   // Those that writeHead() is given are not known to HTTP/1's getHeaders(), and so to no log.
   for (const [name, value] of Object.entries(head)) setHeader(response, name, value);
   response.writeHead(status);
