@@ -351,11 +351,20 @@ export class HeaderBlock {
   }
 
   /**
-   * Replaces the path, one character a byte as in add(); the start line is written anew. Throws when it is empty, or has a character that
-   * no path can have: a space, a control character, '#', one that is no byte.
+   * Replaces the path, one character a byte as in add(); the start line is written anew. Throws when it is neither "*" nor begins with a
+   * slash, but for the authority of a CONNECT, or has a character that no path can have: a space, a control character, '#', one that is
+   * no byte.
    */
   setPath(path: string): void {
-    if (typeof path !== 'string' || path === '') throw unsuitable('a path', path);
+    const isTarget =
+      typeof path === 'string' && (path.startsWith('/') || path === '*' || this.method === Method.Connect);
+    if (!isTarget) throw unsuitable('a path', path);
+    this.setTarget(path);
+  }
+
+  /** setPath() of what may begin with anything: a regex_rewrite can leave no slash, and as in Envoy the host is to judge that. */
+  setTarget(path: string): void {
+    if (path === '') throw unsuitable('a path', path);
     for (let i = 0; i < path.length; i++) if (!isInPath(path.charCodeAt(i))) throw unsuitable('a path', path);
     const start = this.writeText(path);
     this.pathStart = start;

@@ -191,7 +191,7 @@ t.test('what would end a line, or is no byte, is refused', (t) => {
     t.throws(() => block.add(headerKey('x-new'), value), { message: /^x-new cannot have such a value: / });
     t.throws(() => block.setPath(`/${value}`), { message: /^a path cannot have such a value: / });
   }
-  for (const path of ['', '/a b', '/a\tb', '/a\x7f', '/a#b', JSON.parse('null')]) {
+  for (const path of ['', 'a', 'http://a/', '**', '?a', '/a b', '/a\tb', '/a\x7f', '/a#b', JSON.parse('null')]) {
     t.throws(() => block.setPath(path), { message: /^a path cannot have such a value: / });
   }
   for (const value of [5, null, undefined, ['a']]) {
@@ -207,6 +207,13 @@ t.test('what would end a line, or is no byte, is refused', (t) => {
   }
   t.same(lines(block), before);
   t.equal(block.pathText(), '/a?b');
+  block.setPath('*');
+  t.equal(block.pathText(), '*');
+  block.setTarget('a');
+  t.equal(block.pathText(), 'a');
+  block.setMethod(Method.Connect, 'CONNECT');
+  block.setPath('host:443');
+  t.equal(block.pathText(), 'host:443');
   block.add(headerKey('x-new'), 'a\tb\xff');
   t.equal(block.get(headerKey('x-new')), 'a\tb\xff');
   t.end();

@@ -43,7 +43,7 @@ export class PathRewrite {
   /** Rewrites the request's path; the former one goes to x-envoy-original-path if `keepsOriginal`. */
   apply(headers: HeaderBlock, keepsOriginal: boolean): void {
     if (keepsOriginal) noteFormerPath(headers);
-    if (this.#replacement !== undefined) headers.setPath(this.text(headers));
+    if (this.#replacement !== undefined) headers.setTarget(this.text(headers));
     else this.#replacePrefix(headers);
   }
 

@@ -36,6 +36,7 @@ const REQUEST_FAULTS: Record<string, Scripts> = {
   'because a name is that of no field': { b: { decodeHeaders: 'add::path' } },
   'because a path has a space': { b: { decodeHeaders: 'path:/a%20b' } },
   'because a path is empty': { b: { decodeHeaders: 'path:' } },
+  'because a path begins with no slash': { b: { decodeHeaders: 'path:a' } },
   'because a method would end its line': { b: { decodeHeaders: 'method:GET%0D%0A' } },
   'because its answer has a status that ends none': { b: { decodeHeaders: 'reply:100 stop' } },
   'because its answer has a status that is no whole number': { b: { decodeHeaders: 'reply:200.5 stop' } },
