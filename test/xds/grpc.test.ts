@@ -315,6 +315,24 @@ t.test('sotw: what nobody has wanted for a while is there when all of it is want
   t.match(asked[0], { nonce: '', names: [] }, 'what was known of the stream before is forgotten');
 });
 
+for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
+  t.test(
+    `${protocol}: what changes while a response is on its way on a stream that ends is had on the next one`,
+    async (t) => {
+      const plane = await startControlPlane(t);
+      const subscriber = startSubscriber(t, plane, plane.api(protocol));
+      plane.set('cluster', [cluster('a')]);
+      const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+      await plane.waitForAck('cluster');
+      plane.set('cluster', [cluster('b')]);
+      plane.endStreams();
+      plane.set('cluster', [cluster('c')]);
+      await plane.waitFor('another stream', ({ stream }) => stream === 1);
+      await seen.has('c');
+    },
+  );
+}
+
 t.test('a server that ends each connection as soon as it is there is left alone between tries', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
     // SETTINGS, and a GOAWAY that says that nothing was taken.

@@ -360,8 +360,10 @@ class Stream {
     this.write(message.encode({ ...head, version_info: this.#version(type), resources }).finish());
   }
 
+  /** Nothing on a stream that was ended: behind a write that is under way that would destroy it, and the client would not see its end. */
   write(bytes: Uint8Array): void {
-    if (!this.#call.destroyed && !this.#call.cancelled) this.#call.write(Buffer.from(bytes));
+    const { cancelled, destroyed, writableEnded } = this.#call;
+    if (!destroyed && !cancelled && !writableEnded) this.#call.write(Buffer.from(bytes));
   }
 
   end(code: number): void {
