@@ -55,12 +55,19 @@ export class ChainUse {
     };
   }
 
-  /** The filter has no configuration any more, or that of the chain itself again. */
+  /** The filter has no configuration any more, or that of the chain itself again. Throws when it cannot have what that needs. */
   withdraw(): void {
     const { default_config: byDefault } = this.#user.filter.config_discovery!;
-    if (byDefault !== undefined) return this.prepare(this.extensionOf(byDefault), byDefault).use();
-    this.#part?.close();
-    this.#part = undefined;
+    let own: PreparedConfig | undefined;
+    try {
+      own = byDefault && this.prepare(this.extensionOf(byDefault), byDefault);
+    } finally {
+      own?.use();
+      if (own === undefined) {
+        this.#part?.close();
+        this.#part = undefined;
+      }
+    }
   }
 
   get scopes(): Readonly<Record<string, ScopeRef>> {

@@ -154,7 +154,13 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     if (this.#resource === undefined) return;
     this.#resource = undefined;
     const uses = [...this.#uses.keys()];
-    for (const use of uses) use.withdraw();
+    for (const use of uses) {
+      try {
+        use.withdraw();
+      } catch (error) {
+        logger.error(`the default configuration of the filter '${this.name}' cannot be used: ${messageOf(error)}`);
+      }
+    }
     this.#publish(uses);
     logger.info(`ecds: the configuration of the filter '${this.name}' is removed`);
   }

@@ -19,6 +19,7 @@ import { HttpStats } from '../../../src/stats/layouts/http.js';
 import { ExtensionConfigStats } from '../../../src/stats/layouts/xds.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { FilterConfigs } from '../../../src/worker/extensions/filter-configs.js';
+import { captureLog } from '../../admin/capture-log.js';
 import { FakeSources, unreadable } from '../../xds/fake-sources.js';
 
 const TYPES = 'type.googleapis.com/envoy.extensions.filters.http.';
@@ -52,6 +53,8 @@ function start() {
   });
   /** Names of the parts that there are on the primary. */
   const parts: string[] = [];
+  /** The part of that name cannot be had. */
+  const lost = { name: '' };
   const probed: HttpFilterExtension<{ name: string }> = {
     category: 'envoy.filters.http',
     name: 'probe',
@@ -61,6 +64,7 @@ function start() {
       return [{ prefix: `${statPrefix}probe.`, layout: ProbeStats }, ...(name === 'two scopes' ? [second] : [])];
     },
     createOnPrimary: ({ name }) => {
+      if (name === lost.name) throw new Error('it is lost');
       parts.push(name);
       return { close: () => void parts.splice(parts.indexOf(name), 1) };
     },
@@ -91,7 +95,7 @@ function start() {
   const stats = store.addScope('extension_config_discovery.http_filter.limit.', ExtensionConfigStats);
   const stat = (name: keyof typeof ExtensionConfigStats.at) => store.valueOf(stats, ExtensionConfigStats.at[name]);
   const state = () => [...set.providers].map((provider) => provider.state)[0];
-  return { store, sources, set, worker, published, parts, attach, stat, state };
+  return { store, sources, set, worker, published, parts, lost, attach, stat, state };
 }
 
 t.test('chains that name the same filter share one subscription, and wait for it', (t) => {
@@ -169,6 +173,21 @@ t.test('a default is not waited for where it may be applied at once; a removal l
   t.strictSame(parts, ['default']);
   t.match(state(), { versionInfo: '', clientStatus: 'DOES_NOT_EXIST' });
   t.throws(() => attach({ default_config: ROUTER }), { message: /but expect/ });
+  t.end();
+});
+
+t.test('a removal reaches all chains, also when one cannot have its default again', (t) => {
+  const { sources, attach, lost, published, parts } = start();
+  const log = captureLog(t);
+  attach({ default_config: probe('default') });
+  attach({}, { statPrefix: 'http.b.' });
+  sources.to('limit').deliver({ resources: [resource(probe('one'))] });
+  t.strictSame(parts, ['one', 'one']);
+  lost.name = 'default';
+  t.strictSame(sources.to('limit').deliver({ isComplete: false, removed: ['limit'] }), []);
+  t.strictSame(parts, []);
+  t.match(published.at(-1)!.filterConfigs, [{ config: undefined }], 'workers have been told');
+  t.match(log.text(), /the default configuration of the filter 'limit' cannot be used: it is lost/);
   t.end();
 });
 
