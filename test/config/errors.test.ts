@@ -594,7 +594,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
         - endpoint:
           address: { socket_address: { address: 127.0.0.1, port_value: 1 } }
 `,
-    `baton.yaml:9:11: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].address: unknown field 'address' of envoy.config.endpoint.v3.LbEndpoint; it belongs into 'endpoint'
+    `baton.yaml:9:11: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].address: unknown field 'address' of envoy.config.endpoint.v3.LbEndpoint; it belongs in 'endpoint'
   9 |           address: { socket_address: { address: 127.0.0.1, port_value: 1 } }
     |           ^`,
   ],
@@ -605,11 +605,11 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     `${LISTENER}.filter_chains[0].filters[0].typed_config.clustr: unknown field 'clustr' of envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy; did you mean 'cluster'?`,
   ],
   [
-    'a slip beside a field that is not implemented, below the one that it belongs into',
+    'a slip beside a field that is not implemented, below the one that it belongs in',
     withRoutes(
       '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, timeout: 5s, route: { cluster: known, hash_policy: [{}] } } ] }',
     ),
-    `routes[0].timeout: unknown field 'timeout' of envoy.config.route.v3.Route; it belongs into 'route'`,
+    `routes[0].timeout: unknown field 'timeout' of envoy.config.route.v3.Route; it belongs in 'route'`,
     `routes[0].route.hash_policy: field 'hash_policy' of envoy.config.route.v3.RouteAction is not implemented in Baton`,
   ],
   [

@@ -1,4 +1,4 @@
-// Operators that Envoy has and Baton has not: those who use them are told so, instead that they have mistyped a name.
+// Operators that Envoy has and Baton has not: whoever uses one is told so, and not that the name is mistyped.
 
 const NAMES = `
 ACCESS_LOG_TYPE BYTES_RETRANSMITTED CEL CLUSTER_METADATA COALESCE CUSTOM_FLAGS DOWNSTREAM_DETECTED_CLOSE_TYPE

@@ -135,14 +135,14 @@ export class Decoder {
     const hint = old === undefined ? (near === undefined ? '' : suggestion(near)) : `: ${old}`;
     const meant = near ?? holder;
     this.#path.push(key);
-    this.#noteUnknown(this.#path, type.name, key, holder === undefined ? hint : `; it belongs into '${holder}'`);
+    this.#noteUnknown(this.#path, type.name, key, holder === undefined ? hint : `; it belongs in '${holder}'`);
     this.#path.pop();
     // What an extension lacks beside its name, the name tells better.
     if (meant === undefined || meant === 'typed_config' || this.#unknownFields !== 'refuse') return;
     if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
   }
 
-  /** Which field beside it a field belongs into, having been indented too little. */
+  /** Which field beside it a field belongs in, when it was indented too little. */
   #holderOf(type: MessageType, key: string): string | undefined {
     const holders = [...type.fields.values()].filter(
       ({ shape, value }) =>

@@ -1,5 +1,5 @@
-// Listeners that a worker could not build though the one in whose place it is had them: as when the directory of an access log is
-// gone. The kernel goes on to give connections to their sockets, so they are tried again until they can be built.
+// Listeners that a new worker could not build although the ended one whose place it takes had them, as when the directory of an
+// access log is gone. The kernel goes on giving connections to their sockets, so they are tried again until they can be built.
 
 import type { DrainWindow } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';

@@ -7,7 +7,7 @@ import type { Path, PathPart } from '../../config/text/path.js';
 export interface Parcel {
   /** The message, long lists emptied. */
   readonly text: string;
-  /** What belongs into them, in this order; those that stand in an element of another come after it. */
+  /** What belongs in them, in this order; those that stand in an element of another come after it. */
   readonly lists: readonly { readonly path: Path; readonly pieces: readonly string[] }[];
 }
 

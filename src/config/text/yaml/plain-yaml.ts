@@ -234,7 +234,7 @@ class PlainYamlReader {
     return null;
   }
 
-  /** From the end of a line, or the begin of the text, to the first character of the next line with content. */
+  /** From the end of a line, or the beginning of the text, to the first character of the next line with content. */
   #nextLine(): void {
     while (this.#match(EMPTY));
     this.#match(SPACES);
