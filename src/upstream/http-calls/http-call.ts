@@ -83,7 +83,10 @@ export class HttpCall implements PoolRequest {
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
 
-  /** Begins a call to a host of the cluster. Undefined when no host may be called: the events have been told. */
+  /**
+   * Begins a call to a host of the cluster. Undefined when no host may be called: the events have been told. Throws what writeHead()
+   * throws, if it is called at once: the call is over then, and the events are told nothing.
+   */
   static start(
     caller: CallingThread,
     cluster: Cluster | undefined,
@@ -104,7 +107,13 @@ export class HttpCall implements PoolRequest {
       return undefined;
     }
     const call = new HttpCall(caller, cluster, host, request, events);
-    call.#start();
+    try {
+      call.#start();
+    } catch (error) {
+      // Nobody has the call who could cancel it, and its connection would wait for the rest of the request.
+      if (call.#state === State.Running) call.#abort();
+      throw error;
+    }
     return call;
   }
 
