@@ -62,6 +62,10 @@ static_resources:
     alt_stat_name: "s${end}"
     load_assignment: { cluster_name: d, endpoints: [ { lb_endpoints: [
       { endpoint: { hostname: "e${end}", address: { pipe: { path: "/b${end}" } } } } ] } ] }
+  - name: named
+    type: STRICT_DNS
+    load_assignment: { cluster_name: named, endpoints: [ { lb_endpoints: [
+      { endpoint: { address: { socket_address: { address: "h${end}", port_value: 1 } } } } ] } ] }
 `,
         `baton.yaml:1:13: node.id: ${ENDS_A_LINE}`,
         `baton.yaml:1:29: node.cluster: ${ENDS_A_LINE}`,
@@ -72,6 +76,7 @@ static_resources:
         `${CLUSTER}.alt_stat_name: ${ENDS_A_LINE}`,
         `lb_endpoints[0].endpoint.hostname: ${ENDS_A_LINE}`,
         `lb_endpoints[0].endpoint.address.pipe.path: ${ENDS_A_LINE}`,
+        `static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'h`,
       ] as const,
   ),
   [
