@@ -4,10 +4,11 @@ import type { Problem } from '../../config/text/problem.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import { type ConfigDifference, type FieldChange, RESOURCE_KINDS, type ReloadView } from './reload-view.js';
 
-/** Names of outcomes: busy, invalid, failed, needs_restart, possible, applied. */
+/** Names of outcomes: busy, invalid, unread, failed, needs_restart, possible, applied. */
 export function reloadJson(view: ReloadView): JsonObject {
   const outcome = view.outcome.replace('-', '_');
   if (view.outcome === 'busy') return { outcome };
+  if (view.outcome === 'unread') return { outcome, why: view.why };
   return {
     outcome,
     ...(view.outcome === 'failed' && { why: view.why, undone: view.isUndone }),

@@ -15,6 +15,8 @@ export function reloadText(view: ReloadView): string {
       return 'another reload is under way\n';
     case 'invalid':
       return `the configuration is refused, nothing has changed:\n${formatProblems(view.errors)}\n${section('warnings', view.warnings.map(formatProblem))}`;
+    case 'unread':
+      return `the configuration cannot be read now, nothing has changed: ${view.why}\n`;
     case 'failed':
       return `${failureText(view)}: ${view.why}\n${rest(view)}`;
     case 'needs-restart':

@@ -46,13 +46,9 @@ export type ReloadView =
   /** Another one is under way. */
   | { readonly outcome: 'busy' }
   /** The configuration is refused. */
-  | {
-      readonly outcome: 'invalid';
-      /** Nothing is wrong with it: there is no thread that could read it at the moment. */
-      readonly isUnread: boolean;
-      readonly errors: readonly Problem[];
-      readonly warnings: readonly Problem[];
-    }
+  | { readonly outcome: 'invalid'; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] }
+  /** At the moment there is no thread that could read it. */
+  | { readonly outcome: 'unread'; readonly why: string }
   | {
       readonly outcome: /** A dry run: it could be applied. */
         | 'possible'

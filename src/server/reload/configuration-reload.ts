@@ -18,8 +18,7 @@ export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
-/** What a try to load it gives; `isUnread`: there was no thread to do so. */
-type Loaded = LoadResult & { readonly isUnread?: boolean };
+type Unread = Extract<ReloadView, { readonly outcome: 'unread' }>;
 
 const logger = getLogger('config');
 
@@ -63,7 +62,7 @@ export class ConfigurationReload {
       if (takeOver.isDone) return false;
       begun();
       const view = await this.#begin(request);
-      if (view.outcome !== 'failed' || !view.isTakenOver) return view.outcome === 'invalid' && view.isUnread;
+      if (view.outcome !== 'failed' || !view.isTakenOver) return view.outcome === 'unread';
     }
   }
 
@@ -89,6 +88,9 @@ export class ConfigurationReload {
         stats.increment(at.update_success);
         stats.set(at.update_time, this.#running.loadedAt.getTime());
         break;
+      case 'unread':
+        stats.increment(at.update_failure);
+        break;
       case 'failed':
         if (!view.isTakenOver) stats.increment(at.update_failure);
         break;
@@ -100,24 +102,25 @@ export class ConfigurationReload {
   }
 
   /** A thread that fails leaves no configuration: the same as a wrong one. */
-  #load(): Promise<Loaded> {
-    return this.#loadAnew().catch((error: unknown) => ({
-      ok: false,
-      isUnread: lacksThreads(error),
-      warnings: [],
-      errors: [problemOf('', messageOf(error))],
-    }));
+  #load(): Promise<LoadResult | Unread> {
+    return this.#loadAnew().catch((error: unknown): LoadResult | Unread => {
+      const why = messageOf(error);
+      if (lacksThreads(error)) return { outcome: 'unread', why };
+      return { ok: false, warnings: [], errors: [problemOf('', why)] };
+    });
   }
 
-  async #dryRun(loaded: Loaded): Promise<ReloadView> {
+  async #dryRun(loaded: LoadResult | Unread): Promise<ReloadView> {
+    if ('outcome' in loaded) return loaded;
     const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', isUnread: loaded.isUnread === true, errors: loaded.errors, warnings };
+    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     return { outcome: 'possible', difference: (await this.#compare(loaded)).difference, warnings };
   }
 
-  async #apply({ isPartial }: ReloadRequest, loaded: Loaded): Promise<ReloadView> {
+  async #apply({ isPartial }: ReloadRequest, loaded: LoadResult | Unread): Promise<ReloadView> {
+    if ('outcome' in loaded) return loaded;
     const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', isUnread: loaded.isUnread === true, errors: loaded.errors, warnings };
+    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
     const { takeOver } = this.#server.primary;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
@@ -157,11 +160,11 @@ export function configuration(bootstrap: Bootstrap, sensitive: readonly Sensitiv
 /** In the log, for whoever did not ask for it himself. */
 function tell(view: ReloadView): void {
   if (view.outcome === 'busy') return;
+  if (view.outcome === 'unread') return logger.error(`configuration not reloaded: ${view.why}`);
   for (const warning of view.warnings) logger.warning(formatProblem(warning));
   switch (view.outcome) {
     case 'invalid':
-      if (view.isUnread) logger.error(`configuration not reloaded: ${formatProblems(view.errors)}`);
-      else logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
+      logger.error(`configuration not reloaded, it is refused:\n${formatProblems(view.errors)}`);
       break;
     case 'failed':
       if (view.isTakenOver) logger.info('configuration not reloaded: another process takes over from this one');

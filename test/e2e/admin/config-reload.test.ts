@@ -342,3 +342,20 @@ t.test(
     t.equal(baton.stderr.split(' has changed').length - 1, 1);
   },
 );
+
+t.test('a reload that no thread can read says so, and refuses nothing', { skip: cannotFailCalls }, async (t) => {
+  const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
+  const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
+  const { errors, outcome, status, why } = await reload(baton, 'apply=true');
+  t.strictSame({ errors, outcome, status }, { errors: undefined, outcome: 'unread', status: 503 });
+  t.match(why, /too few threads \(EAGAIN\)/);
+  const text = await baton.admin('/config/reload', { method: 'POST' });
+  t.match(text, {
+    status: 503,
+    body: /^the configuration cannot be read now, nothing has changed: this process may start/,
+  });
+  t.equal(await baton.stat('config_reload.update_failure'), 1);
+  t.equal(await baton.stat('config_reload.update_rejected'), 0);
+  await recover();
+  t.equal((await reload(baton, 'apply=true')).outcome, 'applied');
+});

@@ -37,6 +37,7 @@ const STATUS: Readonly<Record<ReloadView['outcome'], number>> = {
   invalid: 400,
   'needs-restart': 400,
   busy: 409,
+  unread: 503,
   failed: 500,
 };
 
