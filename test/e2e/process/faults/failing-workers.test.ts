@@ -53,7 +53,7 @@ t.test(
     const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
     const said = /this process may start too few threads \(EAGAIN\); raise the limit/;
-    t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 400, body: said });
+    t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 503, body: said });
     t.match(await baton.admin('/heap_dump'), { status: 500, body: said });
     await recover();
     t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 200 });
