@@ -68,6 +68,7 @@ export class Server {
   readonly #startUp: StartUp;
   #state = ServerState.PreInitializing;
   #settling: NodeJS.Timeout | undefined;
+  #shuttingDown: Promise<void> | undefined;
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
@@ -197,9 +198,13 @@ export class Server {
     processStats.update(this.state, this.#connectionCount, this.parentStats.holdings, resolver.counters);
   }
 
-  /** Ends all workers and closes everything. Resolves when it is done. */
-  async shutDown(): Promise<void> {
-    if (this.isEnding) return;
+  /** Ends all workers and closes everything. Resolves when it is done, for everybody who asks: a failed start and a signal may both. */
+  shutDown(): Promise<void> {
+    this.#shuttingDown ??= this.#shutDown();
+    return this.#shuttingDown;
+  }
+
+  async #shutDown(): Promise<void> {
     const { resolver, threads, timers, watchdog, workers } = this.primary;
     const { listeners } = this.configuration;
     this.#ended.abort();
