@@ -237,6 +237,8 @@ export class HttpCall implements PoolRequest {
     const head = blocks.take();
     try {
       this.#request.writeHead(head);
+      if (head.methodEnd === head.methodStart || head.pathEnd === head.pathStart)
+        throw new Error('writeHead() of a call has set no method or no path: setMethod(), setPath()');
       const length = this.#request.body.reduce((sum, chunk) => sum + chunk.length, 0);
       head.set(CONTENT_LENGTH, String(length));
       encoder.headers(head, length === 0);

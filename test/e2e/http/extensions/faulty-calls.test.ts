@@ -1,0 +1,37 @@
+// A call whose head cannot be written ends the connection of the filter's client, and the connection to the host is free for the next call.
+
+import t from 'tap';
+import { ROUTER_FILTER, startUpstream, staticCluster, UNBUNDLED, waitForLog } from '../../harness/index.js';
+import { answering, managerOf, startProxy } from '../proxy.js';
+
+const service = await startUpstream(t, (_request, answer) => void answer.end('of the service'));
+const { baton, get } = await startProxy(t, {
+  program: UNBUNDLED,
+  nodeArgs: ['--import', new URL('./calling-filter.js', import.meta.url).href],
+  listeners: {
+    main: managerOf([answering({ prefix: '/' }, 'here')], {
+      http_filters: [
+        { name: 'calling', typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua' } },
+        ROUTER_FILTER,
+      ],
+    }),
+  },
+  clusters: [
+    staticCluster('service', service.port, {
+      circuit_breakers: { thresholds: [{ max_connections: 1, max_pending_requests: 1 }] },
+    }),
+  ],
+});
+
+for (const [mistake, message] of [
+  ['throw', 'TypeError: a mistake in writeHead()'],
+  ['nothing', 'Error: writeHead() of a call has set no method or no path'],
+] as const) {
+  t.test(message, async (t) => {
+    t.match(await get('/'), { status: 200, body: 'of the service' }, 'there is a connection now');
+    await t.rejects(get('/', { headers: { 'x-mistake': mistake } }));
+    await waitForLog(baton, message);
+    t.match(await get('/'), { status: 200, body: 'of the service' });
+    t.match(await baton.stats('cluster.service.upstream_'), { cx_total: 1, rq_active: 0, rq_timeout: 0 });
+  });
+}
