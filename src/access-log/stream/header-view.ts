@@ -15,4 +15,6 @@ export interface HeaderView {
   find(key: HeaderKey): number;
   valueStart(index: number): number;
   valueEnd(index: number): number;
+  /** The first value of this name, one character a byte; undefined: there is none. */
+  get(key: HeaderKey): string | undefined;
 }

@@ -75,7 +75,7 @@ export class RequestLog {
 
 /** Headers that are texts, as formatters read them. */
 class TextHeaders implements HeaderView {
-  readonly memory: { readonly bytes: Uint8Array };
+  readonly memory: { readonly bytes: Buffer };
   readonly status: number;
   readonly methodStart = 0;
   readonly methodEnd: number;
@@ -110,5 +110,10 @@ class TextHeaders implements HeaderView {
 
   valueEnd(index: number): number {
     return this.#ends[index]!;
+  }
+
+  get(key: HeaderKey): string | undefined {
+    const index = this.find(key);
+    return index < 0 ? undefined : this.memory.bytes.toString('latin1', this.valueStart(index), this.valueEnd(index));
   }
 }

@@ -256,7 +256,7 @@ const scripted: HttpFilterExtension<LuaLua> = {
     return {
       create(stream) {
         if (name === 'control') return new ControlFilter(context, stream);
-        const headers = stream.info.requestHeaders as HeaderBlock;
+        const headers = stream.info.requestHeaders!;
         const script = (JSON.parse(headers.get(SCRIPT) ?? '{}') as Scripts)[name];
         const id = headers.get(ID);
         if (script === undefined || id === undefined) return undefined;
