@@ -1,8 +1,9 @@
-// Ends calls whose server has ended its side of the stream, and not said with which status: grpc-js waits for that as long as the
-// client's own side is open.
+// Ends calls of whose end grpc-js is told nothing: those whose server has ended its side of the stream, and not said with which status
+// (grpc-js waits for that as long as the client's own side is open), and those whose session has stopped.
 
-import type { ClientHttp2Stream } from 'node:http2';
+import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { type experimental, status } from '@grpc/grpc-js';
+import { endWhenStopped } from './stopped-sessions.js';
 
 export type Subchannel = ReturnType<experimental.SubchannelInterface['getRealSubchannel']>;
 
@@ -14,7 +15,7 @@ interface Http2Call {
 
 const watched = new WeakSet<Subchannel>();
 
-/** The calls that the subchannel makes from now on end with UNKNOWN then. */
+/** The calls that the subchannel makes from now on end with UNKNOWN in the first case, with INTERNAL in the other. */
 export function endUnfinishedCalls(subchannel: Subchannel): void {
   if (watched.has(subchannel)) return;
   watched.add(subchannel);
@@ -22,6 +23,7 @@ export function endUnfinishedCalls(subchannel: Subchannel): void {
   subchannel.createCall = (...settings) => {
     const call = createCall(...settings);
     const { http2Stream } = call as unknown as Http2Call;
+    if (http2Stream.session !== undefined) endWhenStopped(http2Stream.session as ClientHttp2Session);
     // Trailers come in the same turn, if they do.
     http2Stream.once('end', () => {
       setImmediate(() => {

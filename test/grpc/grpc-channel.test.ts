@@ -65,6 +65,23 @@ t.test('pings end a connection whose other end has vanished, and its calls', asy
   await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
 });
 
+t.test('a connection ends whose other end sends what is no HTTP/2, and its calls', async (t) => {
+  const server = await startTcpUpstream(t, (socket) => {
+    socket.write(Buffer.from('000000040000000000', 'hex'));
+    socket.on('data', (bytes) => {
+      // Behind the client's preface and settings comes the call.
+      if (bytes.length > 100) socket.write(Buffer.alloc(21, 255));
+    });
+  });
+  const channel = channelTo(t, server.port);
+  await channel.ready();
+  const call = channel.stream('/service/method');
+  call.on('error', () => {});
+  const ended = new Promise((resolve) => call.on('status', resolve));
+  t.match(await withDeadline(ended, 'a status'), { code: status.INTERNAL, details: /what came is not HTTP\/2$/ });
+  await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
+});
+
 t.test('pings that are answered end nothing, also while there are no calls', async (t) => {
   const server = createServer();
   t.teardown(() => server.close());

@@ -1,0 +1,60 @@
+// Ends HTTP/2 sessions that have stopped by themselves. When the peer sends what is no HTTP/2, nghttp2 says so to the peer, and reads
+// and sends nothing any more; Node tells nobody of that, and does not even notice that the peer closes the connection then.
+
+import type { ClientHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+
+/** How often a session is looked at. One in which nothing comes is asked to send something every second time. */
+const LOOK_MS = 5000;
+
+const watched = new WeakSet<ClientHttp2Session>();
+
+/** It ends when it has stopped, and its calls with it: at the third look at the latest. */
+export function endWhenStopped(session: ClientHttp2Session, lookMs = LOOK_MS): void {
+  if (watched.has(session)) return;
+  watched.add(session);
+  let bytesRead = -1;
+  let isAsked = false;
+  const look = () => {
+    const socket = socketState(session);
+    if (socket === undefined) return;
+    if (isAsked) {
+      // It has something to send, and the kernel has taken all that was sent before.
+      if ((session.state.outboundQueueSize ?? 0) > 0 && socket.unsent === 0) {
+        session.destroy(new Error('what came is not HTTP/2'));
+      }
+    } else if (socket.bytesRead === bytesRead) {
+      // Settings, none of which is changed: a PING may be one too many for the peer, which may answer late, or not at all.
+      isAsked = true;
+      session.settings({}, () => {
+        isAsked = false;
+      });
+    }
+    ({ bytesRead } = socket);
+  };
+  const timer = setInterval(look, lookMs).unref();
+  session.once('close', () => clearInterval(timer));
+}
+
+interface SocketState {
+  readonly bytesRead: number;
+  /** How many bytes the kernel has not taken yet. */
+  readonly unsent: number;
+}
+
+/** Undefined when the session has ended, or is about to. */
+function socketState({ destroyed, socket }: ClientHttp2Session): SocketState | undefined {
+  if (destroyed) return undefined;
+  try {
+    const { _handle: handle, bytesRead } = socket as SocketWithHandle;
+    return handle && { bytesRead, unsent: handle.writeQueueSize };
+  } catch {
+    // The socket has gone: the session goes in a moment.
+    return undefined;
+  }
+}
+
+/** What Node does not document. */
+interface SocketWithHandle extends Socket {
+  readonly _handle?: { readonly writeQueueSize: number };
+}

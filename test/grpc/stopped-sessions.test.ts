@@ -1,0 +1,76 @@
+// Sessions that have stopped by themselves are ended; those are not whose peer is slow.
+
+import { type ClientHttp2Session, connect, createServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
+import t from 'tap';
+import { endWhenStopped } from '../../src/grpc/stopped-sessions.js';
+import { startTcpUpstream, type Teardown, waitFor } from '../e2e/harness/index.js';
+
+const LOOK_MS = 10;
+const SETTINGS = Buffer.from('000000040000000000', 'hex');
+
+t.test('one whose peer has sent what is no HTTP/2, and ends the connection or does not', async (t) => {
+  for (const ends of [true, false]) {
+    const server = await startTcpUpstream(t, (socket) => {
+      socket.write(SETTINGS);
+      socket.once('data', () => {
+        socket.write(Buffer.alloc(21, 255));
+        if (ends) socket.end();
+      });
+    });
+    const session = open(t, server.port);
+    await new Promise((resolve) => session.once('close', resolve));
+    t.ok(session.destroyed);
+  }
+});
+
+t.test('one whose peer answers, and has nothing to say, goes on', async (t) => {
+  let settings = 0;
+  const server = createServer();
+  server.on('session', (session) => session.on('remoteSettings', () => settings++));
+  t.teardown(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const session = open(t, (server.address() as AddressInfo).port);
+  await waitFor(() => settings >= 4, { what: 'four settings' });
+  t.notOk(session.destroyed);
+});
+
+t.test('one whose peer answers nothing, or takes nothing, goes on', async (t) => {
+  for (const takes of [true, false]) {
+    const peers: Socket[] = [];
+    const server = await startTcpUpstream(t, (socket) => {
+      peers.push(socket);
+      // It lets streams send as much as they like.
+      socket.write(Buffer.from('00000604000000000000047fffffff0000040800000000007fff0000', 'hex'));
+      if (takes) socket.resume();
+      else socket.pause();
+    });
+    const session = open(t, server.port);
+    let looks = 0;
+    const { settings } = session;
+    session.settings = (...args) => {
+      looks++;
+      settings.apply(session, args);
+    };
+    const state = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Object.getPrototypeOf(session)), 'state')!;
+    Object.defineProperty(session, 'state', {
+      get: () => {
+        looks++;
+        return state.get!.call(session) as object;
+      },
+    });
+    const stream = session.request({ ':method': 'POST' });
+    stream.on('error', () => {});
+    stream.write(Buffer.alloc(20_000_000));
+    await waitFor(() => looks >= 20, { what: 'twenty looks' });
+    t.notOk(session.destroyed, takes ? 'it answers nothing' : 'it takes nothing');
+  }
+});
+
+function open(t: Teardown, port: number): ClientHttp2Session {
+  const session = connect(`http://127.0.0.1:${port}`);
+  t.teardown(() => session.destroy());
+  session.on('error', () => {});
+  session.once('connect', () => endWhenStopped(session, LOOK_MS));
+  return session;
+}
