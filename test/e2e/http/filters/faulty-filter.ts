@@ -22,6 +22,7 @@ const faulty: HttpFilterExtension<LuaLua> = {
     return [];
   },
   createOnWorker(config) {
+    if (failsIn(config) === 'createOnWorker by an exception') throw new TypeError('a mistake');
     return failsIn(config) === 'createOnWorker' ? (Promise.resolve() as never) : { create: () => undefined };
   },
   createOnPrimary(config) {

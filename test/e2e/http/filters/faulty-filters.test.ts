@@ -1,6 +1,7 @@
 // A filter that cannot be configured because of a mistake in its own functions: the message names the filter, the function and the source.
 
 import t from 'tap';
+import { ResourceFile } from '../../dynamic/resource-file.js';
 import {
   bootstrap,
   type Config,
@@ -8,9 +9,11 @@ import {
   ROUTER_FILTER,
   startBaton,
   staticCluster,
+  tempDir,
   UNBUNDLED,
+  waitForLog,
 } from '../../harness/index.js';
-import { managerOf, routeTo } from '../proxy.js';
+import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { FILTER_TYPE, ROUTE_TYPE } from './faulty-filter.js';
 
 const PLACE = 'at .*test/e2e/http/filters/faulty-filter\\.';
@@ -52,10 +55,47 @@ t.test('a mistake in close() of what a filter has on the primary', async (t) => 
   t.match(baton.stderr, "close() of what 'acme.faulty' has on the primary failed: TypeError: a mistake");
 });
 
+for (const [what, message] of [
+  ['createOnWorker', "createOnWorker\\(\\) of 'acme\\.faulty' has returned nothing with a create\\(\\)"],
+  ['createOnWorker by an exception', `TypeError: a mistake ${PLACE}`],
+] as const) {
+  t.test(
+    `a configuration that is discovered, and a mistake in ${what}: the filter goes on with what it had`,
+    async (t) => {
+      const filters = new ResourceFile(tempDir(t), 'filters');
+      const found = (failsIn: string) =>
+        filters.write('envoy.config.core.v3.TypedExtensionConfig', { name: 'faulty', typed_config: filterOf(failsIn) });
+      found('nothing');
+      const { baton, get } = await startProxy(t, {
+        program: UNBUNDLED,
+        nodeArgs: ['--import', new URL('./faulty-filter.js', import.meta.url).href],
+        listeners: {
+          main: managerOf([answering({ prefix: '/' }, 'here')], {
+            http_filters: [
+              {
+                name: 'faulty',
+                config_discovery: { config_source: filters.source, type_urls: [`type.googleapis.com/${FILTER_TYPE}`] },
+              },
+              ROUTER_FILTER,
+            ],
+          }),
+        },
+      });
+      t.match(await get('/'), { status: 200, body: 'here' });
+      found(what);
+      await waitForLog(baton, new RegExp(`the configuration of the filter 'faulty' cannot be used: .*${message}`));
+      t.match(await get('/'), { status: 200, body: 'here' });
+    },
+  );
+}
+
+function filterOf(failsIn: string): Config {
+  return { '@type': `type.googleapis.com/${FILTER_TYPE}`, stat_prefix: failsIn };
+}
+
 function configOf(failsIn: string, perFilter: Config): Config {
-  const filter = { '@type': `type.googleapis.com/${FILTER_TYPE}`, stat_prefix: failsIn };
   const manager = managerOf([{ ...routeTo({ prefix: '/' }, 'host'), ...perFilter }], {
-    http_filters: [{ name: 'faulty', typed_config: filter }, ROUTER_FILTER],
+    http_filters: [{ name: 'faulty', typed_config: filterOf(failsIn) }, ROUTER_FILTER],
   });
   return bootstrap({ listeners: [httpListener('main', 0, manager)], clusters: [staticCluster('host', 1)] });
 }

@@ -1,7 +1,8 @@
 // An HTTP filter whose configuration is discovered: each new stream gets the filter as it is configured by then.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { messageOf } from '../../../../common/errors/errors.js';
+import { withPlace } from '../../../../common/errors/defects.js';
+import { BatonError, messageOf } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
 import {
   HeadersStatus,
@@ -17,6 +18,7 @@ import type {
   HttpFilterExtension,
   WorkerContext,
 } from '../../../factories.js';
+import { createFactory } from './filter-factory.js';
 
 const logger = getLogger('filter');
 
@@ -57,7 +59,8 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     } catch (error) {
       // The primary has checked it for the other chains that use it: what this one had before goes on.
       this.#built ??= this.#default;
-      logger.error(`the configuration of the filter '${this.#config.name}' cannot be used: ${messageOf(error)}`);
+      const why = error instanceof BatonError ? messageOf(error) : withPlace(error);
+      logger.error(`the configuration of the filter '${this.#config.name}' cannot be used: ${why}`);
       return;
     }
     if (former !== this.#default) this.#close(former);
@@ -88,7 +91,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
   #build(config: Any): BuiltFilter {
     const { name = '', config_discovery: discovery } = this.#config;
     const extension = discoveredExtension(name, config, discovery!, this.#context.extensions);
-    return { extension, factory: extension.createOnWorker(config, this.#context, this.#chain) };
+    return { extension, factory: createFactory(extension, config, this.#context, this.#chain) };
   }
 }
 

@@ -17,6 +17,7 @@ import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js'
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { DiscoveredFilter } from './discovered-filter.js';
+import { createFactory } from './filter-factory.js';
 import { InlineRoutes } from './inline-routes.js';
 import { routeFilters } from './route-filters.js';
 
@@ -126,10 +127,7 @@ function createFilters(
     }
     const extension = context.extensions.httpFilter(config);
     if (extension.isTerminal) return extension.createOnWorker(config, context, chain);
-    const factory = extension.createOnWorker(config, context, chain);
-    if (typeof factory?.create !== 'function')
-      throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
-    filters.push({ factory, isDisabled });
+    filters.push({ factory: createFactory(extension, config, context, chain), isDisabled });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }
