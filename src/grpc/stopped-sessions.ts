@@ -4,33 +4,37 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 
-/** How often a session is looked at. One in which nothing comes is asked to send something every second time. */
+/** How often a session is looked at. */
 const LOOK_MS = 5000;
+/** Node ends a session that has asked ten times in vain. */
+const MOST_UNANSWERED = 8;
 
 const watched = new WeakSet<ClientHttp2Session>();
 
-/** It ends when it has stopped, and its calls with it: at the third look at the latest. */
+/** It ends when it has stopped, and its calls with it, some looks later. */
 export function endWhenStopped(session: ClientHttp2Session, lookMs = LOOK_MS): void {
   if (watched.has(session)) return;
   watched.add(session);
   let bytesRead = -1;
-  let isAsked = false;
+  /** How much had come when it was asked last: what comes after that may stop it. */
+  let bytesAsked = -1;
+  let unanswered = 0;
   const look = () => {
     const socket = socketState(session);
     if (socket === undefined) return;
-    if (isAsked) {
-      // It has something to send, and the kernel has taken all that was sent before.
-      if ((session.state.outboundQueueSize ?? 0) > 0 && socket.unsent === 0) {
-        session.destroy(new Error('what came is not HTTP/2'));
-      }
-    } else if (socket.bytesRead === bytesRead) {
-      // Settings, none of which is changed: a PING may be one too many for the peer, which may answer late, or not at all.
-      isAsked = true;
-      session.settings({}, () => {
-        isAsked = false;
-      });
-    }
+    const isSilent = socket.bytesRead === bytesRead;
     ({ bytesRead } = socket);
+    if (!isSilent) return;
+    if (bytesAsked !== bytesRead) {
+      if (unanswered === MOST_UNANSWERED) return;
+      bytesAsked = bytesRead;
+      unanswered++;
+      // Settings, none of which is changed: a PING may be one too many for the peer. It may answer late, or not at all.
+      session.settings({}, () => unanswered--);
+    } else if ((session.state.outboundQueueSize ?? 0) > 0 && socket.unsent === 0) {
+      // It has not sent that, although the kernel has taken all that was sent before.
+      session.destroy(new Error('what came is not HTTP/2'));
+    }
   };
   const timer = setInterval(look, lookMs).unref();
   session.once('close', () => clearInterval(timer));

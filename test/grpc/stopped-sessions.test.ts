@@ -24,6 +24,21 @@ t.test('one whose peer has sent what is no HTTP/2, and ends the connection or do
   }
 });
 
+t.test('one that stops while it waits for an answer', async (t) => {
+  const server = await startTcpUpstream(t, (socket) => {
+    // The head of a frame, but for its last byte.
+    socket.write(Buffer.concat([SETTINGS, Buffer.alloc(8, 255)]));
+    let settings = 0;
+    socket.on('data', (bytes) => {
+      // The first are those of the preface.
+      if (bytes.includes(SETTINGS) && ++settings === 2) socket.write('x');
+    });
+  });
+  const session = open(t, server.port);
+  await new Promise((resolve) => session.once('close', resolve));
+  t.ok(session.destroyed);
+});
+
 t.test('one whose peer answers, and has nothing to say, goes on', async (t) => {
   let settings = 0;
   const server = createServer();
