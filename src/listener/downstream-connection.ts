@@ -1,5 +1,6 @@
 // The socket of one accepted connection: its addresses, its accounting, and the one place where it ends.
 
+import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import type { ConnectionHandler, Transport } from '../io/transport.js';
 import { getLogger } from '../log/logger.js';
@@ -12,8 +13,6 @@ const logger = getLogger('connection');
 
 /** How long a peer may take nothing of the bytes that are pending when its connection is closed in order. */
 const FLUSH_MS = 5000;
-/** What the transport takes at most. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** The listener that accepted a connection, as the connection sees it. */
 export interface ConnectionOwner {
@@ -177,7 +176,7 @@ export class DownstreamConnection {
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
-    if (!(lingerMs >= 0 && lingerMs <= LONGEST_MS))
+    if (!(lingerMs >= 0 && lingerMs <= LONGEST_TIMER_MS))
       throw new RangeError(`a connection cannot linger for ${lingerMs} ms`);
     this.#keepEnds();
     if (lateToken !== 0) this.transport.tellLate(this.id, lateToken);
