@@ -60,7 +60,12 @@ export function createAccessLoggers(configs: readonly AccessLog[] | undefined, c
   const loggers: AccessLogger[] = [];
   try {
     for (const { typed_config: config } of configs ?? []) {
-      const logger = context.extensions.accessLogger(config!).createOnWorker(config!, context);
+      const extension = context.extensions.accessLogger(config!);
+      const logger = extension.createOnWorker(config!, context);
+      if (typeof logger?.log !== 'function' || typeof logger.close !== 'function' || logger.needs === undefined)
+        throw new TypeError(
+          `createOnWorker() of '${extension.name}' has returned nothing with needs, log() and close()`,
+        );
       loggers.push(new GuardedLogger(logger, (error) => context.transport.report(error, 'an access logger failed')));
     }
     return loggers;

@@ -2,7 +2,16 @@
 
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { startTcpUpstream, staticCluster, UNBUNDLED, waitFor, waitForLog } from '../../harness/index.js';
+import {
+  bootstrap,
+  httpListener,
+  startBaton,
+  startTcpUpstream,
+  staticCluster,
+  UNBUNDLED,
+  waitFor,
+  waitForLog,
+} from '../../harness/index.js';
 import { answering, managerOf, startProxy } from '../proxy.js';
 
 const sockets: Socket[] = [];
@@ -62,3 +71,19 @@ t.test('what is not sent when the server ends, goes out then, though another log
 function lines(): string[] {
   return received.split(/[[\];]+/).filter((line) => line !== '');
 }
+
+t.test('an access logger whose createOnWorker() returns none', async (t) => {
+  const access_log = [{ name: 'async', typed_config: { ...logger, tag: 'async' } }];
+  const main = httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'here')], { access_log }));
+  const baton = await startBaton(t, {
+    program: UNBUNDLED,
+    nodeArgs: ['--import', new URL('./batching-logger.js', import.meta.url).href],
+    config: bootstrap({ listeners: [main], clusters: [staticCluster('collector', collector.port)] }),
+    wait: 'spawned',
+  });
+  t.equal((await baton.exited).code, 1);
+  t.match(
+    baton.stderr,
+    "createOnWorker() of 'envoy.access_loggers.fluentd' has returned nothing with needs, log() and close()",
+  );
+});

@@ -23,6 +23,7 @@ const batching: AccessLoggerExtension<FluentdAccessLogConfig> = {
   implemented: { [TYPE]: { cluster: true, tag: true, stat_prefix: true, buffer_flush_interval: true, record: true } },
   clusters: ({ cluster }) => [['cluster', cluster]],
   createOnWorker(config, { calls, timers }): AccessLogger {
+    if (config.tag === 'async') return Promise.resolve() as unknown as AccessLogger;
     const format = compileFormat('%REQ(:PATH)% %RESPONSE_CODE%');
     const intervalMs = durationMs(config.buffer_flush_interval, 1000);
     const stream = new ClusterStream(calls, config.cluster!, {
