@@ -31,6 +31,7 @@ function worker(): { context: WorkerContext; closed: string[]; reported: string[
       accessLogger: () => ({
         createOnWorker: () => ({
           needs: { request: new Set(), response: new Set(), trailers: new Set() },
+          log: () => {},
           close: () => void closed.push('log'),
         }),
       }),
