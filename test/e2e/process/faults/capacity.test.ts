@@ -20,8 +20,9 @@ import {
 import { openStream, type Stream } from '../../tcp/stream.js';
 
 const upstream = await startEchoUpstream(t);
+const web = httpListener('web', 0, { route_config: routeAllTo('echo') });
 const config = bootstrap({
-  listeners: [httpListener('web', 0, { route_config: routeAllTo('echo') })],
+  listeners: [web],
   clusters: [staticCluster('echo', upstream.port)],
 });
 
@@ -55,7 +56,10 @@ t.test('the end comes in order with thousands of connections open', async (t) =>
 });
 
 t.test('when descriptors run out accepting rests, and goes on as soon as there are some again', async (t) => {
-  const baton = await startBaton(t, { config, wrapper: ['sh', '-c', 'ulimit -n 120; exec "$@"', 'sh'] });
+  // Idle connections to the host keep theirs: not more of them than leave enough for fifty clients.
+  const few = staticCluster('echo', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 10 }] } });
+  const limited = bootstrap({ listeners: [web], clusters: [few] });
+  const baton = await startBaton(t, { config: limited, wrapper: ['sh', '-c', 'ulimit -n 120; exec "$@"', 'sh'] });
   const port = await baton.listenerPort('web');
   const held: Stream[] = [];
   for (let index = 0; index < 150; index++) held.push(await openStream(t, port));
