@@ -15,7 +15,11 @@ export function createPart(
   context: PrimaryFilterContext,
 ): PrimaryPart | undefined {
   const part = ofExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
-  return part === undefined ? undefined : { close: () => closePart(part, extension.name) };
+  if (part === undefined) return undefined;
+  return {
+    close: () => closePart(part, extension.name),
+    prepareRoutes: (routes) => part.prepareRoutes?.(routes) ?? (() => {}),
+  };
 }
 
 /** Closes a part of the extension of that name; what it throws is logged. */

@@ -1,0 +1,38 @@
+// What an extension has on the primary, as the server holds it.
+
+import t from 'tap';
+import type { Any } from '../../src/config/generated/api.js';
+import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from '../../src/extensions/factories.js';
+import { createPart } from '../../src/extensions/primary-part.js';
+
+class RoutesPart implements PrimaryPart {
+  readonly calls: string[] = [];
+
+  close(): void {
+    this.calls.push('close');
+  }
+
+  prepareRoutes(config: Any): () => void {
+    this.calls.push(`prepare ${config['@type']}`);
+    return () => this.calls.push('change');
+  }
+}
+
+function partOf(own: PrimaryPart): PrimaryPart {
+  const extension = { name: 'probe', createOnPrimary: () => own } as unknown as HttpFilterExtension;
+  return createPart(extension, { '@type': 'a' }, {} as PrimaryFilterContext)!;
+}
+
+t.test('all that a part can do is asked of it', (t) => {
+  const own = new RoutesPart();
+  const part = partOf(own);
+  part.prepareRoutes!({ '@type': 'b' })();
+  part.close();
+  t.strictSame(own.calls, ['prepare b', 'change', 'close']);
+  t.end();
+});
+
+t.test('a part that cares for no routes changes nothing with them', (t) => {
+  partOf({ close() {} }).prepareRoutes!({ '@type': 'b' })();
+  t.end();
+});
