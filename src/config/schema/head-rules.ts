@@ -12,15 +12,13 @@ const IN_HEADS: { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[
   'envoy.config.route.v3.Route': ['name'],
 };
 
-/** What no line of a head can hold. */
+/** What no line of a head can hold, and what is said of it. */
 const ENDS_LINE = /[\0\r\n]/;
+export const ENDS_A_LINE = "it must not hold a line end (CR, LF) or NUL, as it can become part of a message's head";
 
 /** What the value of a message's field breaks, or undefined. */
-export function brokenOwnRule(message: string, field: string, value: unknown): string | undefined {
+export function brokenHeadRule(message: string, field: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || !ENDS_LINE.test(value)) return undefined;
   const fields: readonly string[] | undefined = IN_HEADS[message as keyof Messages];
   return fields?.includes(field) ? ENDS_A_LINE : undefined;
 }
-
-/** Said of such a text. */
-export const ENDS_A_LINE = "it must not hold a line end (CR, LF) or NUL, as it can become part of a message's head";
