@@ -18,7 +18,7 @@ export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
-type Unread = Extract<ReloadView, { readonly outcome: 'unread' }>;
+type Loaded = Extract<LoadResult, { readonly ok: true }>;
 
 const logger = getLogger('config');
 
@@ -79,10 +79,10 @@ export class ConfigurationReload {
     const { at } = ConfigReloadStats;
     if (!request.applies) {
       stats.increment(at.dry_run);
-      return this.#dryRun(await this.#load());
+      return this.#dryRun();
     }
     stats.increment(at.update_attempt);
-    const view = await this.#apply(request, await this.#load());
+    const view = await this.#apply(request);
     switch (view.outcome) {
       case 'applied':
         stats.increment(at.update_success);
@@ -101,26 +101,29 @@ export class ConfigurationReload {
     return view;
   }
 
-  /** A thread that fails leaves no configuration: the same as a wrong one. */
-  #load(): Promise<LoadResult | Unread> {
-    return this.#loadAnew().catch((error: unknown): LoadResult | Unread => {
+  /** Or why there is none. A thread that fails leaves no configuration: the same as a wrong one. */
+  async #load(): Promise<Loaded | ReloadView> {
+    try {
+      const loaded = await this.#loadAnew();
+      return loaded.ok ? loaded : { outcome: 'invalid', errors: loaded.errors, warnings: loaded.warnings };
+    } catch (error) {
       const why = messageOf(error);
       if (lacksThreads(error)) return { outcome: 'unread', why };
-      return { ok: false, warnings: [], errors: [problemOf('', why)] };
-    });
+      return { outcome: 'invalid', errors: [problemOf('', why)], warnings: [] };
+    }
   }
 
-  async #dryRun(loaded: LoadResult | Unread): Promise<ReloadView> {
+  async #dryRun(): Promise<ReloadView> {
+    const loaded = await this.#load();
     if ('outcome' in loaded) return loaded;
-    const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
-    return { outcome: 'possible', difference: (await this.#compare(loaded)).difference, warnings };
+    const { difference } = await this.#compare(loaded);
+    return { outcome: 'possible', difference, warnings: loaded.warnings };
   }
 
-  async #apply({ isPartial }: ReloadRequest, loaded: LoadResult | Unread): Promise<ReloadView> {
+  async #apply({ isPartial }: ReloadRequest): Promise<ReloadView> {
+    const loaded = await this.#load();
     if ('outcome' in loaded) return loaded;
     const { warnings } = loaded;
-    if (!loaded.ok) return { outcome: 'invalid', errors: loaded.errors, warnings };
     const { difference, plan, result } = await this.#compare(loaded);
     const { takeOver } = this.#server.primary;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
@@ -147,7 +150,7 @@ export class ConfigurationReload {
     return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#server.configuration.namedSources(), next);
   }
 
-  async #compare({ bootstrap, sensitive }: Extract<LoadResult, { readonly ok: true }>): Promise<Comparison> {
+  async #compare({ bootstrap, sensitive }: Loaded): Promise<Comparison> {
     const { compareConfigurations } = await import('./on-demand.js');
     return compareConfigurations(this.#running, configuration(bootstrap, sensitive));
   }
