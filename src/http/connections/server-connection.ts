@@ -172,8 +172,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   onClose(abort: boolean, exchange = ExchangeEnd.None): void {
     const { lateClose, lateFlush, options } = this.manager;
-    // There is no answer that bytes of the client could destroy.
-    const lingers = !this.#endedByPeer && !this.#isUnused && options.delayedCloseMs > 0;
+    // Otherwise there is no answer that bytes of the client could destroy, or there are no such bytes.
+    const lingers =
+      !this.#endedByPeer && !this.#isUnused && exchange !== ExchangeEnd.Last && options.delayedCloseMs > 0;
     this.#countClose(exchange === ExchangeEnd.Broken);
     this.#end();
     if (abort) return this.socket.reset();

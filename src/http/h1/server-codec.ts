@@ -10,7 +10,6 @@ import { HeadKind, type HeadLimits } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
 
-/** What the owner of the connection is told. */
 /** What of a request and its answer there is at the end of their connection. */
 export const enum ExchangeEnd {
   /** There is none, or its answer is complete and the client may still be sending. */
@@ -19,8 +18,11 @@ export const enum ExchangeEnd {
   Whole = 1,
   /** The request has got no complete answer. */
   Broken = 2,
+  /** Both are complete, and the client has said that it sends no more (RFC 9112, section 9.6). */
+  Last = 3,
 }
 
+/** What the owner of the connection is told. */
 export interface H1ServerEvents {
   /** A request head is complete; its decoder's onHeaders() follows. */
   newStream(encoder: ResponseEncoder): RequestDecoder;
@@ -63,6 +65,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   #minorVersion = 1;
   /** No request follows the one that is being answered. */
   #isLast = false;
+  /** The client has said so. */
+  #isAnnouncedLast = false;
   #holdsRequests = false;
 
   /** The next thing it is told is whom it serves. */
@@ -230,6 +234,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.#isUpgrade = head.upgrade;
     this.#minorVersion = head.minorVersion;
     // Behind a CONNECT that is refused may stand bytes for the tunnel: they are no requests.
+    this.#isAnnouncedLast = head.close && !this.#isConnect;
     this.#isLast = head.close || this.#isConnect;
     this.writing = Writing.Head;
     if (head.bodyKind === BodyKind.Chunked) this.readChunked();
@@ -254,7 +259,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   protected override onWriteComplete(): void {
     const isWhole = this.reading === Reading.Complete;
     if (!isWhole || this.#isLast) {
-      this.#close(false, isWhole ? ExchangeEnd.Whole : ExchangeEnd.None);
+      this.#close(false, isWhole ? this.#wholeEnd : ExchangeEnd.None);
       return;
     }
     this.reading = Reading.Head;
@@ -318,6 +323,10 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     this.writing = Writing.Raw;
     this.reading = Reading.Raw;
     if (this.held !== undefined) this.goOn();
+  }
+
+  get #wholeEnd(): ExchangeEnd {
+    return this.#isAnnouncedLast && this.held === undefined ? ExchangeEnd.Last : ExchangeEnd.Whole;
   }
 
   /** Nothing more is read or sent; the owner closes the connection. */

@@ -111,7 +111,10 @@ const proxy = await startProxy(t, {
     cutShort: largeAnswers(SOON),
     cutLate: largeAnswers(LONGEST),
     cutNever: largeAnswers('0s'),
-    lateClose: managerOf([answering({ prefix: '/' }, 'no')], { delayed_close_timeout: LONGEST }),
+    lateClose: managerOf([answering({ prefix: '/' }, 'no')], {
+      delayed_close_timeout: LONGEST,
+      http_protocol_options: { accept_http_10: true },
+    }),
   },
   clusters: [
     staticCluster('raw', upstream.port),
@@ -342,6 +345,17 @@ t.test('a close that a client keeps from its end is counted, unless it had nothi
   await proxy.baton.waitForStat(counter, 2);
 });
 
+t.test('nobody waits for the end of a client that has announced its last request', async (t) => {
+  for (const head of ['GET / HTTP/1.1\r\nhost: a\r\nconnection: close', 'GET / HTTP/1.0\r\nhost: a']) {
+    const connection = await connectRaw(t, proxy.ports['lateClose']!);
+    connection.write(`${head}\r\n\r\n`);
+    t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
+    await waitFor(() => connection.write('x') ?? connection.closed === 'reset', {
+      what: `the socket is closed, behind ${head.split('\r')[0]}`,
+    });
+  }
+});
+
 t.test('a client that takes nothing of its answer has as long as delayed_close_timeout says', async (t) => {
   const stalled = async (name: string) => {
     const connection = await connectRaw(t, proxy.ports[name]!);
@@ -368,7 +382,7 @@ t.test('a connection may be given the longest time that the API has to end', asy
     await connectRaw(t, proxy.ports['lateClose']!),
     await connectRaw(t, proxy.ports['lateClose']!),
   ];
-  connection.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
   t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
   kept.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections go on');
