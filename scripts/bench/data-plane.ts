@@ -136,6 +136,9 @@ class PlayedTransport implements NativeTransport {
   counts() {
     return { connections: 0, listeners: 0, closing: 0 };
   }
+  isStarved(): boolean {
+    return false;
+  }
   close(): void {}
 }
 

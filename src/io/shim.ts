@@ -215,6 +215,8 @@ export interface NativeTransport {
   keepAlive(id: number, settings: Keepalive): void;
   /** Open connections, listeners, connections in ordered close. */
   counts(): { connections: number; listeners: number; closing: number };
+  /** Whether a listener has told AcceptFailed and nobody was accepted at it since, though somebody waits. */
+  isStarved(): boolean;
   /** Closes every descriptor without events. Also done when the thread ends. */
   close(): void;
 }

@@ -378,6 +378,11 @@ export class Transport {
     return this.#native.counts();
   }
 
+  /** Whether connections wait that a listener could not accept, since its handler was told. */
+  get isStarved(): boolean {
+    return this.#native.isStarved();
+  }
+
   /** Carries out what was submitted, and closes every descriptor of this thread, without events. */
   destroy(): void {
     this.#native.flush();

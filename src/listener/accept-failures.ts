@@ -1,5 +1,5 @@
-// What a worker's log says of connections that cannot be accepted: one line a minute for each reason, however many listeners there
-// are and however often one of them goes on and fails again.
+// Connections that a worker cannot accept: where descriptors are short somebody is to make room, and the log says it, one line a
+// minute for each reason, however many listeners there are and however often one of them goes on and fails again.
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
@@ -11,20 +11,28 @@ const QUIET_MS = 60_000;
 export class AcceptFailures {
   readonly #logger: Logger;
   readonly #clock: Clock;
+  readonly #makeRoom: () => void;
   readonly #saidMs = new Map<number, number>();
 
-  constructor(logger: Logger, clock: Clock) {
+  /** `makeRoom` is called when descriptors are short. */
+  constructor(logger: Logger, clock: Clock, makeRoom: () => void) {
     this.#logger = logger;
     this.#clock = clock;
+    this.#makeRoom = makeRoom;
   }
 
   report(listener: string, errno: number): void {
+    this.#say(listener, errno);
+    if (errno === constants.errno.EMFILE) this.#makeRoom();
+  }
+
+  #say(listener: string, errno: number): void {
     const nowMs = this.#clock.monotonicMs;
     if (nowMs - (this.#saidMs.get(errno) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
     this.#saidMs.set(errno, nowMs);
     this.#logger.warning(
       errno === constants.errno.EMFILE
-        ? `listener '${listener}': no more connections are accepted until some end, because this process may open too few files; raise the limit (ulimit -n, LimitNOFILE=)`
+        ? `listener '${listener}': no more connections are accepted until some end, because this process may open too few files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`
         : `listener '${listener}': accept failed (${errorName(errno)}); accepting again as soon as it is possible`,
     );
   }

@@ -73,6 +73,11 @@ export class ClusterManager {
     reference.current = undefined;
   }
 
+  /** Closes connections to all hosts that have had no request for `idleMs`. */
+  closeIdle(idleMs: number): void {
+    for (const { current } of this.#references.values()) current!.closeIdle(idleMs);
+  }
+
   /** The thread ends: idle connections are closed, and counted as such. */
   end(): void {
     for (const { current } of this.#references.values()) current?.drain();

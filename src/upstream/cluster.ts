@@ -143,6 +143,11 @@ export class Cluster implements ConnectingCluster {
     for (const host of [...this.#pooled]) this.#drain(host);
   }
 
+  /** Closes connections that have had no request for `idleMs`. */
+  closeIdle(idleMs: number): void {
+    for (const { pools } of this.#pooled) for (const pool of pools!) pool?.closeIdle(idleMs);
+  }
+
   get snapshot(): ClusterSnapshot {
     return this.#snapshot;
   }

@@ -23,6 +23,7 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
   t.ok(full > 10 && full < 64, `${full} were accepted`);
   await rests(t, starved);
   t.equal(accepted(), full);
+  t.equal(await isStarved(starved), true);
 
   // Freed elsewhere: found by trying again.
   server.send('free');
@@ -30,6 +31,7 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
   // Freed by closing connections.
   for (const peer of peers.splice(0, 60)) peer.destroy();
   await until(() => accepted() === count, 'all of them');
+  t.equal(await isStarved(starved), false);
   for (const peer of peers) peer.destroy();
   server.send('end');
   const status = await new Promise((resolve) => server.once('exit', resolve));
@@ -161,6 +163,13 @@ async function rests(t: Test, { server, of }: Starved): Promise<void> {
   const { usedMs, elapsedMs } = of('cpu')[0]!;
   t.ok(usedMs < elapsedMs / 4, `${usedMs} ms of CPU in ${elapsedMs} ms`);
   t.equal(of('failed').length, 1, 'told once');
+}
+
+async function isStarved({ server, of }: Starved): Promise<boolean> {
+  const before = of('starved').length;
+  server.send('starved?');
+  await until(() => of('starved').length > before, 'the answer');
+  return of('starved').at(-1)!.is;
 }
 
 /** Told by a server of its own process, with that many descriptors; `inherited`: of these, the highest numbers are taken. */

@@ -218,6 +218,14 @@ napi_value counts(napi_env env, napi_callback_info info) {
   return made;
 }
 
+napi_value isStarved(napi_env env, napi_callback_info info) {
+  Transport* transport = openTransport(Arguments(env, info));
+  if (transport == nullptr) return nullptr;
+  napi_value answer;
+  napi_get_boolean(env, transport->isStarved(), &answer);
+  return answer;
+}
+
 napi_value close(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   Instance* instance = Instance::from(env, arguments.self());
@@ -240,7 +248,7 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("letGo", letGo),                   method("flush", flush),
       method("localAddress", localAddress),     method("pendingBytes", pendingBytes),
       method("counts", counts),                 method("keepAlive", keepAlive),
-      method("close", close)};
+      method("isStarved", isStarved),           method("close", close)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

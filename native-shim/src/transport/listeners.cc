@@ -161,6 +161,13 @@ void Transport::retryAccept() {
   }
 }
 
+bool Transport::isStarved() {
+  return std::any_of(listeners_.begin(), listeners_.end(), [this](Id id) {
+    const SocketRecord& listener = *sockets_.find(id);
+    return listener.failReported && (listener.accepting || listener.removed);
+  });
+}
+
 void Transport::dropListener(Id id, SocketRecord& listener) {
   setInEpoll(id, listener, false);
   if (listener.resting && --resting_ == 0) descriptorLimit_.waitNoMore();

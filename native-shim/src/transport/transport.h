@@ -103,6 +103,8 @@ class Transport {
   int descriptor(Id id);
   uint32_t pendingBytes(Id id);
   Counts counts();
+  // Whether somebody waits who could not be accepted: AcceptFailed was told, and nobody was accepted since.
+  bool isStarved();
 
  private:
   static constexpr int kRounds = 8;

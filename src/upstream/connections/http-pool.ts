@@ -65,6 +65,16 @@ export class HttpPool implements ConnectionPool {
     while (this.#idle.length > 0) this.#idle[this.#idle.length - 1]!.close();
   }
 
+  /** Closes connections that have had no request for `idleMs`. */
+  closeIdle(idleMs: number): void {
+    const sinceMs = this.thread.clock.monotonicMs - idleMs;
+    // Backwards: the last one takes the place of one that goes.
+    for (let index = this.#idle.length - 1; index >= 0; index--) {
+      const connection = this.#idle[index]!;
+      if (connection.idleSinceMs <= sinceMs) connection.close();
+    }
+  }
+
   // ── From connections ─────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Connected, or through with a request. */

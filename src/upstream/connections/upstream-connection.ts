@@ -88,6 +88,11 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 
+  /** When its last request ended, or it was connected (monotonic); meaningless while it is not idle. */
+  get idleSinceMs(): number {
+    return this.#idleSinceMs;
+  }
+
   /** This end as text with port. Asked of the kernel the first time. */
   get localText(): string {
     if (this.#localText === '') {

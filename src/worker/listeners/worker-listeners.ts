@@ -25,6 +25,7 @@ import type {
 } from '../messages/messages.js';
 import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
 import { chainFingerprint } from './chain-fingerprint.js';
+import { IdleHosts } from './idle-hosts.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
@@ -52,7 +53,8 @@ export class WorkerListeners {
     context.transport.onLost = (id) => {
       for (const listener of this.#listeners.values()) listener.lost(id);
     };
-    this.#acceptFailures = new AcceptFailures(logger, context.clock);
+    const idleHosts = new IdleHosts(context);
+    this.#acceptFailures = new AcceptFailures(logger, context.clock, () => idleHosts.makeRoom());
     this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
     this.#workerIndex = workerIndex;
     this.#workers = workers;

@@ -13,6 +13,7 @@ export type StarvedMessage =
   | { what: 'connected' }
   | { what: 'reset'; errno: number }
   | { what: 'failed'; errno: number }
+  | { what: 'starved'; is: boolean }
   | { what: 'cpu'; usedMs: number; elapsedMs: number };
 
 const tell = (message: StarvedMessage) => process.send!(message);
@@ -45,6 +46,7 @@ process.on('message', (message) => {
   }
   if (message === 'stop') other.transport.setAccepting(second.id, false);
   if (message === 'connect') rig.connect(first.address);
+  if (message === 'starved?') tell({ what: 'starved', is: rig.transport.isStarved() });
   if (message === 'measure') {
     const cpu = process.cpuUsage();
     const from = performance.now();

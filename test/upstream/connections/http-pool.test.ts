@@ -1,0 +1,44 @@
+// A worker's connections to one host; the test plays the transport.
+
+import t from 'tap';
+import { LimitKind } from '../../../src/upstream/limits.js';
+import { NotedRequest, PlayedPool } from './played-pool.js';
+
+t.test('connections are closed that have been idle for so long, and no others', (t) => {
+  const played = new PlayedPool();
+  const { pool, clock, handlers, stats, hostStats, held } = played;
+  const given = [0, 50, 900, 1000].map((atMs) => {
+    const request = new NotedRequest();
+    pool.start(request);
+    return { atMs, request, id: played.lastId };
+  });
+  const last = new NotedRequest();
+  pool.start(last);
+  const connecting = played.lastId;
+  for (const { request } of given) pool.cancel(request);
+  for (const { atMs, id } of given) {
+    clock.monotonicMs = atMs;
+    handlers.get(id)!.onConnected();
+  }
+  t.equal(last.outcome, 'ready', 'on the first of them');
+  t.same([...handlers.keys()], [1, 2, 3, 4, connecting]);
+
+  clock.monotonicMs = 1060;
+  pool.closeIdle(1000);
+  t.same([...handlers.keys()], [1, 3, 4, connecting]);
+  clock.monotonicMs = 1900;
+  pool.closeIdle(1000);
+  t.same([...handlers.keys()], [1, 4, connecting], 'one that is used or being made stays');
+  clock.monotonicMs = 5000;
+  pool.closeIdle(1000);
+  t.same([...handlers.keys()], [1, connecting]);
+  t.equal(held[LimitKind.Connections], 2);
+  t.equal(hostStats.value('cx_active'), 2);
+  t.same(
+    ['upstream_cx_active', 'upstream_cx_destroy', 'upstream_cx_destroy_local'].map((name) => stats.value(name)),
+    [2, 3, 3],
+  );
+  t.equal(stats.value('upstream_cx_destroy_with_active_rq'), 0);
+  t.equal(stats.value('upstream_cx_idle_timeout'), 0);
+  t.end();
+});

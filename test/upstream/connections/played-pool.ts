@@ -1,0 +1,94 @@
+// A pool whose transport, stats and limits are the test's.
+
+import { Priority } from '../../../src/common/priority.js';
+import { DEFAULT_CLIENT_OPTIONS } from '../../../src/http/h1/client-codec.js';
+import { Memory } from '../../../src/io/memory.js';
+import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
+import type { ConnectionHandler, Transport } from '../../../src/io/transport.js';
+import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
+import { HttpPool, type PoolRequest } from '../../../src/upstream/connections/http-pool.js';
+import type { ConnectingCluster } from '../../../src/upstream/connections/upstream-connection.js';
+import type { Host } from '../../../src/upstream/hosts/host.js';
+import { LIMIT_KINDS, type LimitKind } from '../../../src/upstream/limits.js';
+
+export class PlayedPool {
+  readonly clock = { monotonicMs: 0 };
+  readonly stats = new CountedScope(ClusterStats.at);
+  readonly hostStats = new CountedScope(HostStats.at);
+  /** Of each kind, what is acquired. */
+  readonly held = new Array<number>(LIMIT_KINDS).fill(0);
+  /** Connections that are not closed, by id. */
+  readonly handlers = new Map<number, ConnectionHandler>();
+  readonly pool: HttpPool;
+  /** The id of the last connection. */
+  lastId = 0;
+
+  constructor() {
+    const { clock, handlers, held } = this;
+    const transport: Partial<Transport> = {
+      connect: (_remote, _from, _limits, handler) => {
+        handlers.set(++this.lastId, handler);
+        return this.lastId;
+      },
+      close: (id) => void handlers.delete(id),
+    };
+    const onError = (error: unknown) => {
+      throw error;
+    };
+    const cluster = {
+      thread: { transport, memory: new Memory(), clock, wheel: new TimingWheel({ nowMs: 0, onError }) },
+      spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_CLIENT_OPTIONS },
+      stats: this.stats,
+      limits: {
+        tryAcquire: (kind: LimitKind) => ++held[kind]! > 0,
+        release: (kind: LimitKind) => void held[kind]!--,
+      },
+    };
+    const host = { sockaddr: new Uint8Array(), address: '127.0.0.1:80', stats: this.hostStats };
+    this.pool = new HttpPool(cluster as unknown as ConnectingCluster, host as unknown as Host, Priority.Default);
+  }
+}
+
+/** A scope whose stats are read by name. */
+class CountedScope {
+  readonly #at: Readonly<Record<string, number>>;
+  readonly #values: number[] = [];
+
+  constructor(at: Readonly<Record<string, number>>) {
+    this.#at = at;
+  }
+
+  increment(index: number): void {
+    this.#values[index] = (this.#values[index] ?? 0) + 1;
+  }
+  decrement(index: number): void {
+    this.#values[index] = (this.#values[index] ?? 0) - 1;
+  }
+  record(): void {}
+
+  value(name: string): number {
+    return this.#values[this.#at[name]!] ?? 0;
+  }
+}
+
+/** A request that waits for a connection, or has one. */
+export class NotedRequest implements PoolRequest {
+  /** What has become of it. */
+  outcome = 'waits';
+  pendingPrev: PoolRequest | undefined;
+  pendingNext: PoolRequest | undefined;
+
+  onPoolReady(): void {
+    this.outcome = 'ready';
+  }
+  onPoolFailure(): void {
+    this.outcome = 'failed';
+  }
+  onInformational(): void {}
+  onHeaders(): void {}
+  onData(): void {}
+  onTrailers(): void {}
+  onReset(): void {}
+  onWriteBlocked(): void {}
+  onWriteDrained(): void {}
+}
