@@ -75,7 +75,15 @@ class FileAccessLogger implements AccessLogger {
 
   log(info: StreamInfo): void {
     const file = this.#file;
-    this.#format.write(info, file.buffer);
+    const { buffer } = file;
+    const start = buffer.length;
+    try {
+      this.#format.write(info, buffer);
+    } catch (error) {
+      // The next line would stand behind a part of this one.
+      buffer.length = start;
+      throw error;
+    }
     file.endLine();
   }
 

@@ -86,3 +86,22 @@ t.test('standard output and standard error take the same formats', async (t) => 
     logger.close();
   }
 });
+
+t.test('a line that cannot be finished leaves no part of itself', async (t) => {
+  const files = new AccessLogFiles();
+  const path = join(directory, 'unfinished.log');
+  const text = createFileAccessLogger({ path, format: '<%ROUTE_NAME% %RESPONSE_CODE%>\n' }, files);
+  const json = createFileAccessLogger({ path, typed_json_format: { a: '%ROUTE_NAME%', b: '%RESPONSE_CODE%' } }, files);
+  const faulty = Object.defineProperty(stream(), 'responseCode', {
+    get: () => {
+      throw new Error('no code');
+    },
+  });
+  for (const logger of [text, json]) {
+    t.throws(() => logger.log(faulty), { message: 'no code' });
+    logger.log(stream());
+  }
+  await files.flush();
+  t.equal(readFileSync(path, 'utf8'), '<to_places 204>\n{"a":"to_places","b":204}\n');
+  for (const logger of [text, json]) logger.close();
+});
