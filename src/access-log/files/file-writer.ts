@@ -54,7 +54,7 @@ interface Chunk {
 
 export class FileWriter {
   readonly #options: FileWriterOptions;
-  readonly #target: Target;
+  #target: Target;
   #fd: number;
   /** The first chunk is the one being written. */
   readonly #queue: Chunk[] = [];
@@ -337,6 +337,7 @@ export class FileWriter {
     const isInsideLine = chunk !== undefined && chunk.start > 0 && chunk.bytes[chunk.start - 1] !== NEWLINE;
     if (isInsideLine && !this.#isFailing) return;
     this.#closeFd(this.#fd);
+    this.#target = ownTarget(this.#nextFd);
     this.#fd = this.#nextFd;
     this.#nextFd = -1;
     clearTimeout(this.#retry);
@@ -417,12 +418,7 @@ const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT |
 function openTarget(path: string): Target {
   const standard = STANDARD_STREAMS.get(path);
   try {
-    if (standard === undefined) {
-      const fd = openSync(path, OPEN_FLAGS, 0o644);
-      const stat = fstatSync(fd);
-      const isPipe = stat.isFIFO();
-      return { fd, isStandard: false, isInherited: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
-    }
+    if (standard === undefined) return ownTarget(openSync(path, OPEN_FLAGS, 0o644));
     // A pipe is opened anew to have it not blocking without changing it for others. Files are not: what is appended through
     // another description would be overwritten through the inherited one. Sockets cannot be.
     const stat = fstatSync(standard);
@@ -434,6 +430,13 @@ function openTarget(path: string): Target {
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', `unable to open file '${path}': ${messageOf(error)}`, { cause: error });
   }
+}
+
+/** What was opened by its path, which may lead to something else each time. */
+function ownTarget(fd: number): Target {
+  const stat = fstatSync(fd);
+  const isPipe = stat.isFIFO();
+  return { fd, isStandard: false, isInherited: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
 }
 
 /** Another user's pipe can be written to but not opened: then the inherited descriptor must do. */

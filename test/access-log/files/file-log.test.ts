@@ -505,6 +505,45 @@ t.test('lines of threads do not mix in a pipe', async (t) => {
   t.notOk(lines.find((line) => !/^(a+|b+)$/.test(line)));
 });
 
+t.test('a rotation may put a pipe in the place of a file, and a file in that of a pipe', async (t) => {
+  const path = join(directory, 'becomes-a-pipe');
+  const [one, other] = ['a', 'b'].map((letter) => ({ letter, ...setUp({}, path) }));
+  const both = [one!, other!];
+  const reopen = () => Promise.all(both.map(({ files }) => files.reopenAll()));
+  renameSync(path, `${path}.file`);
+  execFileSync('mkfifo', [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  t.teardown(() => closeSync(reader));
+  await reopen();
+  for (let i = 0; i < 3000; i++) for (const { letter, log } of both) log(letter.repeat(50 + (i % 100)));
+  const written = Promise.all(both.map(({ files }) => files.flush())).then(() => true);
+  let text = '';
+  const chunk = Buffer.alloc(10_000);
+  const readSome = () => {
+    try {
+      text += chunk.toString('latin1', 0, readSync(reader, chunk));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    }
+    return text.split('\n').length > 6000;
+  };
+  await waitFor(readSome, { what: 'all lines' });
+  t.ok(await written);
+  t.notOk(
+    text.split('\n').find((line) => !/^(a*|b*)$/.test(line)),
+    'no lines are mixed',
+  );
+
+  renameSync(path, `${path}.pipe`);
+  await reopen();
+  const { counters } = one!.files;
+  const before = counters.writeCompleted;
+  for (let i = 0; i < 50; i++) one!.log('x'.repeat(1000));
+  await one!.files.flush();
+  t.equal(counters.writeCompleted, before + 1, 'not in the small pieces that a pipe takes whole');
+  for (const { logger } of both) logger.close();
+});
+
 t.test('a reader that stands still delays the end only as long as is asked', async (t) => {
   const script = `
     const { files, log } = open('/dev/stdout');
