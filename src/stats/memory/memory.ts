@@ -67,9 +67,10 @@ export class StatsMemory {
       throw new RangeError(`a layout of ${slots} slots does not fit in a page of ${PAGE_SLOTS}`);
     }
     if (this.#nextSlot + slots > PAGE_SLOTS) this.#growPages();
+    if (histograms > 0) this.#reserveHistograms(histograms);
+    // Last: where there is no memory nothing is taken.
     const base = this.#nextSlot;
     this.#nextSlot += slots;
-    if (histograms > 0) this.#reserveHistograms(histograms);
     return { chunk: this.pages.length - 1, base };
   }
 
@@ -130,12 +131,13 @@ export class StatsMemory {
   }
 
   #reserveHistograms(histograms: number): void {
-    this.#histograms += histograms;
+    const sum = this.#histograms + histograms;
     for (let thread = 1; thread < this.threads; thread++) {
-      while (this.rangeBuffers[thread]!.length * RANGE_SLOTS < this.#histograms * HISTOGRAM_ROOM + SPARE_SLOTS) {
+      while (this.rangeBuffers[thread]!.length * RANGE_SLOTS < sum * HISTOGRAM_ROOM + SPARE_SLOTS) {
         this.#growRange(thread);
       }
     }
+    this.#histograms = sum;
   }
 
   #growPages(): void {
