@@ -186,9 +186,15 @@ export class Scope {
     this.page[this.base + at]!++;
   }
 
-  /** `n` more, n >= 0. */
+  /** `n` more, n >= 0. Throws a TypeError for what is no number, or not finite. */
   add(at: CounterSlot | GaugeSlot, n: number): void {
+    checkChange(n);
     this.page[this.base + at]! += n;
+  }
+
+  /** add() of a length, which is a number. */
+  addBytes(at: CounterSlot, bytes: number): void {
+    this.page[this.base + at]! += bytes;
   }
 
   /** One less of a gauge. */
@@ -196,8 +202,9 @@ export class Scope {
     this.page[this.base + at + 1]!++;
   }
 
-  /** `n` less of a gauge, n >= 0. */
+  /** `n` less of a gauge, n >= 0. Throws as add() does. */
   subtract(at: GaugeSlot, n: number): void {
+    checkChange(n);
     this.page[this.base + at + 1]! += n;
   }
 
@@ -237,7 +244,9 @@ export class DynamicCounter {
     this.#slots[this.#at]!++;
   }
 
+  /** Throws as Scope.add() does. */
   add(n: number): void {
+    checkChange(n);
     this.#slots[this.#at]! += n;
   }
 }
@@ -289,6 +298,11 @@ export class DynamicHistogram {
     }
     this.#range.record(histogram, value);
   }
+}
+
+/** A sum that is no number would stay so for as long as the process lives. */
+function checkChange(n: number): void {
+  if (!Number.isFinite(n)) throw new TypeError(`a stat cannot be changed by ${n}`);
 }
 
 /** A decrement count of minus zero says "was set" without weighing anything. */

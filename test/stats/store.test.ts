@@ -58,6 +58,23 @@ t.test('a scope exists at 0 before traffic, and counts are summed over all threa
   t.equal(store.value('cluster.a.rq_total'), 1);
 });
 
+t.test('what is no number is refused: a sum with it would never be one again', async (t) => {
+  const { store, threads } = storeWith(1);
+  const ref = addScope(store, threads, 'cluster.a.');
+  const scope = threads[0]!.scope(ref);
+  const named = threads[0]!.dynamicCounter('cluster.a.', 'born_in_traffic');
+  scope.add(Cluster.at.cx_total, 2);
+  scope.add(Cluster.at.cx_active, 2);
+  named.add(2);
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY, undefined, '3'] as number[]) {
+    const refusal = { name: 'TypeError', message: `a stat cannot be changed by ${String(value)}` };
+    t.throws(() => scope.add(Cluster.at.cx_total, value), refusal);
+    t.throws(() => scope.subtract(Cluster.at.cx_active, value), refusal);
+    t.throws(() => named.add(value), refusal);
+  }
+  for (const name of ['cx_total', 'cx_active', 'born_in_traffic']) t.equal(store.value(`cluster.a.${name}`), 2, name);
+});
+
 t.test('what configuration names with colons and line ends has neither in the names of its stats', async (t) => {
   const { store } = storeWith(1);
   const ref = store.addScope('cluster.http://a:80\n.', Cluster);

@@ -133,7 +133,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   send(offset: number, length: number): void {
     this.#activeMs = this.manager.thread.clock.monotonicMs;
-    this.manager.stats.http.add(HttpStats.at.downstream_cx_tx_bytes_total, length);
+    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_tx_bytes_total, length);
     this.socket.transport.send(this.socket.id, offset, length);
   }
   pause(): void {
@@ -204,7 +204,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     const now = this.manager.thread.clock.monotonicMs;
     this.#activeMs = now;
     if (this.#requestStartMs === UNSET || this.#codec?.holdsEmptyLine) this.#requestStartMs = now;
-    this.manager.stats.http.add(HttpStats.at.downstream_cx_rx_bytes_total, length);
+    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
     this.#receive(offset, length);
   }
 

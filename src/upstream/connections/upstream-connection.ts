@@ -117,7 +117,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   // ── ByteSink ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
-    this.#stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
+    this.#stats.addBytes(ClusterStats.at.upstream_cx_tx_bytes_total, length);
     this.#transport.send(this.#id, offset, length);
   }
   pause(): void {
@@ -183,7 +183,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
   }
 
   onData(offset: number, length: number): void {
-    this.#stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+    this.#stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
     this.#codec.receive(offset, length);
   }
 

@@ -135,7 +135,7 @@ export class UpstreamSocket implements ConnectionHandler {
   }
   /** send() of bytes that are known to be inside. */
   pass(offset: number, length: number): void {
-    this.#cluster.stats.add(ClusterStats.at.upstream_cx_tx_bytes_total, length);
+    this.#cluster.stats.addBytes(ClusterStats.at.upstream_cx_tx_bytes_total, length);
     this.#cluster.thread.transport.send(this.#id, offset, length);
   }
   /** Bytes that were sent and that the kernel has not taken yet. */
@@ -191,7 +191,7 @@ export class UpstreamSocket implements ConnectionHandler {
   }
 
   onData(offset: number, length: number): void {
-    this.#cluster.stats.add(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+    this.#cluster.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
     this.#events.upstreamData(offset, length);
   }
 

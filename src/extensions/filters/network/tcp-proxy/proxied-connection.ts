@@ -116,7 +116,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   onData(offset: number, length: number): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesReceived += length;
-    this.proxy.stats.add(TcpStats.at.downstream_cx_rx_bytes_total, length);
+    this.proxy.stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, length);
     this.#upstream?.pass(offset, length);
   }
 
@@ -198,7 +198,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamData(offset: number, length: number): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesSent += length;
-    this.proxy.stats.add(TcpStats.at.downstream_cx_tx_bytes_total, length);
+    this.proxy.stats.addBytes(TcpStats.at.downstream_cx_tx_bytes_total, length);
     this.downstream.transport.send(this.downstream.id, offset, length);
   }
 
