@@ -46,7 +46,10 @@ export class HttpPool implements ConnectionPool {
     return this.cluster.thread;
   }
 
-  /** Starts `request` on an idle connection at once, or when one becomes free. */
+  /**
+   * Starts `request` on an idle connection at once, or when one becomes free. Throws when no connection can be begun; it waits all
+   * the same, and is to be cancelled.
+   */
   start(request: PoolRequest): void {
     const connection = this.#idle.pop();
     if (connection !== undefined) this.#attach(connection, request);

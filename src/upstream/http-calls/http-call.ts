@@ -85,7 +85,7 @@ export class HttpCall implements PoolRequest {
 
   /**
    * Begins a call to a host of the cluster. Undefined when no host may be called: the events have been told. Throws what writeHead()
-   * throws, if it is called at once: the call is over then, and the events are told nothing.
+   * throws, if it is called at once, and what HttpPool.start() throws: the call is over then, and the events are told nothing.
    */
   static start(
     caller: CallingThread,
@@ -110,8 +110,8 @@ export class HttpCall implements PoolRequest {
     try {
       call.#start();
     } catch (error) {
-      // Nobody has the call who could cancel it, and its connection would wait for the rest of the request.
-      if (call.#state === State.Running) call.#abort();
+      // Nobody has the call who could cancel it: it would stay in the pool's line, or its connection wait for the rest of the request.
+      if (call.#state !== State.Over) call.#abort();
       throw error;
     }
     return call;

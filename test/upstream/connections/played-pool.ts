@@ -19,7 +19,10 @@ export class PlayedPool {
   readonly held = new Array<number>(LIMIT_KINDS).fill(0);
   /** Connections that are not closed, by id. */
   readonly handlers = new Map<number, ConnectionHandler>();
+  readonly wheel: TimingWheel;
   readonly pool: HttpPool;
+  /** What connect() throws. */
+  connectError: Error | undefined;
   /** The id of the last connection. */
   lastId = 0;
 
@@ -27,6 +30,7 @@ export class PlayedPool {
     const { clock, handlers, held } = this;
     const transport: Partial<Transport> = {
       connect: (_remote, _from, _limits, handler) => {
+        if (this.connectError !== undefined) throw this.connectError;
         handlers.set(++this.lastId, handler);
         return this.lastId;
       },
@@ -35,8 +39,9 @@ export class PlayedPool {
     const onError = (error: unknown) => {
       throw error;
     };
+    this.wheel = new TimingWheel({ nowMs: 0, onError });
     const cluster = {
-      thread: { transport, memory: new Memory(), clock, wheel: new TimingWheel({ nowMs: 0, onError }) },
+      thread: { transport, memory: new Memory(), clock, wheel: this.wheel },
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_CLIENT_OPTIONS },
       stats: this.stats,
       limits: {

@@ -1,4 +1,4 @@
-// A call whose head cannot be written, on a connection that is free.
+// Calls that cannot even begin.
 
 import t from 'tap';
 import type { RequestEncoder } from '../../../src/http/codec.js';
@@ -8,6 +8,8 @@ import type { CallingThread } from '../../../src/upstream/calling-thread.js';
 import type { Cluster } from '../../../src/upstream/cluster.js';
 import type { PoolRequest } from '../../../src/upstream/connections/http-pool.js';
 import { HttpCall } from '../../../src/upstream/http-calls/http-call.js';
+import { LimitKind } from '../../../src/upstream/limits.js';
+import { PlayedPool } from '../connections/played-pool.js';
 
 t.test('a call whose head cannot be written leaves its connection, and nobody hears of it', (t) => {
   const journal: string[] = [];
@@ -44,5 +46,33 @@ t.test('a call whose head cannot be written leaves its connection, and nobody he
   t.strictSame(journal, ['began', 'ended', 'reset']);
   wheel.advance(2000);
   t.equal(journal.length, 3, 'its time is not waited for');
+  t.end();
+});
+
+t.test('a call for which no connection can be begun leaves the line, and nobody hears of it', (t) => {
+  const played = new PlayedPool();
+  const { clock, held, pool, stats, wheel } = played;
+  const thread = { memory: new Memory(), wheel, clock };
+  const cluster = {
+    thread,
+    maintenance: { isHit: () => false },
+    pickHost: () => ({}),
+    pool: () => pool,
+    stats,
+  } as unknown as Cluster;
+  const heard: string[] = [];
+  const events = {
+    onAnswer: () => void heard.push('answer'),
+    onFailure: (reason: string) => void heard.push(reason),
+  };
+  const caller = { begin: () => thread } as unknown as CallingThread;
+  const request = { writeHead: () => undefined, body: [], timeoutMs: 1000 };
+  played.connectError = new Error('connect ENOBUFS');
+  t.throws(() => HttpCall.start(caller, cluster, request, events), { message: 'connect ENOBUFS' });
+  t.equal(held[LimitKind.PendingRequests], 0);
+  t.equal(held[LimitKind.Connections], 0);
+  t.equal(stats.value('upstream_rq_pending_active'), 0);
+  wheel.advance(2000);
+  t.same(heard, [], 'its time is not waited for');
   t.end();
 });
