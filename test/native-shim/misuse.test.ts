@@ -107,11 +107,13 @@ t.test('a closed transport answers calmly, and methods refuse other objects', as
   t.same(rig.transport.counts(), { connections: 0, listeners: 0, closing: 0 });
   t.equal(rig.transport.pendingBytes(id), 0);
   t.equal(rig.transport.localAddress(id).length, 0);
+  t.equal(rig.transport.isStarved(), false);
   t.throws(() => rig.connect(address), { code: 'EBADF' });
   t.throws(() => rig.transport.adopt(0), { code: 'EBADF' });
   await new Promise((resolve) => setImmediate(resolve));
   await new Promise((resolve) => setImmediate(resolve));
   t.throws(() => rig.connect(address), { code: 'EBADF' });
+  t.equal(rig.transport.isStarved(), false);
   t.throws(() => rig.transport.flush.call({} as never), { name: 'TypeError' });
   t.throws(() => rig.transport.flush.call(new Map() as never), { name: 'TypeError' });
   t.throws(() => shim.openListenSocket(new Uint8Array(1), {} as never), { name: 'TypeError' });

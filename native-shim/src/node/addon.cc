@@ -219,10 +219,11 @@ napi_value counts(napi_env env, napi_callback_info info) {
 }
 
 napi_value isStarved(napi_env env, napi_callback_info info) {
-  Transport* transport = openTransport(Arguments(env, info));
-  if (transport == nullptr) return nullptr;
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr) return nullptr;
   napi_value answer;
-  napi_get_boolean(env, transport->isStarved(), &answer);
+  napi_get_boolean(env, instance->transport() != nullptr && instance->transport()->isStarved(), &answer);
   return answer;
 }
 

@@ -162,7 +162,7 @@ void Transport::retryAccept() {
 }
 
 bool Transport::isStarved() {
-  return std::any_of(listeners_.begin(), listeners_.end(), [this](Id id) {
+  return open_ && std::any_of(listeners_.begin(), listeners_.end(), [this](Id id) {
     const SocketRecord& listener = *sockets_.find(id);
     return listener.failReported && (listener.accepting || listener.removed);
   });
