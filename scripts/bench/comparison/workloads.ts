@@ -6,6 +6,7 @@ export interface Workload {
   protocol: 'http' | 'tcp';
   logged: boolean;
   path: string;
+  /** With `Connection: close` each request gets a connection of its own. */
   headers: readonly string[];
   connections: number;
   postBytes: number;
@@ -31,6 +32,8 @@ const BROWSER = [
   'Cookie: session=6f1d2c3b4a59687f; theme=dark',
 ];
 
+const CLOSE = 'Connection: close';
+
 const CONNECTIONS = [8, 64, 512];
 
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [
@@ -38,11 +41,16 @@ export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => 
   ...CONNECTIONS.map((n) => get('small', 'browser', BROWSER, n, logged)),
   ...CONNECTIONS.map((n) => get('10k', 'curl', CURL, n, logged)),
   ...CONNECTIONS.map((n) => get('10k', 'browser', BROWSER, n, logged)),
+  ...[8, 64].map((n) => workload(`get-once-${n}`, logged, { headers: [...CURL, CLOSE], connections: n })),
   workload('post-64k-64', logged, { connections: 64, postBytes: 65536 }),
   workload('download-100m-4', logged, { path: '/100m', connections: 4, unit: 'MB' }),
   ...CONNECTIONS.map((n) => workload(`tcp-requests-${n}`, logged, { protocol: 'tcp', connections: n })),
   workload('tcp-bulk-4', logged, { protocol: 'tcp', path: '/100m', connections: 4, unit: 'MB' }),
 ]);
+
+export function isOnce(workload: Workload): boolean {
+  return workload.headers.includes(CLOSE);
+}
 
 function get(answer: 'small' | '10k', client: string, headers: string[], connections: number, logged: boolean) {
   return workload(`get-${answer}-${client}-${connections}`, logged, { path: `/${answer}`, headers, connections });

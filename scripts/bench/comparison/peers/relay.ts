@@ -1,11 +1,13 @@
 // The floor: a C program that only copies bytes (native/relay.c). It has one port and no log.
 
 import { spawnPinned } from '../../processes.js';
+import { isOnce } from '../workloads.js';
 import type { Peer } from './peer.js';
 
 export const relay: Peer = {
   name: 'relay',
-  supports: (workload) => !workload.logged,
+  // It does not read who ends a connection.
+  supports: (workload) => !workload.logged && !isOnce(workload),
   start: ({ cores, upstreamPort, programs }, ports) => {
     ports.tcp = ports.http;
     return {
