@@ -8,7 +8,7 @@ import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll 
 import type { GrpcSourcesHost } from './host.js';
 import { Delta } from './protocols/delta.js';
 import type { Response, SentResource } from './protocols/discovery-messages.js';
-import type { Protocol } from './protocols/protocol.js';
+import type { Protocol, VersionsInUse } from './protocols/protocol.js';
 import { StateOfTheWorld } from './protocols/state-of-the-world.js';
 import { typeUrlOf } from './services.js';
 import { rejectionText, Watch } from './watch.js';
@@ -109,7 +109,7 @@ export class TypeChannel {
 
   /** The next request, encoded. What it no longer asks for is forgotten then: whoever asks for it again is told anew. */
   request(node: Uint8Array | undefined): Uint8Array {
-    const request = this.#protocol.request(node);
+    const request = this.#protocol.request(node, this.#versionsInUse());
     this.#forgetUnwanted();
     return request;
   }
@@ -265,15 +265,15 @@ export class TypeChannel {
       const unused = [...refused.map((each) => each.name), ...rejected];
       for (const name of unused) if (name !== '' && !this.#known.has(name)) this.#unused.add(name);
     }
-    this.#protocol.apply(
-      used.map(({ name, version }) => [name, version] as const),
-      [],
-    );
     this.#knowsAll = this.#asksAll;
     const isState = !this.#isDelta && (this.#knowsAll || this.#isState) && !hidesNames(refused);
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const all = [...this.#known.keys(), ...this.#waiting.keys()];
     this.#forget(isState ? all.filter((name) => !there.has(name)) : removed);
+  }
+
+  *#versionsInUse(): VersionsInUse {
+    for (const { name, version } of this.#known.values()) yield [name, version];
   }
 
   #forgetUnwanted(): void {
@@ -289,7 +289,6 @@ export class TypeChannel {
       this.#known.delete(name);
       this.#waiting.delete(name);
     }
-    this.#protocol.apply([], names);
   }
 
   /** What it has begun to want, and the server has said already. */

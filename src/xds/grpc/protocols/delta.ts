@@ -2,7 +2,7 @@
 // request of its own, and a new stream begins with the versions that are in use.
 
 import { encodeDeltaRequest, type Response } from './discovery-messages.js';
-import type { Protocol, Wanted } from './protocol.js';
+import type { Protocol, VersionsInUse, Wanted } from './protocol.js';
 
 interface Answer {
   readonly nonce: string;
@@ -16,8 +16,6 @@ export class Delta implements Protocol {
   #wanted: ReadonlySet<string> = new Set();
   /** What the server knows to be wanted. */
   #told = new Set<string>();
-  /** Versions in use by name. */
-  readonly #versions = new Map<string, string>();
   #answers: Answer[] = [];
   #hasAsked = false;
 
@@ -37,11 +35,6 @@ export class Delta implements Protocol {
     this.#wanted = wanted;
   }
 
-  apply(inUse: Iterable<readonly [name: string, version: string]>, gone: Iterable<string>): void {
-    for (const name of gone) this.#versions.delete(name);
-    for (const [name, version] of inUse) this.#versions.set(name, version);
-  }
-
   answer({ nonce }: Response, error: string | undefined, isCurrent: boolean): void {
     if (isCurrent) this.#answers.push({ nonce, error });
   }
@@ -52,7 +45,7 @@ export class Delta implements Protocol {
     return !this.#hasAsked || !isSubset(this.#wanted, this.#told) || !isSubset(this.#told, this.#wanted);
   }
 
-  request(node: Uint8Array | undefined): Uint8Array {
+  request(node: Uint8Array | undefined, inUse: VersionsInUse): Uint8Array {
     const isFirst = !this.#hasAsked;
     const subscribe = [...this.#wanted].filter((name) => !this.#told.has(name));
     const unsubscribe = [...this.#told].filter((name) => !this.#wanted.has(name));
@@ -66,7 +59,7 @@ export class Delta implements Protocol {
       typeUrl: this.#typeUrl,
       subscribe: isAll ? [] : subscribe,
       unsubscribe,
-      initialVersions: isFirst ? this.#versions : [],
+      initialVersions: isFirst ? inUse : [],
       nonce: answer?.nonce ?? '',
       error: answer?.error,
     });

@@ -1,5 +1,5 @@
-// What a client says of one kind of resources on a stream, in one of the two protocols: which request is next, and what the
-// last response has changed. No I/O.
+// What a client says of one kind of resources on a stream, in one of the two protocols: which request is next, and how the
+// last response is answered. No I/O.
 
 import type { Response } from './discovery-messages.js';
 
@@ -10,6 +10,9 @@ export interface Wanted {
   readonly isWildcard: boolean;
 }
 
+/** The version of each resource in use. */
+export type VersionsInUse = Iterable<readonly [name: string, version: string]>;
+
 export interface Protocol {
   /** Answers wait, and questions do not. */
   holdsAnswers: boolean;
@@ -17,12 +20,10 @@ export interface Protocol {
   opened(): void;
   /** This is wanted from now on; it keeps the object. */
   want(wanted: Wanted): void;
-  /** Resources of a response are in use, by name with their versions; others are not any more. */
-  apply(inUse: Iterable<readonly [name: string, version: string]>, gone: Iterable<string>): void;
   /** The response is accepted, or refused for that reason; not `isCurrent`: on a stream that is gone. */
   answer(response: Response, error: string | undefined, isCurrent: boolean): void;
   /** There is something to say. */
   readonly isDue: boolean;
-  /** It, encoded. */
-  request(node: Uint8Array | undefined): Uint8Array;
+  /** It, encoded. `inUse` is read for the first request of a stream only. */
+  request(node: Uint8Array | undefined, inUse: VersionsInUse): Uint8Array;
 }

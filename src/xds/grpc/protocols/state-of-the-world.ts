@@ -46,10 +46,6 @@ export class StateOfTheWorld implements Protocol {
     if (!isSame) this.#isDue = true;
   }
 
-  apply(): void {
-    // The server tells everything again when it has something else.
-  }
-
   answer(response: Response, error: string | undefined, isCurrent: boolean): void {
     if (error === undefined) this.#version = response.version;
     if (isCurrent) this.#answers.push({ nonce: response.nonce, version: this.#version, error });
