@@ -1,24 +1,18 @@
 // All subscriptions to one kind of resources on a stream: what they want together, and which of them is told what.
 
 import { messageOf } from '../../common/errors/errors.js';
-import { hidesNames, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
+import { hidesNames, type Resource, type ResourceType } from '../resource.js';
 import type { EncodedResource, ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
 import type { GrpcSourcesHost } from './host.js';
 import { Delta } from './protocols/delta.js';
 import type { Response, SentResource } from './protocols/discovery-messages.js';
-import type { Protocol, VersionsInUse } from './protocols/protocol.js';
+import type { News, Protocol, VersionsInUse, Wanted } from './protocols/protocol.js';
 import { StateOfTheWorld } from './protocols/state-of-the-world.js';
 import { typeUrlOf } from './services.js';
 import { rejectionText, Watch } from './watch.js';
-
-/** What a response says, or the part of it that is of interest to a watcher. */
-interface News {
-  readonly resources: readonly Resource[];
-  readonly refused: readonly RefusedResource[];
-  readonly removed: readonly string[];
-}
+import { Watches } from './watches.js';
 
 export class TypeChannel {
   readonly #protocol: Protocol;
@@ -27,7 +21,7 @@ export class TypeChannel {
   readonly #host: GrpcSourcesHost;
   readonly #reader: ResourceReader;
   readonly #handled: (mostMs: number) => Promise<void>;
-  readonly #watches = new Set<Watch>();
+  readonly #watches = new Watches();
   /** Resources in use by name, for subscriptions that come later: the server says nothing twice. */
   readonly #known = new Map<string, Resource>();
   /** Refused by its watchers, which may come to use it: it lives no longer than if they did. */
@@ -35,9 +29,6 @@ export class TypeChannel {
   /** With delta, of all that there is: what is not in use in any version. A new server is not told of it. */
   readonly #unused = new Set<string>();
   readonly #ttls: ResourceTtls;
-  /** Those who want everything, and the others by what they want: as of the last flush. */
-  #wildcards: Watch[] = [];
-  #byName = new Map<string, Watch[]>();
   /** The server tells everything. With state of the world it goes on to when nobody wants anything: that names nothing either. */
   #asksAll = false;
   /** Of the last response. */
@@ -48,8 +39,6 @@ export class TypeChannel {
   #isFirstDue = false;
   /** Something that is known may not be wanted any more. */
   #mayForget = false;
-  /** Subscriptions have changed since the last flush. */
-  #isChanged = false;
   #isClosed = false;
 
   /** `handled` resolves when everything that has come on the stream is handled, or after so long. */
@@ -69,29 +58,22 @@ export class TypeChannel {
   add(request: SubscriptionRequest): Watch {
     const watch = new Watch(request, this.#host, this.#handled);
     this.#watches.add(watch);
-    this.#isChanged = true;
     return watch;
   }
 
   /** False when the watch is gone already. */
   setNames(watch: Watch, names: ResourceNames): boolean {
-    if (!this.#watches.has(watch)) return false;
-    watch.setNames(names);
-    this.#isChanged = true;
-    return true;
+    return this.#watches.setNames(watch, names);
   }
 
   /** False when it was gone already. */
   remove(watch: Watch): boolean {
-    if (!this.#watches.delete(watch)) return false;
-    watch.close();
-    this.#isChanged = true;
-    return true;
+    return this.#watches.remove(watch);
   }
 
   /** There is a new stream: its server knows nothing of what was wanted before. */
   opened(): void {
-    this.#ask(this.#wildcards.length > 0);
+    this.#ask(this.#watches.wanted);
     this.#forgetUnwanted();
     this.#protocol.opened();
     this.#isFirstDue = this.#isDelta;
@@ -116,18 +98,11 @@ export class TypeChannel {
 
   /** If subscriptions have changed: tells those that are new what is known. */
   flush(): void {
-    if (!this.#isChanged) return;
-    this.#isChanged = false;
+    if (!this.#watches.index()) return;
     this.#mayForget = true;
-    this.#wildcards = [];
-    this.#byName = new Map();
-    for (const watch of this.#watches) {
-      if (wantsAll(watch.names)) this.#wildcards.push(watch);
-      if (watch.names === '*') continue;
-      for (const name of watch.names) if (name !== '*') add(this.#byName, name, watch);
-    }
-    const isNothing = this.#watches.size === 0;
-    this.#ask(this.#wildcards.length > 0 || (isNothing && this.#asksAll && !this.#isDelta));
+    const { names, isWildcard } = this.#watches.wanted;
+    const goesOn = names.size === 0 && this.#asksAll && !this.#isDelta;
+    this.#ask({ names, isWildcard: isWildcard || goesOn });
     for (const watch of this.#watches) this.#tellKnown(watch);
   }
 
@@ -158,15 +133,14 @@ export class TypeChannel {
 
   close(): void {
     this.#isClosed = true;
-    for (const watch of this.#watches) watch.close();
-    this.#watches.clear();
+    this.#watches.close();
     this.#ttls.close();
     this.#reader.close();
   }
 
-  #ask(isWildcard: boolean): void {
-    this.#asksAll = isWildcard;
-    this.#protocol.want({ names: new Set(this.#byName.keys()), isWildcard });
+  #ask(wanted: Wanted): void {
+    this.#asksAll = wanted.isWildcard;
+    this.#protocol.want(wanted);
   }
 
   /** A text when there is nothing to be read at all. */
@@ -198,7 +172,7 @@ export class TypeChannel {
         : heartbeats.flatMap((name) => this.#waiting.get(name) ?? this.#known.get(name) ?? []);
       const news = { resources: [...living, ...read.resources], refused: read.refused, removed };
       this.#version = response.version;
-      rejections = this.#tell(news);
+      rejections = this.#tell(news, (watch) => this.#isComplete(watch));
       this.#note(news, new Set(rejections.map(({ name }) => name)));
     }
     this.#ttls.update(ttlsOf(response, read), (name) => this.#known.has(name) || this.#waiting.has(name));
@@ -221,35 +195,15 @@ export class TypeChannel {
     return absent.flatMap(({ name, aliases }) => [name, ...aliases]);
   }
 
-  /** Tells each watcher its part; those who want everything even when there is nothing. */
-  #tell(news: News): Rejection[] {
+  /** Tells each watcher its part. */
+  #tell(news: News, isComplete: (watch: Watch) => boolean): Rejection[] {
     const rejections: Rejection[] = [];
-    for (const [watch, part] of this.#parts(news)) {
+    for (const [watch, part] of this.#watches.partsOf(news, isComplete)) {
       // The watchers before it may have ended it.
       if (!this.#watches.has(watch)) continue;
-      rejections.push(...watch.update({ version: this.#version, isComplete: this.#isComplete(watch), ...part }));
+      rejections.push(...watch.update({ version: this.#version, isComplete: isComplete(watch), ...part }));
     }
     return rejections;
-  }
-
-  #parts(news: News): Map<Watch, News> {
-    const parts = new Map<Watch, { resources: Resource[]; refused: RefusedResource[]; removed: string[] }>();
-    const partOf = (watch: Watch) => {
-      let part = parts.get(watch);
-      if (part === undefined) parts.set(watch, (part = { resources: [], refused: [], removed: [] }));
-      return part;
-    };
-    for (const watch of this.#watches) if (this.#isComplete(watch)) partOf(watch);
-    for (const resource of news.resources) {
-      const watches = new Set([resource.name, ...resource.aliases].flatMap((name) => this.#byName.get(name) ?? []));
-      for (const watch of watches) partOf(watch).resources.push(resource);
-    }
-    for (const refused of news.refused) {
-      const watches = refused.name === '' ? [...this.#watches] : (this.#byName.get(refused.name) ?? []);
-      for (const watch of watches) if (!wantsAll(watch.names)) partOf(watch).refused.push(refused);
-    }
-    for (const name of news.removed) for (const watch of this.#byName.get(name) ?? []) partOf(watch).removed.push(name);
-    return new Map<Watch, News>([...parts, ...this.#wildcards.map((watch) => [watch, news] as const)]);
   }
 
   /** Keeps what is in use from now on. */
@@ -310,18 +264,11 @@ export class TypeChannel {
 
   #expire(names: readonly string[]): void {
     this.#forget(names);
-    const removed = new Map<Watch, string[]>();
-    for (const name of names) {
-      for (const watch of [...this.#wildcards, ...(this.#byName.get(name) ?? [])]) add(removed, watch, name);
-    }
-    for (const [watch, gone] of removed) {
-      if (!this.#watches.has(watch)) continue;
-      watch.update({ version: this.#version, isComplete: false, resources: [], refused: [], removed: gone });
-    }
+    this.#tell({ resources: [], refused: [], removed: names }, () => false);
   }
 
-  #isWanted({ name, aliases }: Resource): boolean {
-    return this.#asksAll || this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
+  #isWanted(resource: Resource): boolean {
+    return this.#asksAll || this.#watches.wantByName(resource);
   }
 
   /** Responses say all that there is of what it wants. */
@@ -362,10 +309,4 @@ function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string
     ...read.resources.map(({ name }) => [name, read.ttlMs.get(name) ?? sent.get(name)] as const),
     ...resources.filter((each) => !isBody(each)).map(({ name, ttlMs }) => [name, ttlMs] as const),
   ];
-}
-
-function add<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [value]);
-  else list.push(value);
 }

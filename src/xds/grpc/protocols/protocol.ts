@@ -1,6 +1,7 @@
 // What a client says of one kind of resources on a stream, in one of the two protocols: which request is next, and how the
 // last response is answered. No I/O.
 
+import type { Update } from '../../resource.js';
 import type { Response } from './discovery-messages.js';
 
 /** What is wanted of a kind of resources. */
@@ -9,6 +10,9 @@ export interface Wanted {
   /** All that there are. */
   readonly isWildcard: boolean;
 }
+
+/** What a response says, or the part of it that is of interest to a watcher. */
+export type News = Pick<Update, 'resources' | 'refused' | 'removed'>;
 
 /** The version of each resource in use. */
 export type VersionsInUse = Iterable<readonly [name: string, version: string]>;
