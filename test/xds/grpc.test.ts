@@ -391,6 +391,24 @@ t.test('delta: what was refused is gone when the server of the next stream does 
   t.same(seen.updates.at(-1)!.removed, ['bad-one', 'b']);
 });
 
+t.test('delta: what was refused is forgotten when nobody wants it any more', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api('delta'));
+  plane.set('cluster', [cluster('a'), cluster('bad-one')]);
+  const first = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  await plane.waitForNack('cluster');
+  subscriber.subscribe({ source: ADS, type: 'listener' });
+  first.subscription.close();
+  await plane.waitFor('nobody wants clusters', ({ unsubscribed }) => unsubscribed?.includes('*') ?? false);
+  plane.stop();
+  plane.set('cluster', [cluster('a')]);
+  await plane.start();
+  await plane.waitFor('another stream', ({ stream }) => stream === 1);
+  const later = subscriber.subscribe({ source: ADS, type: 'cluster', statPrefix: 'later.' });
+  await later.has('a');
+  t.same(later.updates[0]!.removed, []);
+});
+
 t.test('what is known stays known though a response has something without a name', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());

@@ -10,12 +10,14 @@ import type { ResourceType } from '../resource.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
 import type { GrpcSourcesHost } from './host.js';
 import { ManagementStream, type StreamEvents } from './management-stream.js';
+import { Delta } from './protocols/delta.js';
 import {
   decodeDeltaResponse,
   decodeStateResponse,
   type Response,
   withClientFeatures,
 } from './protocols/discovery-messages.js';
+import { StateOfTheWorld } from './protocols/state-of-the-world.js';
 import { methodOf, typeUrlOf } from './services.js';
 import { TypeChannel } from './type-channel.js';
 
@@ -183,7 +185,8 @@ export class Mux implements StreamEvents {
     const url = typeUrlOf(type);
     let channel = this.#channels.get(url);
     if (channel === undefined) {
-      channel = new TypeChannel(type, this.#isDelta, this.#host, (mostMs) => this.#allHandled(mostMs));
+      const protocol = this.#isDelta ? new Delta(url) : new StateOfTheWorld(url);
+      channel = new TypeChannel(type, protocol, this.#host, (mostMs) => this.#allHandled(mostMs));
       this.#channels.set(url, channel);
     }
     return channel;

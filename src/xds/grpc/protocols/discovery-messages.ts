@@ -12,6 +12,11 @@ export interface SentResource extends Omit<EncodedResource, 'value'> {
   readonly ttlMs: number | undefined;
 }
 
+/** Otherwise it is a heartbeat, or says that there is no such virtual host. */
+export function hasBody(resource: SentResource): resource is SentResource & EncodedResource {
+  return resource.value !== undefined;
+}
+
 /** A response of either protocol. */
 export interface Response {
   readonly version: string;
