@@ -20,6 +20,7 @@ import { beginCall } from './call-breaker.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
 import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
+import { explainUnreadable } from './unreadable-messages.js';
 
 /** For services without a cluster. */
 const DEFAULT_CONNECT_MS = 5000;
@@ -66,6 +67,7 @@ export class GrpcChannel {
         // Channels of other configurations share nothing with this one.
         'grpc.use_local_subchannel_pool': 1,
         'grpc.primary_user_agent': 'baton',
+        interceptors: [explainUnreadable],
       },
     );
   }

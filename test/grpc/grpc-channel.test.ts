@@ -51,6 +51,23 @@ for (const [what, end, code, messages] of ENDS) {
   });
 }
 
+for (const encoding of [undefined, 'identity', 'snappy']) {
+  t.test(`a message that is marked as compressed ends its call with a reason: grpc-encoding ${encoding}`, async (t) => {
+    const port = await startServer(t, (stream) => {
+      stream.respond(encoding === undefined ? GRPC : { ...GRPC, 'grpc-encoding': encoding });
+      stream.write(Buffer.from('01000000026869', 'hex'));
+    });
+    const channel = channelTo(t, port);
+    const reason = { code: status.INTERNAL, details: /^a message is marked as compressed, .*turn its compression off/ };
+    const call = channel.stream('/service/method');
+    call.on('error', () => {});
+    call.resume();
+    const ended = new Promise((resolve) => call.on('status', resolve));
+    t.match(await withDeadline(ended, 'a status'), reason);
+    await t.rejects(channel.unary('/service/method', new Uint8Array(0), 60_000), reason);
+  });
+}
+
 t.test('pings end a connection whose other end has vanished, and its calls', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
     // SETTINGS, and nothing ever after.
