@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
-import { ENDS_A_LINE } from '../../src/config/schema/head-rules.js';
+import { ENDS_A_LINE, ENDS_A_TEXT_LINE } from '../../src/config/schema/head-rules.js';
 import { testCatalog } from './catalog.js';
 import { loadText, problemsOf } from './load-text.js';
 
@@ -49,34 +49,41 @@ const CASES: readonly (readonly [title: string, text: string, ...expected: strin
   ...['\\r', '\\n', '\\0'].map(
     (end) =>
       [
-        `texts that can become part of a head and would end its line (${end})`,
+        `texts that become part of a line and would end it (${end})`,
         `node: { id: "n${end}", cluster: "c${end}" }
 static_resources:
   listeners:
-  - address: { pipe: { path: "/a${end}" } }
+  - name: "l${end}"
+    address: { pipe: { path: "/a${end}" } }
     filter_chains: [ { filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
       route_config: { virtual_hosts: [ { name: "v${end}", domains: [ "*" ], routes: [
         { name: "r${end}", match: { prefix: / }, direct_response: { status: 200 } } ] } ] } } } ] } ]
   clusters:
   - name: "d${end}"
     alt_stat_name: "s${end}"
-    load_assignment: { cluster_name: d, endpoints: [ { lb_endpoints: [
+    load_assignment: { cluster_name: d, endpoints: [ { locality: { region: "r${end}", zone: "z${end}", sub_zone: "s${end}" }, lb_endpoints: [
       { endpoint: { hostname: "e${end}", address: { pipe: { path: "/b${end}" } } } } ] } ] }
   - name: named
     type: STRICT_DNS
     load_assignment: { cluster_name: named, endpoints: [ { lb_endpoints: [
       { endpoint: { address: { socket_address: { address: "h${end}", port_value: 1 } } } } ] } ] }
+  - { name: eds, type: EDS, eds_cluster_config: { service_name: "s${end}", eds_config: { path: /endpoints.yaml } } }
 `,
         `baton.yaml:1:13: node.id: ${ENDS_A_LINE}`,
         `baton.yaml:1:29: node.cluster: ${ENDS_A_LINE}`,
+        `${LISTENER}.name: ${ENDS_A_TEXT_LINE}`,
         `${LISTENER}.address.pipe.path: ${ENDS_A_LINE}`,
         `virtual_hosts[0].name: ${ENDS_A_LINE}`,
         `virtual_hosts[0].routes[0].name: ${ENDS_A_LINE}`,
         `${CLUSTER}.name: ${ENDS_A_LINE}`,
         `${CLUSTER}.alt_stat_name: ${ENDS_A_LINE}`,
+        `locality.region: ${ENDS_A_TEXT_LINE}`,
+        `locality.zone: ${ENDS_A_TEXT_LINE}`,
+        `locality.sub_zone: ${ENDS_A_TEXT_LINE}`,
         `lb_endpoints[0].endpoint.hostname: ${ENDS_A_LINE}`,
         `lb_endpoints[0].endpoint.address.pipe.path: ${ENDS_A_LINE}`,
         `static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'h`,
+        `static_resources.clusters[2].eds_cluster_config.service_name: ${ENDS_A_TEXT_LINE}`,
       ] as const,
   ),
   [

@@ -1,9 +1,12 @@
-// The constraints that Baton adds to those of the API: texts that can become part of a message's head end no line of it.
+// The constraints that Baton adds to those of the API: texts that can become part of a line, of a message's head or of what
+// people and their tools read, do not end it.
 
 import type { Messages } from '../generated/api.js';
 
+type Fields = { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[] };
+
 /** They get there by auto_host_rewrite, by operators such as %ROUTE_NAME%, or as the name of this server. */
-const IN_HEADS: { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[] } = {
+const IN_HEADS: Fields = {
   'envoy.config.core.v3.Node': ['id', 'cluster'],
   'envoy.config.core.v3.Pipe': ['path'],
   'envoy.config.cluster.v3.Cluster': ['name', 'alt_stat_name'],
@@ -12,13 +15,23 @@ const IN_HEADS: { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[
   'envoy.config.route.v3.Route': ['name'],
 };
 
-/** What no line of a head can hold, and what is said of it. */
+/** They get there in /listeners and /clusters as text. Those in heads do, too. */
+const IN_TEXTS: Fields = {
+  'envoy.config.core.v3.Locality': ['region', 'zone', 'sub_zone'],
+  'envoy.config.cluster.v3.Cluster.EdsClusterConfig': ['service_name'],
+  'envoy.config.listener.v3.Listener': ['name'],
+};
+
+/** What no line can hold, and what is said of it. */
 const ENDS_LINE = /[\0\r\n]/;
 export const ENDS_A_LINE = "it must not hold a line end (CR, LF) or NUL, as it can become part of a message's head";
+export const ENDS_A_TEXT_LINE =
+  'it must not hold a line end (CR, LF) or NUL, as it becomes part of a line in the log and the admin interface';
 
 /** What the value of a message's field breaks, or undefined. */
 export function brokenHeadRule(message: string, field: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || !ENDS_LINE.test(value)) return undefined;
-  const fields: readonly string[] | undefined = IN_HEADS[message as keyof Messages];
-  return fields?.includes(field) ? ENDS_A_LINE : undefined;
+  const has = (fields: Fields) => fields[message as keyof Messages]?.some((each) => each === field);
+  if (has(IN_HEADS)) return ENDS_A_LINE;
+  return has(IN_TEXTS) ? ENDS_A_TEXT_LINE : undefined;
 }
