@@ -47,7 +47,7 @@ export type ReloadView =
   | { readonly outcome: 'busy' }
   /** The configuration is refused. */
   | { readonly outcome: 'invalid'; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] }
-  /** At the moment there is no thread that could read it. */
+  /** At the moment it cannot be read: there is no thread for it, or the system does not let it have the file. */
   | { readonly outcome: 'unread'; readonly why: string }
   | {
       readonly outcome: /** A dry run: it could be applied. */

@@ -5,7 +5,7 @@ import type { ExtensionCatalog } from '../catalog/extension.js';
 import { ask, Checker } from '../check.js';
 import { checkBootstrap } from '../checks/index.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
-import { readFileSource } from '../forms/file-source.js';
+import { type FileSourceResult, readFileSource } from '../forms/file-source.js';
 import type { Bootstrap } from '../generated/api.js';
 import { implementedBy } from '../implemented/index.js';
 import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
@@ -14,7 +14,7 @@ import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
 import { type Problem, problemOf } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
-import type { Source, SourceResult } from '../text/source.js';
+import type { Source } from '../text/source.js';
 import type { BootstrapCheck } from './bootstrap-check.js';
 import type { LoadOptions } from './load-options.js';
 import { mergeMessage } from './merge.js';
@@ -39,7 +39,13 @@ export type LoadResult =
       /** What is not to be shown of it. */
       readonly sensitive: readonly SensitiveValue[];
     }
-  | { readonly ok: false; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] };
+  | {
+      readonly ok: false;
+      readonly errors: readonly Problem[];
+      readonly warnings: readonly Problem[];
+      /** The file is not there, or may not be read: nothing is known of what it holds. */
+      readonly isUnreadable?: boolean;
+    };
 
 /** Said when there is neither a file nor a text. */
 export const NO_CONFIGURATION =
@@ -62,7 +68,10 @@ export function loadConfiguration(
   const sources = read.flatMap((result) => result.source ?? []);
   const problems = new Problems(sources);
   for (const result of read) if (result.problems) problems.add(result.problems);
-  if (problems.errorCount > 0) return finish(problems, {}, NOTHING);
+  if (problems.errorCount > 0) {
+    const isUnreadable = read.some((result) => result.isUnreadable);
+    return { ...refused(problems), isUnreadable };
+  }
 
   const { bootstrap, unknownFields } = decodeAll(schema, sources, problems, options.unknownStaticFields ?? 'refuse');
   problems.within(sources);
@@ -79,22 +88,21 @@ export function loadConfiguration(
 /** What aliases may add to the values that stand in the texts. */
 const MAX_EXPANSION = 1_000_000;
 
-const NOTHING: LoadCounts = { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 };
-
 function finish(problems: Problems, bootstrap: Message, counts: LoadCounts): LoadResult {
-  const { errors, warnings, errorCount } = problems;
-  warnings.sort(inOrder);
-  if (errorCount === 0) {
-    const sensitive = sensitiveValues(loadSchema(), BOOTSTRAP, bootstrap);
-    return { ok: true, bootstrap: bootstrap as Bootstrap, warnings, counts, sensitive };
-  }
+  const { warnings } = problems;
+  if (problems.errorCount > 0) return refused(problems);
+  const sensitive = sensitiveValues(loadSchema(), BOOTSTRAP, bootstrap);
+  return { ok: true, bootstrap: bootstrap as Bootstrap, warnings: warnings.sort(inOrder), counts, sensitive };
+}
+
+function refused({ errors, warnings, errorCount }: Problems): Extract<LoadResult, { readonly ok: false }> {
   errors.sort(inOrder);
   const rest = errorCount - errors.length;
   if (rest > 0) {
     const message = `and ${rest} further error${rest === 1 ? '' : 's'}`;
     errors.push(problemOf(errors[0]!.source, message));
   }
-  return { ok: false, errors, warnings };
+  return { ok: false, errors, warnings: warnings.sort(inOrder) };
 }
 
 /** As a reader goes through the texts: the file, then --config-yaml, each from top to bottom. */
@@ -122,8 +130,8 @@ function decodeAll(
   return { bootstrap, unknownFields };
 }
 
-function readSources(options: LoadOptions): SourceResult[] {
-  const results: SourceResult[] = [];
+function readSources(options: LoadOptions): FileSourceResult[] {
+  const results: FileSourceResult[] = [];
   if (options.path) results.push(readFileSource(options.path, BOOTSTRAP, options.pipeMs));
   if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
   return results.length > 0 ? results : [{ problems: [problemOf('', NO_CONFIGURATION)] }];

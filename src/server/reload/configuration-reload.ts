@@ -3,6 +3,7 @@
 import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
 import { lacksThreads, messageOf } from '../../common/errors/errors.js';
+import { lacksDescriptors } from '../../common/errors/shortages.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { LoadResult } from '../../config/load/load.js';
 import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
@@ -27,6 +28,8 @@ export class ConfigurationReload {
   readonly #loadAnew: () => Promise<LoadResult>;
   #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
+  /** Why the last one could not read anything, as the log has said it. */
+  #unreadFor: string | undefined;
 
   /** `loadAnew` loads what the command line names, as at the start. */
   constructor(server: Server, loadAnew: () => Promise<LoadResult>, running: LoadedConfiguration) {
@@ -97,7 +100,10 @@ export class ConfigurationReload {
       default:
         stats.increment(at.update_rejected);
     }
-    tell(view);
+    const unreadFor = view.outcome === 'unread' ? view.why : undefined;
+    // It may be tried again and again.
+    if (unreadFor === undefined || unreadFor !== this.#unreadFor) tell(view);
+    this.#unreadFor = unreadFor;
     return view;
   }
 
@@ -105,10 +111,14 @@ export class ConfigurationReload {
   async #load(): Promise<Loaded | ReloadView> {
     try {
       const loaded = await this.#loadAnew();
-      return loaded.ok ? loaded : { outcome: 'invalid', errors: loaded.errors, warnings: loaded.warnings };
+      if (loaded.ok) return loaded;
+      const { errors, isUnreadable, warnings } = loaded;
+      return isUnreadable
+        ? { outcome: 'unread', why: formatProblems(errors) }
+        : { outcome: 'invalid', errors, warnings };
     } catch (error) {
       const why = messageOf(error);
-      if (lacksThreads(error)) return { outcome: 'unread', why };
+      if (lacksThreads(error) || lacksDescriptors(error)) return { outcome: 'unread', why };
       return { outcome: 'invalid', errors: [problemOf('', why)], warnings: [] };
     }
   }

@@ -1,13 +1,13 @@
 // Reloads a configuration whenever its file changes (--watch-config).
 
-import { FileWatch } from '../../common/files/file-watch.js';
+import { FileWatch, fileIdentity } from '../../common/files/file-watch.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import type { ConfigurationReload } from './configuration-reload.js';
 
 const logger = getLogger('config');
 
-/** How long after a try for which there was no thread the next one begins. */
+/** How long after a try that could not read the file the next one begins. */
 const RETRY_MS = 2000;
 
 export interface WatchedFile {
@@ -19,6 +19,7 @@ export interface WatchedFile {
 /** What differs is applied as a whole, or not at all. close() ends it. */
 export class WatchedReload {
   readonly #reload: ConfigurationReload;
+  readonly #path: string;
   readonly #watch: FileWatch;
   #isWaiting = false;
   #isClosed = false;
@@ -26,6 +27,7 @@ export class WatchedReload {
 
   constructor(reload: ConfigurationReload, { identity, path }: WatchedFile) {
     this.#reload = reload;
+    this.#path = path;
     this.#watch = new FileWatch(path, identity, {
       changed: () => {
         logger.info(`${path} has changed`);
@@ -51,11 +53,16 @@ export class WatchedReload {
     };
     this.#reload.runNext({ applies: true, isPartial: false }, begun).then(
       (isWorthARetry) => {
-        if (!isWorthARetry || this.#isClosed) return;
-        clearTimeout(this.#retry);
-        this.#retry = setTimeout(() => this.#next(), RETRY_MS).unref();
+        if (isWorthARetry && !this.#isClosed) this.#nextSoon();
       },
       (error: unknown) => logger.exception(Level.Error, 'a reload of the configuration failed', error),
     );
+  }
+
+  /** A file that is gone is waited for: it may come back as the one that was told already. */
+  #nextSoon(): void {
+    clearTimeout(this.#retry);
+    const isGone = () => fileIdentity(this.#path) === '';
+    this.#retry = setTimeout(() => (isGone() ? this.#nextSoon() : this.#next()), RETRY_MS).unref();
   }
 }

@@ -343,6 +343,25 @@ t.test(
   },
 );
 
+t.test('--watch-config applies a change that could not be read for want of descriptors', async (t) => {
+  const path = join(tempDir(t), 'config.yaml');
+  const write = (text: string): void => {
+    const listeners = [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))];
+    writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
+  };
+  write('first');
+  const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
+  const port = await baton.listenerPort('web');
+  const limit = (soft: number | 'unlimited') => execFileSync('prlimit', [`--pid=${baton.pid}`, `--nofile=${soft}:`]);
+  const before = Number(execFileSync('prlimit', [`--pid=${baton.pid}`, '--nofile', '-o', 'SOFT', '--noheadings']));
+  limit(3);
+  write('second');
+  await waitFor(() => /configuration not reloaded: .*EMFILE/.test(baton.stderr), { what: 'a reload that fails' });
+  limit(before);
+  await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change' });
+  t.equal(await baton.stat('config_reload.update_rejected'), 0);
+});
+
 t.test('a reload that no thread can read says so, and refuses nothing', { skip: cannotFailCalls }, async (t) => {
   const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
   const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
