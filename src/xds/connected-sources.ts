@@ -69,16 +69,24 @@ export class ConnectedSources implements ConfigSources {
       this.#files.set(key, source);
     }
     const shared = source;
-    const inner = shared.subscribe(request);
-    return {
-      setNames: (names) => inner.setNames(names),
-      close: () => {
-        inner.close();
-        if (!shared.isUnused) return;
-        shared.close();
-        if (this.#files.get(key) === shared) this.#files.delete(key);
-      },
+    const closeUnused = () => {
+      if (!shared.isUnused) return;
+      shared.close();
+      if (this.#files.get(key) === shared) this.#files.delete(key);
     };
+    try {
+      const inner = shared.subscribe(request);
+      return {
+        setNames: (names) => inner.setNames(names),
+        close: () => {
+          inner.close();
+          closeUnused();
+        },
+      };
+    } catch (error) {
+      closeUnused();
+      throw error;
+    }
   }
 
   async #loadGrpc(): Promise<GrpcSources> {

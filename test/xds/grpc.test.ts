@@ -7,6 +7,7 @@ import { Random } from '../../src/common/random.js';
 import { checkManagementService } from '../../src/config/checks/services/grpc-service.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
+import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
 import { StateOfTheWorld } from '../../src/xds/grpc/protocols/state-of-the-world.js';
 import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
@@ -630,6 +631,15 @@ t.test('a subscription may end in its own update, and what is wrong is told at b
   t.ok(error!.length < 5000 && error!.endsWith('...(truncated)'));
   t.same(subscriber.store.scopesUnder('gone.'), []);
   t.same(subscriber.failures, []);
+});
+
+t.test('a subscription that cannot begin leaves nothing behind', async (t) => {
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane);
+  subscriber.store.addScope('taken.', ClusterStats);
+  const source = plane.source('sotw') as ConfigSource;
+  t.throws(() => subscriber.subscribe({ source, type: 'cluster', statPrefix: 'taken.' }));
+  t.same(subscriber.store.scopesUnder('taken.control_plane.'), []);
 });
 
 t.test('a watcher that throws is a refusal', async (t) => {

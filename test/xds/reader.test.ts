@@ -1,11 +1,12 @@
 // Resources as they are read: what comes out of bytes and files, what is refused and why, and what is known from before.
 
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { ClusterLoadAssignment, ConfigSource } from '../../src/config/generated/api.js';
 import type { LoadCounts } from '../../src/config/load/load.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { ConnectedSources } from '../../src/xds/connected-sources.js';
 import { CachedReader } from '../../src/xds/reading/cached-reader.js';
@@ -441,11 +442,40 @@ t.test(
   },
 );
 
+t.test('a subscription that cannot begin leaves no file watched', (t) => {
+  const { store, subscribe } = newFile(t);
+  const watches = watchCount();
+  store.addScope('taken.', ClusterStats);
+  t.throws(() => subscribe('taken.'));
+  t.equal(watchCount(), watches);
+  const other = subscribe('other.');
+  t.ok(watchCount() > watches);
+  t.throws(() => subscribe('taken.'));
+  t.ok(watchCount() > watches, 'another subscription to the file goes on');
+  other.subscription.close();
+  t.equal(watchCount(), watches);
+  t.end();
+});
+
+/** What this process has the kernel watch. */
+function watchCount(): number {
+  const descriptors = readdirSync('/proc/self/fdinfo').map((name) => {
+    try {
+      return readFileSync(`/proc/self/fdinfo/${name}`, 'latin1');
+    } catch {
+      // That of the directory itself.
+      return '';
+    }
+  });
+  return descriptors.join('').split('inotify wd:').length - 1;
+}
+
 /** A file, and subscriptions to it. */
 function newFile(t: Test) {
   const failures: string[] = [];
+  const store = new StatsStore({ workers: 1 });
   const sources = new ConnectedSources({
-    store: new StatsStore({ workers: 1 }),
+    store,
     hosts: {
       watchHosts: () => () => {},
       connectTimeoutMs: () => 1000,
@@ -477,5 +507,5 @@ function newFile(t: Test) {
     const hears = (version: string) => waitFor(() => versions.includes(version), { what: version });
     return { subscription, hears, isTimedOut: () => isTimedOut };
   };
-  return { failures, file, subscribe };
+  return { failures, file, store, subscribe };
 }

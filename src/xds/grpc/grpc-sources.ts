@@ -20,14 +20,17 @@ export class GrpcSources {
     if (api === undefined) return this.#ads().subscribe(request);
     const mux = new Mux(request.type, api, request.statPrefix, this.#host);
     this.#muxes.add(mux);
-    const subscription = mux.subscribe(request);
-    return {
-      setNames: (names) => subscription.setNames(names),
-      close: () => {
-        mux.close();
-        this.#muxes.delete(mux);
-      },
+    const close = () => {
+      mux.close();
+      this.#muxes.delete(mux);
     };
+    try {
+      const { setNames } = mux.subscribe(request);
+      return { setNames, close };
+    } catch (error) {
+      close();
+      throw error;
+    }
   }
 
   /** Ends all streams at once. */
