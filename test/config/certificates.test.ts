@@ -82,6 +82,18 @@ t.test('secrets of other kinds are checked as well', async (t) => {
   t.match(secret({ generic_secret: { secret: file('none') } }), [/secret\.filename: unable to read file/]);
 });
 
+t.test('what stands directly in an Any is checked as well, also in one that is packed in another', async (t) => {
+  const secret = { '@type': `${TLS}.GenericSecret`, secret: file('none') };
+  const packed = { '@type': 'type.googleapis.com/google.protobuf.Any', value: secret };
+  for (const [typed_config, value] of [[secret, ''] as const, [packed, '\\.value'] as const]) {
+    const config = { static_resources: { clusters: [{ name: 'c', transport_socket: { name: 'tls', typed_config } }] } };
+    t.match(
+      problemsOf(JSON.stringify(config), { file: 'a.json' }),
+      new RegExp(`typed_config${value}\\.secret\\.filename: unable to read file: ENOENT`),
+    );
+  }
+});
+
 t.test('a key that is wrong is not shown', async (t) => {
   const text = readFileSync(`${FILES}/other.key`, 'utf8');
   const config = {

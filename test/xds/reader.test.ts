@@ -386,9 +386,14 @@ t.test('of a resource that is refused no more is shown than of others', async (t
     transport_socket: tls(certificate),
     no_such_field: 1,
   });
+  const packed = {
+    '@type': 'type.googleapis.com/google.protobuf.Any',
+    value: tls({ privateKey: { inlineString: 'hush' } }).typed_config,
+  };
   const resources = [
     cluster('whole', { private_key: { inline_string: 'hush' }, password: { inline_string: 'hush' } }),
     cluster('mistyped', { private_key: 'hush', password: { inline_bytes: '-hush-' } }),
+    { ...cluster('packed', {}), transport_socket: { name: 'tls', typed_config: packed } },
   ];
   writeFileSync(path, JSON.stringify({ resources }));
   const { refused, resources: usable } = await reader.readFile('cluster', path);

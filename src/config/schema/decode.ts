@@ -85,7 +85,6 @@ export class Decoder {
     }
     const message: Message = {};
     this.#fields(type, raw as Record<string, unknown>, message);
-    if (Object.hasOwn(CREDENTIALS, type.name)) CREDENTIALS[type.name]!(message as never, this.#path, this.#problems);
     return message;
   }
 
@@ -110,6 +109,7 @@ export class Decoder {
       if (value !== undefined) message[field.name] = value;
       this.#path.pop();
     }
+    if (Object.hasOwn(CREDENTIALS, type.name)) CREDENTIALS[type.name]!(message as never, this.#path, this.#problems);
   }
 
   /** Why a field may not stand beside those already read. */
@@ -277,6 +277,7 @@ export class Decoder {
   #held(url: string, held: Record<string, unknown>): Message | undefined {
     if (isTypedStruct(url)) return this.#typedStruct(url, held);
     const name = messageNameOf(url);
+    if (name === ANY) return this.#packedAny(url, held);
     const type = name.startsWith('google.protobuf.') ? undefined : this.#schema.message(name);
     if (!type) {
       // Undefined where it has more values than may be read.
@@ -285,6 +286,19 @@ export class Decoder {
     }
     const message: Message = { '@type': url };
     this.#fields(type, held, message);
+    return message;
+  }
+
+  /** What stands in it may be a secret like any other. */
+  #packedAny(url: string, held: Record<string, unknown>): Message {
+    for (const key of Object.keys(held)) {
+      if (key !== '@type' && key !== 'value') this.#noteUnknown([...this.#path, key], ANY, key, '');
+    }
+    const message: Message = { '@type': url };
+    this.#path.push('value');
+    const value = this.#value({ kind: 'special', special: 'any' }, held['value'] ?? {}, held, 'value');
+    this.#path.pop();
+    if (value !== undefined) message['value'] = value;
     return message;
   }
 
@@ -347,6 +361,8 @@ export class Decoder {
     return undefined;
   }
 }
+
+const ANY = 'google.protobuf.Any';
 
 /** A number as the text that it stands for, if any. */
 function asText(raw: unknown, holder: object, key: PathPart): unknown {

@@ -14,6 +14,7 @@ export interface SensitiveValue {
   readonly shown: string | undefined;
 }
 
+const ANY = 'google.protobuf.Any';
 const REDACTED = '[redacted]';
 const REDACTED_BYTES = Buffer.from(REDACTED).toString('base64');
 
@@ -89,8 +90,13 @@ class Search {
     if (type.kind === 'message') {
       this.message(this.#schema.message(type.name)!, value as Message, isSensitive);
     } else if (type.kind === 'special' && type.special === 'any') {
-      const inner = this.#schema.message(messageNameOf(String((value as Message)['@type'])));
-      if (inner !== undefined) this.message(inner, value as Message, isSensitive);
+      const held = value as Message;
+      const inner = this.#schema.message(messageNameOf(String(held['@type'])));
+      if (inner?.name === ANY && typeof held['value'] === 'object') {
+        this.#path.push('value');
+        this.#value(type, held['value'], isSensitive);
+        this.#path.pop();
+      } else if (inner !== undefined) this.message(inner, held, isSensitive);
       else if (isSensitive) this.#note(undefined);
     } else if (isSensitive) {
       const scalar = type.kind === 'scalar' ? type.scalar : undefined;

@@ -57,6 +57,24 @@ t.test('what the API marks as sensitive is not shown, wherever it is, and the re
   t.equal(shown.static_resources.clusters[0], bootstrap.static_resources.clusters[0], 'what holds no secret is shared');
 });
 
+t.test('an Any that is packed in others hides nothing', async (t) => {
+  const key = { '@type': `${TLS}.TlsCertificate`, private_key: { inline_string: 'SECRET' } };
+  const pack = (value: unknown) => ({ '@type': 'type.googleapis.com/google.protobuf.Any', value });
+  const cluster = {
+    metadata: {
+      typed_filter_metadata: { once: pack(key), twice: pack(pack(key)), garbled: pack('x'), none: pack(null) },
+    },
+  };
+  const shown = redact(cluster, sensitiveValues(loadSchema(), 'envoy.config.cluster.v3.Cluster', cluster));
+  const hidden = { ...key, private_key: { inline_string: '[redacted]' } };
+  t.same(shown.metadata.typed_filter_metadata, {
+    once: pack(hidden),
+    twice: pack(pack(hidden)),
+    garbled: pack('x'),
+    none: pack(null),
+  });
+});
+
 t.test('a configuration without secrets is shown as it is', async (t) => {
   const bootstrap = { static_resources: { clusters: [{ name: 'plain' }] } };
   const values = sensitiveValues(loadSchema(), 'envoy.config.bootstrap.v3.Bootstrap', bootstrap);
