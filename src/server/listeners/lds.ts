@@ -1,6 +1,7 @@
 // The listener discovery service: listeners of files and management servers come, change and go.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { lacksDescriptors } from '../../common/errors/shortages.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
@@ -11,8 +12,16 @@ import type { ListenerPlan, ListenerSet } from './listener-set.js';
 import { ListenError } from './version/listen-sockets.js';
 import type { ListenerSpec } from './version/primary-listener.js';
 
-/** How soon a listener is tried again whose address could not be had. */
-const BIND_RETRY_MS = 500;
+/** Why a listener cannot be had for now. */
+interface Shortage {
+  readonly until: string;
+  /** How soon it is tried again. */
+  readonly retryMs: number;
+}
+
+const ADDRESS_IN_USE: Shortage = { until: 'the address is free', retryMs: 500 };
+/** Each try has lines of the workers in the log. */
+const FEW_DESCRIPTORS: Shortage = { until: 'there are descriptors', retryMs: 5000 };
 
 const logger = getLogger('upstream');
 
@@ -27,8 +36,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
-  /** Those whose addresses other listeners or processes have, as a parent or child process may for a while. */
-  readonly #unbound = new Map<string, ListenerSpec>();
+  /** Those that cannot be had for now, as a parent or child process may have their addresses for a while. */
+  readonly #unbound = new Map<string, { readonly spec: ListenerSpec; readonly shortage: Shortage }>();
   #binding: NodeJS.Timeout | undefined;
   /** Of the last update that has changed a listener; '' when there was none. */
   #versionInfo = '';
@@ -110,7 +119,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   /** Listeners whose addresses could not be had are tried again. */
   bindAgain(): void {
     clearTimeout(this.#binding);
-    for (const [name, spec] of [...this.#unbound]) {
+    for (const [name, { spec }] of [...this.#unbound]) {
       const plan = this.#listeners.planAgain(spec);
       if (plan === undefined) continue;
       this.#unbound.delete(name);
@@ -167,8 +176,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const details = detailsOf(error);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
-    if (isInUse(error)) {
-      this.#unbound.set(name, specOf(resource));
+    const shortage = shortageIn(error);
+    if (shortage !== undefined) {
+      this.#unbound.set(name, { spec: specOf(resource), shortage });
       this.#bindLater();
     }
     return { name, details };
@@ -176,7 +186,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   #bindLater(): void {
     clearTimeout(this.#binding);
-    this.#binding = setTimeout(() => this.bindAgain(), BIND_RETRY_MS);
+    const waits = [...this.#unbound.values()].map(({ shortage }) => shortage.retryMs);
+    this.#binding = setTimeout(() => this.bindAgain(), Math.min(...waits));
   }
 
   #stateOf(name: string): DynamicState {
@@ -190,22 +201,24 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const details = detailsOf(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
-    if (!isInUse(error)) return;
-    this.#unbound.set(name, spec);
+    const shortage = shortageIn(error);
+    if (shortage === undefined) return;
+    this.#unbound.set(name, { spec, shortage });
     // The parent that listens at what was only bound here has offered its socket, which is there until this process is live.
-    if (isStart) this.bindAgain();
+    if (isStart && shortage === ADDRESS_IN_USE) this.bindAgain();
     else this.#bindLater();
   }
 }
 
 /** Whoever is told that it is refused is to know that it may come to be used. */
 function detailsOf(error: unknown): string {
-  const details = messageOf(error);
-  return isInUse(error) ? `${details}; the listener is used as soon as the address is free` : details;
+  const shortage = shortageIn(error);
+  return messageOf(error) + (shortage === undefined ? '' : `; the listener is used as soon as ${shortage.until}`);
 }
 
-function isInUse(error: unknown): boolean {
-  return error instanceof ListenError && error.isInUse;
+function shortageIn(error: unknown): Shortage | undefined {
+  if (error instanceof ListenError && error.isInUse) return ADDRESS_IN_USE;
+  return lacksDescriptors(error) ? FEW_DESCRIPTORS : undefined;
 }
 
 function specOf(resource: Resource<Listener>): ListenerSpec {

@@ -154,7 +154,7 @@ export class ListenerSet {
     }
   }
 
-  /** What takes up a listener of LDS whose address was in use; undefined: it is still, or something else stands against it by now. */
+  /** What takes up a listener of LDS that could not be had; undefined: it still cannot, or something else stands against it by now. */
   planAgain(spec: ListenerSpec): ListenerPlan | undefined {
     try {
       return this.#planOf(this.#prepare({ set: [spec], removed: [] }, false), false);

@@ -1,6 +1,8 @@
 // Resources that are right by themselves, and that are refused because something else has what they need: an address, a domain,
 // the key of a scope. They are used when that is gone, though a server of differences does not send them again.
 
+import { execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import t from 'tap';
 import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
@@ -16,6 +18,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 
+const WORKERS = 2;
 const ADS = { ads: {}, resource_api_version: 'V3' };
 
 const host = (name: string, domain: string): Config => ({
@@ -28,10 +31,12 @@ const saying = (text: string): Config => ({ route_config: { name: text, virtual_
 
 function start(t: Teardown, plane: ControlPlane, protocol: XdsProtocol = 'delta'): Promise<BatonProcess> {
   return startBaton(t, {
-    args: ['-l', 'info', '--drain-time-s', '1'],
+    args: ['-l', 'info', '--drain-time-s', '1', '--concurrency', `${WORKERS}`],
     config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads(protocol) }),
   });
 }
+
+const no = () => false;
 
 async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
   const { body } = await baton.admin('/config_dump?resource=dynamic_listeners');
@@ -82,6 +87,38 @@ t.test('a listener whose address another process has', async (t) => {
   plane.set('listener', []);
   await plane.start();
   await waitFor(async () => !(await answered()), { what: 'the end of the listener' });
+  await baton.stop();
+});
+
+t.test('listeners for which workers have no descriptors', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  plane.set('listener', [httpListener('first', 0, saying('first'))]);
+  const baton = await start(t, plane);
+  await baton.listenerPort('first');
+  const limit = (count: number) => execFileSync('prlimit', [`--pid=${baton.pid}`, `--nofile=${count}:`]);
+  const ports = await Promise.all(Array.from({ length: 10 }, () => freePort()));
+  // The primary has a socket for each listener and worker, and so has the worker.
+  limit(readdirSync(`/proc/${baton.pid}/fd`).length + 15 * WORKERS);
+  plane.set(
+    'listener',
+    ports.map((port) => httpListener(`on ${port}`, port, saying('late'))),
+  );
+  await waitFor(() => /cannot be built: addListener: too many open files\n/.test(baton.stderr), { what: 'a failure' });
+  const failed = [...(await listenersOf(baton)).values()].find((each) => each['error_state'] !== undefined);
+  t.match(failed, {
+    client_status: 'NACKED',
+    error_state: { details: /too many open files; the listener is used as soon as there are descriptors$/ },
+  });
+
+  limit(1000);
+  for (const port of ports) {
+    await waitFor(() => httpRequest(port).then(({ body }) => body === 'late', no), { what: `the listener on ${port}` });
+  }
+  t.same(
+    [...(await listenersOf(baton)).values()].filter((each) => each['error_state'] !== undefined),
+    [],
+  );
   await baton.stop();
 });
 
