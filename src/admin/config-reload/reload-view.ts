@@ -40,6 +40,8 @@ export interface ReloadRequest {
   readonly applies: boolean;
   /** Applies what can be applied though other things need a restart. */
   readonly isPartial: boolean;
+  /** Nothing has changed since the last one: the log does not say once more why it fails. */
+  readonly isRepeated?: boolean;
 }
 
 export type ReloadView =

@@ -19,6 +19,9 @@ export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
+/** A reload that did not come about may do so the next time, with nothing else in the file; when to try that. */
+export type NextTry = 'soon' | 'later' | undefined;
+
 type Loaded = Extract<LoadResult, { readonly ok: true }>;
 
 const logger = getLogger('config');
@@ -28,8 +31,8 @@ export class ConfigurationReload {
   readonly #loadAnew: () => Promise<LoadResult>;
   #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
-  /** Why the last one could not read anything, as the log has said it. */
-  #unreadFor: string | undefined;
+  /** Why the last one could not be read or applied, as the log has said it. */
+  #failure: string | undefined;
 
   /** `loadAnew` loads what the command line names, as at the start. */
   constructor(server: Server, loadAnew: () => Promise<LoadResult>, running: LoadedConfiguration) {
@@ -51,9 +54,9 @@ export class ConfigurationReload {
   /**
    * The same after those that are under way, `begun` is called before anything is read. While a child process begins, and may be
    * gone before it serves, it waits; it is done again when one has come between. Nothing is done when that one takes over.
-   * Resolves with whether another try is worth it.
+   * Resolves with the try that is worth it.
    */
-  async runNext(request: ReloadRequest, begun: () => void): Promise<boolean> {
+  async runNext(request: ReloadRequest, begun: () => void): Promise<NextTry> {
     for (;;) {
       while (this.#current !== undefined) await this.#current.catch(() => {});
       const { takeOver } = this.#server.primary;
@@ -62,10 +65,10 @@ export class ConfigurationReload {
         await takeOver.settled;
         continue;
       }
-      if (takeOver.isDone) return false;
+      if (takeOver.isDone) return undefined;
       begun();
       const view = await this.#begin(request);
-      if (view.outcome !== 'failed' || !view.isTakenOver) return view.outcome === 'unread';
+      if (view.outcome !== 'failed' || !view.isTakenOver) return nextTry(view);
     }
   }
 
@@ -100,10 +103,9 @@ export class ConfigurationReload {
       default:
         stats.increment(at.update_rejected);
     }
-    const unreadFor = view.outcome === 'unread' ? view.why : undefined;
-    // It may be tried again and again.
-    if (unreadFor === undefined || unreadFor !== this.#unreadFor) tell(view);
-    this.#unreadFor = unreadFor;
+    const failure = 'why' in view ? view.why : undefined;
+    if (request.isRepeated !== true || failure === undefined || failure !== this.#failure) tell(view);
+    this.#failure = failure;
     return view;
   }
 
@@ -168,6 +170,12 @@ export class ConfigurationReload {
 
 export function configuration(bootstrap: Bootstrap, sensitive: readonly SensitiveValue[]): Configuration {
   return { bootstrap, shown: redact(bootstrap, sensitive) };
+}
+
+/** What stands against it, as an address that another process has, is more likely to last than what cannot be read. */
+function nextTry(view: ReloadView): NextTry {
+  if (view.outcome === 'unread') return 'soon';
+  return view.outcome === 'failed' && view.isUndone ? 'later' : undefined;
 }
 
 /** In the log, for whoever did not ask for it himself. */

@@ -7,8 +7,10 @@ import type { ConfigurationReload } from './configuration-reload.js';
 
 const logger = getLogger('config');
 
-/** How long after a try that could not read the file the next one begins. */
+/** How long after a try that could not read the file the next one begins; and after the first that could not apply it. */
 const RETRY_MS = 2000;
+/** Up to this, pauses double while it cannot be applied. */
+const LONGEST_PAUSE_MS = 60_000;
 
 export interface WatchedFile {
   readonly path: string;
@@ -21,6 +23,7 @@ export class WatchedReload {
   readonly #reload: ConfigurationReload;
   readonly #path: string;
   readonly #watch: FileWatch;
+  #pauseMs = RETRY_MS;
   #isWaiting = false;
   #isClosed = false;
   #retry: NodeJS.Timeout | undefined;
@@ -31,7 +34,8 @@ export class WatchedReload {
     this.#watch = new FileWatch(path, identity, {
       changed: () => {
         logger.info(`${path} has changed`);
-        this.#next();
+        this.#pauseMs = RETRY_MS;
+        this.#next(false);
       },
       failed: (message) => logger.warning(`changes of ${path} may be noticed late: ${message}`),
     });
@@ -43,7 +47,7 @@ export class WatchedReload {
     this.#watch.close();
   }
 
-  #next(): void {
+  #next(isRepeated: boolean): void {
     clearTimeout(this.#retry);
     // One that has not begun yet will read what is there then.
     if (this.#isWaiting) return;
@@ -51,18 +55,20 @@ export class WatchedReload {
     const begun = () => {
       this.#isWaiting = false;
     };
-    this.#reload.runNext({ applies: true, isPartial: false }, begun).then(
-      (isWorthARetry) => {
-        if (isWorthARetry && !this.#isClosed) this.#nextSoon();
+    this.#reload.runNext({ applies: true, isPartial: false, isRepeated }, begun).then(
+      (nextTry) => {
+        if (nextTry === undefined || this.#isClosed) return;
+        this.#nextIn(nextTry === 'soon' ? RETRY_MS : this.#pauseMs);
+        if (nextTry === 'later') this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs);
       },
       (error: unknown) => logger.exception(Level.Error, 'a reload of the configuration failed', error),
     );
   }
 
   /** A file that is gone is waited for: it may come back as the one that was told already. */
-  #nextSoon(): void {
+  #nextIn(pauseMs: number): void {
     clearTimeout(this.#retry);
     const isGone = () => fileIdentity(this.#path) === '';
-    this.#retry = setTimeout(() => (isGone() ? this.#nextSoon() : this.#next()), RETRY_MS).unref();
+    this.#retry = setTimeout(() => (isGone() ? this.#nextIn(pauseMs) : this.#next(true)), pauseMs).unref();
   }
 }

@@ -362,6 +362,31 @@ t.test('--watch-config applies a change that could not be read for want of descr
   t.equal(await baton.stat('config_reload.update_rejected'), 0);
 });
 
+t.test('--watch-config applies a change that could not be applied when what stood against it is gone', async (t) => {
+  const path = join(tempDir(t), 'config.yaml');
+  const other = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  t.teardown(() => other.close());
+  const { port } = other.address() as { readonly port: number };
+  const write = (...listeners: Config[]) => writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
+  const web = httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'web')]));
+  write(web);
+  const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
+  await baton.listenerPort('web');
+  write(web, httpListener('taken', port, managerOf([answering({ prefix: '/' }, 'taken')])));
+  const failures = () => baton.stat('config_reload.update_failure');
+  await waitFor(async () => ((await failures()) ?? 0) >= 2, { what: 'a second try' });
+  other.close();
+  await waitFor(
+    () =>
+      httpRequest(port)
+        .then(({ body }) => body === 'taken')
+        .catch(() => false),
+    { what: 'the change' },
+  );
+  t.equal(baton.stderr.split('not applied, everything is as it was').length - 1, 1, 'the reason is told once');
+});
+
 t.test('a reload that no thread can read says so, and refuses nothing', { skip: cannotFailCalls }, async (t) => {
   const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
   const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
