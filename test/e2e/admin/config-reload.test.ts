@@ -45,6 +45,18 @@ function write({ configPath }: BatonProcess, config: Config | string): void {
   writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
 }
 
+/** A Baton that answers 'first', and follows its file: `write` gives it another answer. */
+async function startWatched(t: Test) {
+  const path = join(tempDir(t), 'config.yaml');
+  const write = (text: string): void => {
+    const listeners = [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))];
+    writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
+  };
+  write('first');
+  const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
+  return { baton, port: await baton.listenerPort('web'), write };
+}
+
 /** An upstream that answers with its name. */
 async function named(t: Test, name: string): Promise<number> {
   return (await startUpstream(t, (_request, response) => response.end(name))).port;
@@ -325,14 +337,7 @@ t.test(
   '--watch-config applies a change that no thread could read when there is one',
   { skip: cannotFailCalls },
   async (t) => {
-    const path = join(tempDir(t), 'config.yaml');
-    const write = (text: string): void => {
-      const listeners = [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))];
-      writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
-    };
-    write('first');
-    const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
-    const port = await baton.listenerPort('web');
+    const { baton, port, write } = await startWatched(t);
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
     write('second');
     await waitFor(() => /configuration not reloaded: .*too few threads \(EAGAIN\)/.test(baton.stderr));
@@ -344,14 +349,7 @@ t.test(
 );
 
 t.test('--watch-config applies a change that could not be read for want of descriptors', async (t) => {
-  const path = join(tempDir(t), 'config.yaml');
-  const write = (text: string): void => {
-    const listeners = [httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]))];
-    writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
-  };
-  write('first');
-  const baton = await startBaton(t, { args: ['-c', path, '--watch-config', '-l', 'info'] });
-  const port = await baton.listenerPort('web');
+  const { baton, port, write } = await startWatched(t);
   const limit = (soft: number | 'unlimited') => execFileSync('prlimit', [`--pid=${baton.pid}`, `--nofile=${soft}:`]);
   const before = Number(execFileSync('prlimit', [`--pid=${baton.pid}`, '--nofile', '-o', 'SOFT', '--noheadings']));
   limit(3);
