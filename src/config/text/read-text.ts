@@ -7,8 +7,9 @@ import { type SourceResult, syntaxProblems } from './source.js';
 import { readPlainYaml } from './yaml/plain-yaml.js';
 import { readDocument, wayBack } from './yaml/yaml-document.js';
 
-/** Reads YAML 1.2; JSON is a part of it. */
-export function readYaml(name: string, text: string): SourceResult {
+/** Reads YAML 1.2; JSON is a part of it. Documents behind the first one must be empty. */
+export function readYaml(name: string, written: string): SourceResult {
+  const text = withoutEmptyDocuments(written);
   const plain = readPlainYaml(text);
   return plain ? { source: { name, ...plain, ...wayBack(text) } } : readDocument(name, text);
 }
@@ -22,3 +23,19 @@ export function readJson(name: string, text: string): SourceResult {
   const value: unknown = JSON.parse(text);
   return { source: { name, value, size: text.length, ...wayBack(text) } };
 }
+
+/** What a text holds before the `---` at its end, behind which there is nothing but comments: files put together of several end so. */
+function withoutEmptyDocuments(text: string): string {
+  let end = text.length;
+  for (let lineEnd = end; lineEnd > 0; ) {
+    const start = text.lastIndexOf('\n', lineEnd - 1) + 1;
+    const line = text.slice(start, lineEnd);
+    if (DOCUMENT_START.test(line)) end = start;
+    else if (!EMPTY_LINE.test(line)) break;
+    lineEnd = start - 1;
+  }
+  return text.slice(0, end);
+}
+
+const DOCUMENT_START = /^---(?:[ \t]+(?:#.*)?)?\r?$/;
+const EMPTY_LINE = /^[ \t]*(?:#.*)?\r?$/;

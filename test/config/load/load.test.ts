@@ -118,6 +118,15 @@ t.test('a single element stands for a list of it, as in Envoy', async (t) => {
   );
 });
 
+t.test('further documents may follow that hold nothing, as files joined of several end', async (t) => {
+  const expected = bootstrapOf(GOOD);
+  for (const end of ['---', '---\n', '--- \n\n', '---\n# done\n', '---\r\n  # done\r\n', '--- # none\n---\n']) {
+    t.same(bootstrapOf(`---${GOOD}${end}`), expected, JSON.stringify(end));
+  }
+  t.match(problemsOf(`${GOOD}---#\n`), /^baton\.yaml:\d+:1: Implicit map keys/, 'this begins no document');
+  t.match(problemsOf('---\n# nothing\n---\n'), /^baton\.yaml:1:1: expected the fields of .*Bootstrap, found nothing/);
+});
+
 t.test('anchors, aliases, merge keys and !ignore work', async (t) => {
   const { node } = bootstrapOf(`
 !ignore shared: &shared { id: x, cluster: y }
