@@ -403,6 +403,26 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                ^`,
   ],
   [
+    'a key given twice, beside other mistakes: the last one counts for the checks',
+    `node: { id: a }
+stats_flush_interval: 0
+stats_flush_interval: 1
+static_resources: { clusters: [ { name: a, name: b, conect_timeout: 1s, load_assignment: { cluster_name: b } } ] }
+`,
+    `baton.yaml:3:1: 'stats_flush_interval' is set twice
+  3 | stats_flush_interval: 1
+    | ^
+baton.yaml:3:23: stats_flush_interval: expected a duration, found the number 1; write it as '1s'
+  3 | stats_flush_interval: 1
+    |                       ^
+baton.yaml:4:44: 'name' is set twice
+  4 | static_resources: { clusters: [ { name: a, name: b, conect_timeout: 1s, load_assignment: { cluster_name: b } } ] }
+    |                                            ^
+baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of envoy.config.cluster.v3.Cluster; did you mean 'connect_timeout'?
+  4 | static_resources: { clusters: [ { name: a, name: b, conect_timeout: 1s, load_assignment: { cluster_name: b } } ] }
+    |                                                     ^`,
+  ],
+  [
     'base64 of a length that none has, and with more or less at its end than belongs there',
     `static_resources:
   secrets:
@@ -1113,6 +1133,9 @@ a.json:2:3: 'node' is set twice
   2 |   "node": {} }
     |   ^`,
   );
+  const found = problemsOf('{ "node": { "id": "a" },\n  "node": { "id": 1, "nam": "" } }', { file: 'a.json' });
+  const places = found.match(/^a\.json:\d+:\d+: \S+/gm);
+  t.same(places, ["a.json:2:3: 'node'", 'a.json:2:19: node.id:', 'a.json:2:22: node.nam:'], found);
 });
 
 t.test('protos without lines give the field path', async (t) => {

@@ -25,11 +25,11 @@ export function readProto(
     const source = { name, size: content.length, locate: () => undefined };
     if (form === 'binary') {
       const library = { Reader: protobuf.Reader, toJson: protojson.toJson };
-      return { source: { ...source, ...readBinary(library, root, message, content as Buffer) } };
+      return { source: { ...source, ...readBinary(library, root, message, content as Buffer) }, problems: [] };
     }
     const type = root.lookupType(message);
     const read = textformat.fromText(type, content as string);
-    return { source: { ...source, value: jsonOf(protojson, type, read) } };
+    return { source: { ...source, value: jsonOf(protojson, type, read) }, problems: [] };
   } catch (error) {
     if (form === 'text' && !(error instanceof ProtoMistake)) {
       const text = content as string;

@@ -67,8 +67,8 @@ export function loadConfiguration(
   const read = readSources(options);
   const sources = read.flatMap((result) => result.source ?? []);
   const problems = new Problems(sources);
-  for (const result of read) if (result.problems) problems.add(result.problems);
-  if (problems.errorCount > 0) {
+  for (const result of read) problems.add(result.problems);
+  if (sources.length < read.length) {
     const isUnreadable = read.some((result) => result.isUnreadable);
     return { ...refused(problems), isUnreadable };
   }

@@ -36,7 +36,7 @@ function answer({ name, text }: MessageToCheck, extensions: readonly Extension[]
 
 function check(name: string, text: string, extensions: readonly Extension[]): CheckedMessage {
   const { source, problems: mistakes } = readYaml(SOURCE, text);
-  if (source === undefined) return refused(mistakes);
+  if (source === undefined || mistakes.length > 0) return refused(mistakes);
   const schema = loadSchema();
   const problems = new Problems([source]);
   const message = new Decoder(schema, problems, 'refuse', source.size + MAX_EXPANSION).decode(name, source.value ?? {});

@@ -5,16 +5,23 @@
 
 import { MAX_DEPTH, type TextMistake } from './source.js';
 
-/** Syntax and depth end the search; keys that are given twice are all reported. */
-export function scanJson(text: string): readonly TextMistake[] {
+export interface JsonMistakes {
+  /** What makes it no JSON, or deeper than is read. */
+  readonly broken?: TextMistake;
+  /** Keys that are given twice. */
+  readonly repeated: readonly TextMistake[];
+}
+
+/** Syntax and depth end the search. */
+export function scanJson(text: string): JsonMistakes {
   const scanner = new Scanner(text);
   try {
     scanner.scan();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
-    return [{ offset: error.offset, message: error.message }];
+    return { broken: { offset: error.offset, message: error.message }, repeated: [] };
   }
-  return scanner.repeated;
+  return { repeated: scanner.repeated };
 }
 
 class Broken extends Error {

@@ -11,17 +11,15 @@ import { readDocument, wayBack } from './yaml/yaml-document.js';
 export function readYaml(name: string, written: string): SourceResult {
   const text = withoutEmptyDocuments(written);
   const plain = readPlainYaml(text);
-  return plain ? { source: { name, ...plain, ...wayBack(text) } } : readDocument(name, text);
+  return plain ? { source: { name, ...plain, ...wayBack(text) }, problems: [] } : readDocument(name, text);
 }
 
 /** Reads strict JSON. */
 export function readJson(name: string, text: string): SourceResult {
-  const mistakes = scanJson(text);
-  if (mistakes.length > 0) {
-    return { problems: syntaxProblems(name, text, mistakes) };
-  }
-  const value: unknown = JSON.parse(text);
-  return { source: { name, value, size: text.length, ...wayBack(text) } };
+  const { broken, repeated } = scanJson(text);
+  if (broken !== undefined) return { problems: syntaxProblems(name, text, [broken]) };
+  const source = { name, value: JSON.parse(text) as unknown, size: text.length, ...wayBack(text) };
+  return { source, problems: syntaxProblems(name, text, repeated) };
 }
 
 /** What a text holds before the `---` at its end, behind which there is nothing but comments: files put together of several end so. */

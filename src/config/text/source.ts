@@ -26,9 +26,14 @@ export interface Source {
   locate(path: Path, at: 'key' | 'value'): Place | undefined;
 }
 
-export type SourceResult =
-  | { readonly source: Source; readonly problems?: undefined }
-  | { readonly source?: undefined; readonly problems: readonly Problem[] };
+export interface SourceResult {
+  /**
+   * Undefined where the text cannot be read. With problems beside it, keys are set twice in it: it is not to be used, but checks of it
+   * tell what else is wrong. Of two values the last one is in it.
+   */
+  readonly source?: Source;
+  readonly problems: readonly Problem[];
+}
 
 /** Values nested deeper than this are refused, as protobuf's own parsers do. */
 export const MAX_DEPTH = 100;
@@ -46,6 +51,7 @@ const MAX_MISTAKES = 100;
 
 /** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
 export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
+  if (mistakes.length === 0) return [];
   const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];
   return mistakes.slice(0, MAX_MISTAKES).map(({ offset, message, path = [] }) => ({
     source: name,

@@ -64,8 +64,8 @@ export class MessageReader {
   }
 
   #file({ message, path }: Extract<ReadingTask, { kind: 'file' }>): FileResult {
-    const { source, problems = [], isUnreadable = false } = readFileSource(path, RESPONSE);
-    if (source === undefined) {
+    const { source, problems, isUnreadable = false } = readFileSource(path, RESPONSE);
+    if (source === undefined || problems.length > 0) {
       return { refusal: { fault: isUnreadable ? 'unreadable' : 'garbled', details: formatProblems(problems) } };
     }
     const check = this.#check(message);

@@ -36,10 +36,8 @@ export function readDocument(name: string, text: string): SourceResult {
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
-    if (reader.repeated.length > 0) {
-      return { problems: syntaxProblems(name, text, reader.repeated) };
-    }
-    return { source: { name, value, size: reader.size, ...wayBack(text, document) } };
+    const source = { name, value, size: reader.size, ...wayBack(text, document) };
+    return { source, problems: syntaxProblems(name, text, reader.repeated) };
   } catch (error) {
     if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
     throw error;
@@ -168,12 +166,13 @@ class PlainReader {
       const name = keyName(key);
       const held = this.#child(value, name, path, depth);
       if (key.tag === '!ignore') continue;
-      if (isMergeKey(key)) merged.push({ key, value: held });
-      else if (Object.hasOwn(plain, name)) this.repeated.push(new YamlMistake(`'${name}' is set twice`, key));
-      else {
-        plain[name] = held;
-        this.#note(plain, name);
+      if (isMergeKey(key)) {
+        merged.push({ key, value: held });
+        continue;
       }
+      if (Object.hasOwn(plain, name)) this.repeated.push(new YamlMistake(`'${name}' is set twice`, key));
+      plain[name] = held;
+      this.#note(plain, name);
     }
     this.#number = undefined;
     for (const { key, value } of merged) mergeInto(plain, value, key);
@@ -239,7 +238,8 @@ function findIn(document: Document, path: Path): { key: unknown; node: unknown }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
   for (const isIt of [isSame, isSpelling]) {
-    for (const pair of map.items) if (yaml().isScalar(pair.key) && isIt(writtenName(pair.key), name)) return pair;
+    const found = map.items.findLast((pair) => yaml().isScalar(pair.key) && isIt(writtenName(pair.key as Scalar), name));
+    if (found) return found;
   }
   for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
     for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
