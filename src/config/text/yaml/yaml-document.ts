@@ -238,7 +238,9 @@ function findIn(document: Document, path: Path): { key: unknown; node: unknown }
 
 function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
   for (const isIt of [isSame, isSpelling]) {
-    const found = map.items.findLast((pair) => yaml().isScalar(pair.key) && isIt(writtenName(pair.key as Scalar), name));
+    const found = map.items.findLast(
+      (pair) => yaml().isScalar(pair.key) && isIt(writtenName(pair.key as Scalar), name),
+    );
     if (found) return found;
   }
   for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
