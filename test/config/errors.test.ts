@@ -1220,6 +1220,16 @@ t.test('everything that is wrong in a text proto is told at once, with its lines
     'a.pb_text:1:12: a text that does not end, or a character that has no meaning here',
   );
   t.equal(unfinished('node { client_features: ["a" "b" }'), "a.pb_text:1:34: expected ',' or ']'");
+  for (const name of ['__proto__', 'constructor']) {
+    t.equal(
+      unfinished(`node { locality ${name} region: "a" }`),
+      'a.pb_text:1:17: node.locality: expected the fields of envoy.config.core.v3.Locality in braces',
+    );
+  }
+  t.equal(
+    unfinished('static_resources { clusters { hosts {} } }'),
+    "a.pb_text:1:31: static_resources.clusters[0].hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it is of an older API; use load_assignment",
+  );
   t.equal(unfinished('enable_dispatcher_stats:'), 'a.pb_text:1:25: enable_dispatcher_stats: expected true or false');
 });
 

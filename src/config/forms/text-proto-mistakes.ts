@@ -2,6 +2,7 @@
 
 import type protobufjs from 'protobufjs';
 import { didYouMean } from '../../common/text/suggest.js';
+import { oldFieldHint } from '../text/hints.js';
 import type { PathPart } from '../text/path.js';
 import { MAX_DEPTH, type TextMistake } from '../text/source.js';
 
@@ -69,11 +70,11 @@ class Search {
     this.#path.push(name);
     if (field === undefined) {
       if (!type.isReservedName(name)) {
-        const near = didYouMean(
-          name,
-          type.fieldsArray.map((each) => snakeCase(each.name)),
-        );
-        this.#note(token, `unknown field '${name.slice(0, 100)}' of ${type.fullName.slice(1)}${near}`);
+        const message = type.fullName.slice(1);
+        const known = type.fieldsArray.map((each) => snakeCase(each.name));
+        const old = oldFieldHint(message, name);
+        const hint = old === undefined ? didYouMean(name, known) : `: ${old}`;
+        this.#note(token, `unknown field '${name.slice(0, 100)}' of ${message}${hint}`);
       }
       this.#values((first) => this.#skip(first));
     } else if (field.repeated || field.map) {
@@ -139,14 +140,14 @@ class Search {
   }
 
   #message(type: protobufjs.Type, first: Token): void {
-    const closing = CLOSING[first.text];
+    const closing = CLOSING.get(first.text);
     if (closing !== undefined) return this.#fields(type, closing);
     this.#note(first, `expected the fields of ${type.fullName.slice(1)} in braces`);
     this.#skip(first);
   }
 
   #entry({ keyType, resolvedType, type }: protobufjs.MapField, first: Token): void {
-    const closing = CLOSING[first.text];
+    const closing = CLOSING.get(first.text);
     if (closing === undefined) {
       this.#note(first, 'expected an entry with key and value in braces');
       return this.#skip(first);
@@ -189,7 +190,7 @@ class Search {
 
   /** Passes a value over, whatever it is. */
   #skip(first: Token): void {
-    const closing = CLOSING[first.text] ?? (first.text === '[' ? ']' : undefined);
+    const closing = CLOSING.get(first.text) ?? (first.text === '[' ? ']' : undefined);
     if (first.text === '-') this.#take();
     else if (closing !== undefined) this.#skipTo(closing);
     else if (first.kind === 'string') while (this.#peek().kind === 'string') this.#take();
@@ -201,7 +202,7 @@ class Search {
     while (open.length > 0) {
       const token = this.#take();
       if (token.kind === 'end') this.#stop(token, `expected '${open.at(-1)}'`);
-      const inner = CLOSING[token.text] ?? (token.text === '[' ? ']' : undefined);
+      const inner = CLOSING.get(token.text) ?? (token.text === '[' ? ']' : undefined);
       if (inner !== undefined) open.push(inner);
       else if (token.text === open.at(-1)) open.pop();
     }
@@ -251,7 +252,10 @@ function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-const CLOSING: { readonly [opening: string]: string | undefined } = { '{': '}', '<': '>' };
+const CLOSING: ReadonlyMap<string, string> = new Map([
+  ['{', '}'],
+  ['<', '>'],
+]);
 const BOOLEAN = /^(?:true|false|True|False|t|f|0|1)$/;
 const INTEGER = /^(?:0[xX][0-9A-Fa-f]+|[0-9]+)$/;
 const FLOAT = /^(?:\.?[0-9][0-9.]*(?:[eE][+-]?[0-9]+)?[fF]?|inf|infinity|nan)$/i;
