@@ -1089,6 +1089,23 @@ static_resources:
     | ^`,
   ],
   [
+    'a placeholder that nobody has filled in',
+    'node: { id: {{ name }} }\n',
+    `baton.yaml:1:14: a key must be a plain name; if '{{' begins a placeholder, it has to be filled in before
+  1 | node: { id: {{ name }} }
+    |              ^`,
+  ],
+  [
+    'a quote that ends far below, and what it holds',
+    `node: {}]\n  '\n    ${'id: a, '.repeat(30)}'\n`,
+    `baton.yaml:1:9: Unexpected flow-seq-end token in YAML stream: "]"
+  1 | node: {}]
+    |         ^
+baton.yaml:2:3: Unexpected single-quoted-scalar token in YAML stream: "'\\n    id: a, id: a, id: a, id: a, id: a…"
+  2 |   '
+    |   ^`,
+  ],
+  [
     'an alias that holds itself',
     'node: &a { metadata: *a }\n',
     `baton.yaml:1:22: alias '*a' holds itself
@@ -1109,7 +1126,16 @@ for (const [title, text, ...expected] of CASES) {
 
 t.test('broken JSON is shown where it breaks', async (t) => {
   const cases: readonly (readonly [text: string, expected: string])[] = [
-    ['{\n  "node": { "id": "x", }\n}', '2:24: invalid JSON: expected a name in double quotes, found "}"'],
+    [
+      '{\n  "node": { "id": "x", }\n}',
+      '2:24: invalid JSON: expected a name in double quotes, found "}"; remove the comma before it',
+    ],
+    ['{ "a": [ 1,\n] }', '2:1: invalid JSON: expected a value, found "]"; remove the comma before it'],
+    ['{ "a": ] }', '1:8: invalid JSON: expected a value, found "]"'],
+    [
+      '\nnode: {}\n',
+      '2:1: invalid JSON: expected a value, found "n"; a file that ends in .json holds JSON, and YAML one in .yaml',
+    ],
     ['{ "node": { "id": NaN } }', '1:19: invalid JSON: expected a value, found "N"'],
     ['{ "node": { "id": "x" "cluster": "y" } }', `1:23: invalid JSON: expected ',' or '}', found "\\""`],
     ['{ "node": {} } }', '1:16: invalid JSON: expected the end of the text, found "}"'],

@@ -158,7 +158,17 @@ class Scanner {
   #unexpected(expected: string): Broken {
     const found = String.fromCodePoint(this.#text.codePointAt(this.#at) ?? 0);
     if (found === '\0') return new Broken(this.#at, `invalid JSON: expected ${expected}, found the end of the text`);
-    const hint = found === '/' || found === '#' ? '; JSON has no comments' : '';
-    return new Broken(this.#at, `invalid JSON: expected ${expected}, found ${JSON.stringify(found)}${hint}`);
+    return new Broken(
+      this.#at,
+      `invalid JSON: expected ${expected}, found ${JSON.stringify(found)}${this.#hint(found)}`,
+    );
+  }
+
+  /** What the character tells of the text. */
+  #hint(found: string): string {
+    if (found === '/' || found === '#') return '; JSON has no comments';
+    const before = this.#text.slice(0, this.#at).trimEnd();
+    if (before === '' && /[a-z-]/i.test(found)) return '; a file that ends in .json holds JSON, and YAML one in .yaml';
+    return /[\]}]/.test(found) && before.endsWith(',') ? '; remove the comma before it' : '';
   }
 }

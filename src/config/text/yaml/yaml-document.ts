@@ -203,7 +203,10 @@ function isMergeKey(key: unknown): boolean {
 
 function keyName(key: Node | null): string {
   if (key === null) return 'null';
-  if (!yaml().isScalar(key)) throw new YamlMistake('a key must be a plain name', key);
+  if (!yaml().isScalar(key)) {
+    const hint = yaml().isMap(key) ? "; if '{{' begins a placeholder, it has to be filled in before" : '';
+    throw new YamlMistake(`a key must be a plain name${hint}`, key);
+  }
   return writtenName(key);
 }
 
@@ -308,8 +311,10 @@ function withoutSource({ code, message }: YAMLError): Pick<YAMLError, 'code' | '
   return { code, message: message.replace(/: .*/s, '') };
 }
 
-/** The library's words, with what they mostly mean. */
-function explain({ code, message }: Pick<YAMLError, 'code' | 'message'>, text: string, offset: number): string {
+/** The library's words, with what they mostly mean. Of a text that it quotes, the beginning. */
+function explain(mistake: Pick<YAMLError, 'code' | 'message'>, text: string, offset: number): string {
+  const { code } = mistake;
+  const message = mistake.message.replace(/: (".{40}).*/s, ': $1…"');
   const start = text.lastIndexOf('\n', offset - 1) + 1;
   const isTab = /^[ ]*\t/.test(text.slice(start, offset + 1));
   if (isTab && code !== 'TAB_AS_INDENT') return `${message}; the line begins with a tab: indent with spaces`;
