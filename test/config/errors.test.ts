@@ -305,6 +305,11 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                       ^`,
   ],
   [
+    'a duration in separate fields, with quotes as in JSON',
+    "stats_flush_interval: { seconds: '5' }\n",
+    "found separate seconds and nanos; write it as '5s'",
+  ],
+  [
     'a duration in separate fields',
     'stats_flush_interval: { seconds: 5, nanos: 20000000 }\n',
     `baton.yaml:1:23: stats_flush_interval: expected a duration such as '1.5s', found separate seconds and nanos; write it as '5.02s'
@@ -591,7 +596,7 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     withFilter(
       '{ name: p, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy } }',
     ),
-    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'p' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy'
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'p' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy': Baton does not implement this extension
   7 |       { name: p, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy } }
     |                                           ^`,
   ],
@@ -629,6 +634,32 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     `baton.yaml:9:11: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].address: unknown field 'address' of envoy.config.endpoint.v3.LbEndpoint; it belongs in 'endpoint'
   9 |           address: { socket_address: { address: 127.0.0.1, port_value: 1 } }
     |           ^`,
+  ],
+  [
+    'a field of filter chains beside them',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    filterChains: [ { filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known } } ] } ]
+    transport_socket: { name: tls }
+  clusters: [ { name: known, load_assignment: { cluster_name: known } } ]
+`,
+    `baton.yaml:5:5: ${LISTENER}.transport_socket: unknown field 'transport_socket' of envoy.config.listener.v3.Listener; it belongs in 'filter_chains'
+  5 |     transport_socket: { name: tls }
+    |     ^`,
+  ],
+  [
+    'an internal listener, which has no address',
+    `static_resources:
+  listeners:
+  - name: inner
+    internal_listener: {}
+    filter_chains: [ { filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known } } ] } ]
+  clusters: [ { name: known, load_assignment: { cluster_name: known } } ]
+`,
+    `baton.yaml:4:5: ${LISTENER}.internal_listener: field 'internal_listener' of envoy.config.listener.v3.Listener is not implemented in Baton
+  4 |     internal_listener: {}
+    |     ^`,
   ],
   [
     'slips in the names of what must be set',
@@ -1082,13 +1113,6 @@ static_resources:
     | ^`,
   ],
   [
-    'a second document',
-    'node: {}\n---\nnode: {}\n',
-    `baton.yaml:2:1: a configuration is one YAML document, and another one begins here
-  2 | ---
-    | ^`,
-  ],
-  [
     'a placeholder that nobody has filled in',
     'node: { id: {{ name }} }\n',
     `baton.yaml:1:14: a key must be a plain name; if '{{' begins a placeholder, it has to be filled in before
@@ -1104,6 +1128,13 @@ static_resources:
 baton.yaml:2:3: Unexpected single-quoted-scalar token in YAML stream: "'\\n    id: a, id: a, id: a, id: a, id: a…"
   2 |   '
     |   ^`,
+  ],
+  [
+    'a second document',
+    'node: {}\n---\nnode: {}\n',
+    `baton.yaml:2:1: a configuration is one YAML document, and another one begins here
+  2 | ---
+    | ^`,
   ],
   [
     'an alias that holds itself',

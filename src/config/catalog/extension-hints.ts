@@ -44,10 +44,11 @@ export class ExtensionHints {
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
     if (this.#schema.message(name)) return name.startsWith('envoy.') ? NOT_HERE : UNCLAIMED;
-    return meantBy(
+    const meant = meantBy(
       url,
       this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
     );
+    return meant === '' && name.startsWith('envoy.') ? NOT_HERE : meant;
   }
 
   #hintFor(name: string, category: string | undefined): string {

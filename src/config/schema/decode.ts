@@ -131,7 +131,7 @@ export class Decoder {
   #unknown(type: MessageType, key: string, raw: Record<string, unknown>): void {
     const old = oldFieldHint(type.name, key);
     const near = old === undefined ? nearest(key, type.fields.keys()) : /; use (\w+)/.exec(old)?.[1];
-    const holder = old === undefined && near === undefined ? this.#holderOf(type, key) : undefined;
+    const holder = old === undefined && near === undefined ? this.#holderOf(type, key, raw) : undefined;
     const hint = old === undefined ? (near === undefined ? '' : suggestion(near)) : `: ${old}`;
     const meant = near ?? holder;
     this.#path.push(key);
@@ -142,13 +142,15 @@ export class Decoder {
     if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
   }
 
-  /** Which field beside it a field belongs in, when it was indented too little. */
-  #holderOf(type: MessageType, key: string): string | undefined {
+  /** Which field beside it a field belongs in, when it was indented too little: one that is there, or the only one that there can be. */
+  #holderOf(type: MessageType, key: string, raw: Record<string, unknown>): string | undefined {
     const holders = [...type.fields.values()].filter(
       ({ shape, value }) =>
-        shape === 'single' && value.kind === 'message' && this.#schema.message(value.name)?.fields.has(key),
+        shape !== 'map' && value.kind === 'message' && this.#schema.message(value.name)?.fields.has(key),
     );
-    return holders.length === 1 ? holders[0]!.name : undefined;
+    const present = holders.filter(({ name, jsonName }) => (raw[name] ?? raw[jsonName] ?? null) !== null);
+    const meant = present.length > 0 ? present : holders.filter(({ shape }) => shape === 'single');
+    return meant.length === 1 ? meant[0]!.name : undefined;
   }
 
   #noteUnknown(path: Path, type: string, field: string, hint: string): void {

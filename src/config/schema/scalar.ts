@@ -51,9 +51,8 @@ export function choices(type: EnumType): string {
 
 /** How a duration of two fields is written as one, where they are what they should be. */
 function oneText(parts: { seconds?: unknown; nanos?: unknown }): string {
-  const { seconds = 0, nanos = 0 } = parts;
-  const isDuration = Number.isInteger(seconds) && Number.isInteger(nanos) && Number(seconds) >= 0;
-  if (!isDuration || Number(seconds) > MAX_DURATION_S || Number(nanos) < 0 || Number(nanos) >= 1e9) return '';
+  const [seconds, nanos] = [parts.seconds ?? 0, parts.nanos ?? 0].map((part) => Number(wholeNumber(part) ?? -1n));
+  if (seconds! < 0 || seconds! > MAX_DURATION_S || nanos! < 0 || nanos! >= 1e9) return '';
   const decimals = String(nanos).padStart(9, '0').replace(/0+$/, '');
   return `; write it as '${seconds}${decimals === '' ? '' : '.'}${decimals}s'`;
 }

@@ -214,6 +214,20 @@ t.test('what routes say to a filter that the chain does not have is told by a wa
   );
 });
 
+t.test('of the filters in a chain, the one that takes what a route says is meant', async (t) => {
+  const text = GOOD.replace(
+    '- name: envoy.filters.http.buffer\n            typed_config:',
+    '- name: acme.holds-bodies\n            typed_config:',
+  );
+  const known = {
+    ok: true,
+    warnings: [{ message: /'envoy.filters.http.buffer'; did you mean 'acme.holds-bodies'\?$/ }],
+  };
+  t.match(loadText(text), known);
+  const missing = loadText(text.replace(/ *- name: acme(?:.*\n){4}/, ''));
+  t.match(missing, { ok: true, warnings: [{ message: /has the name 'envoy.filters.http.buffer'$/ }] });
+});
+
 t.test('a disabled extension is refused', async (t) => {
   const catalog = testCatalog(['envoy.filters.network/envoy.filters.network.tcp_proxy']);
   t.match(

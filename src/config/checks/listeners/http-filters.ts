@@ -1,6 +1,6 @@
 // HTTP filters and what routes say to them: each message where it belongs.
 
-import { didYouMean } from '../../../common/text/suggest.js';
+import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
@@ -102,10 +102,9 @@ function checkRouteFilter(
     const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
     problems.error([...path, '@type'], `it configures the filter '${given.name}' itself; ${remedy}`);
   } else if (filters?.has(name) === false) {
-    problems.warn(
-      path,
-      `it has no effect: no filter of the chain has the name '${name}'${didYouMean(name, filters.keys())}`,
-    );
+    const meant = [...filters].find(([, kind]) => kind === given)?.[0];
+    const hint = meant === undefined ? '' : suggestion(meant);
+    problems.warn(path, `it has no effect: no filter of the chain has the name '${name}'${hint}`);
   }
 }
 

@@ -62,7 +62,8 @@ export function checkListener(listener: Listener, path: Path, around: Surroundin
       'key',
     );
   }
-  if (!listener.address && !problems.has([...path, 'address'])) problems.error(path, 'a listener needs an address');
+  const isElsewhere = ['address', 'internal_listener', 'api_listener'].some((field) => problems.has([...path, field]));
+  if (!listener.address && !isElsewhere) problems.error(path, 'a listener needs an address');
   const isUdp = listener.address?.socket_address?.protocol === 'UDP';
   if (!listener.filter_chains && !listener.default_filter_chain && !isUdp && !hasProblemAt(CHAINS, path, problems)) {
     problems.error(path, `no filter chains specified`);
