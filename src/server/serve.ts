@@ -1,6 +1,6 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
-import { messageOf } from '../common/errors/errors.js';
+import { BatonError, messageOf } from '../common/errors/errors.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
@@ -222,7 +222,8 @@ class ServerInstance {
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (cause instanceof TypeError || cause instanceof ReferenceError)
       logger.exception(Level.Error, 'the server cannot be started', cause);
-    tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}`);
+    const remedy = error instanceof BatonError && error.remedy !== undefined ? `; ${error.remedy}` : '';
+    tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}${remedy}`);
     this.#end(1);
   }
 

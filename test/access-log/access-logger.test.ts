@@ -45,7 +45,11 @@ t.test('each way to give a format', async (t) => {
 
 t.test('a format that cannot be had is refused', async (t) => {
   const source = (text_format_source: object) => () => compileFileFormat({ log_format: { text_format_source } });
-  const missing = { code: 'CONFIG_UNREADABLE', message: /ENOENT/, where: 'text_format_source.filename' };
+  const missing = {
+    code: 'CONFIG_UNREADABLE',
+    message: /^unable to read file: ENOENT/,
+    where: 'text_format_source.filename',
+  };
   t.throws(source({ filename: join(directory, 'none') }), missing);
   t.throws(source({ environment_variable: 'BATON_TEST_UNSET' }), /BATON_TEST_UNSET is not set/);
   const wrong = { message: /unknown operator %NOPE%/, where: 'text_format_source.inline_string' };

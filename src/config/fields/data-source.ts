@@ -22,6 +22,7 @@ export function readDataSource(source: DataSource, where?: string): Buffer {
   try {
     return readRegularFile(filename);
   } catch (error) {
-    throw new BatonError('CONFIG_UNREADABLE', messageOf(error), { where: where && `${where}.filename`, cause: error });
+    const message = `unable to read file: ${messageOf(error)}`;
+    throw new BatonError('CONFIG_UNREADABLE', message, { where: where && `${where}.filename`, cause: error });
   }
 }
