@@ -190,7 +190,7 @@ stats_sinks:
   [
     'a field that is not implemented',
     'overload_manager: {}\n',
-    `baton.yaml:1:1: overload_manager: field 'overload_manager' of envoy.config.bootstrap.v3.Bootstrap is not implemented in Baton
+    `baton.yaml:1:1: overload_manager: field 'overload_manager' of envoy.config.bootstrap.v3.Bootstrap is not implemented in Baton: the runtime key overload.global_downstream_max_connections limits connections
   1 | overload_manager: {}
     | ^`,
   ],

@@ -1,9 +1,13 @@
 // Implemented fields of access loggers and their formats.
 
-import type { ImplementedTable } from './table.js';
+import { type ImplementedTable, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
-  'envoy.config.accesslog.v3.AccessLog': { name: true, typed_config: true },
+  'envoy.config.accesslog.v3.AccessLog': {
+    name: true,
+    typed_config: true,
+    filter: refused('log all requests, and filter where the lines are read'),
+  },
   'envoy.extensions.access_loggers.file.v3.FileAccessLog': {
     path: true,
     format: true,

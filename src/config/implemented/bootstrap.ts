@@ -20,6 +20,7 @@ export const BOOTSTRAP: ImplementedTable = {
     application_log_config: true,
     layered_runtime: true,
     default_regex_engine: true,
+    overload_manager: refused('the runtime key overload.global_downstream_max_connections limits connections'),
   },
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,

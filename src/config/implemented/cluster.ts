@@ -1,6 +1,8 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { ALL, accepted, type ImplementedTable } from './table.js';
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+
+const RETRY = 'retry past hosts that are down: retry_on, with the retry_host_predicate previous_hosts';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -30,6 +32,9 @@ export const CLUSTER: ImplementedTable = {
     ignore_health_on_host_removal: accepted(
       'there are no active health checks, for whose verdict a host that is removed could wait',
     ),
+    health_checks: refused(RETRY),
+    outlier_detection: refused(RETRY),
+    transport_socket: refused('put a proxy that speaks TLS between Baton and the hosts'),
   },
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,

@@ -26,6 +26,7 @@ export const LISTENER: ImplementedTable = {
     filters: true,
     metadata: true,
     filter_chain_match: true,
+    transport_socket: refused('terminate TLS in front of Baton'),
   },
   'envoy.config.listener.v3.FilterChainMatch': {
     destination_port: true,
