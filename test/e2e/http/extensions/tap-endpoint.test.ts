@@ -42,6 +42,10 @@ t.test('what cannot be tapped is refused with the reason, and one stream at a ti
   const refusals: [Config | string, RegExp][] = [
     ['', /^\/tap requires a JSON\/YAML body$/],
     ['{', /^body:1:/],
+    [
+      `${JSON.stringify({ ...tapRequest(ANY) }).slice(0, -1)},"config_id":"main"}`,
+      /^body:1:\d+: 'config_id' is set twice/m,
+    ],
     ['config_id: main\ntap_confg: {}\n', /^body:2:1: tap_confg: unknown field .*tap_config/m],
     [{ config_id: 'main' }, /tap_config: it must be set/],
     [
