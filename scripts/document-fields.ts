@@ -46,7 +46,8 @@ full name of a message, such as \`envoy.config.route.v3.RouteAction\`. To check 
 - **Refused** and **Not implemented**: a configuration that sets the field is [refused](configuration.md#what-is-accepted-is-obeyed), with
   the field's name and line.
 
-Baton knows Envoy's API as it was in 2024. What has come since is not listed: fields are refused as unknown, extensions as not implemented.
+Baton knows Envoy's API as it was in 2024, without the contrib extensions and the OpenTelemetry access logger. What it does not know is not
+listed: such fields are refused as unknown, such extensions as not implemented.
 Fields that the API hides or marks as not implemented are listed too. The page is generated from the table that the loader uses
 (\`npm run build && node dist/scripts/document-fields.js\`).
 `;
