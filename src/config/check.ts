@@ -173,7 +173,8 @@ export class Checker {
       const text = `field '${field.name}' of ${type.name} is not implemented in Baton`;
       this.#problems.error(this.#path, refusal.reason === '' ? text : `${text}: ${refusal.reason}`, 'key');
     } else {
-      this.#problems.error(this.#path, `${refusal.reason} of ${type.name}.${field.name} is not implemented in Baton`);
+      const text = `'${refusal.value}' of ${type.name}.${field.name} is not implemented in Baton`;
+      this.#problems.error(this.#path, `${text}: use ${alternatives(refusal.instead)}`);
     }
     return false;
   }
@@ -250,15 +251,19 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
 
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 
-interface Refusal {
-  readonly what: 'field' | 'value';
-  readonly reason: string;
-}
+type Refusal =
+  | { readonly what: 'field'; readonly reason: string }
+  | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
 
 function refusalOf(row: AnyRow | undefined, value: unknown): Refusal | undefined {
   if (row === undefined) return { what: 'field', reason: '' };
   if (row === true || 'accepted' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
   const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
-  return wrong === undefined ? undefined : { what: 'value', reason: `'${wrong}'` };
+  return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+function alternatives(names: readonly string[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }

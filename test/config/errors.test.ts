@@ -197,7 +197,7 @@ stats_sinks:
   [
     'a value of an enum that is not implemented',
     'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: ring_hash }\n',
-    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'RING_HASH' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton
+    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'RING_HASH' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST or RANDOM
   3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: ring_hash }
     |                                                                 ^`,
   ],

@@ -92,7 +92,7 @@ t.test('a mistake is shown where it stands, in the file or in --config-yaml', as
   const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: MAGLEV\n';
   t.equal(
     problemsOf(GOOD, { yaml }),
-    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'MAGLEV' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton
+    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'MAGLEV' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST or RANDOM
   4 |     lb_policy: MAGLEV
     |                ^`,
   );
