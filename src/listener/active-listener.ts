@@ -6,6 +6,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import type { AcceptFailures } from './accept-failures.js';
 import { AcceptedSocket } from './accepted-socket.js';
 import type { ConnectionLimit } from './connection-limit.js';
+import { ConnectionList } from './connection-list.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { DrainWindow } from './drain-window.js';
 import type { FilterArrival, FilterChain, FilterChainFinder } from './network-filter.js';
@@ -39,7 +40,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly #connectionLimit: ConnectionLimit;
   readonly #globalLimit: ConnectionLimit | undefined;
   readonly #nextSerial: () => number;
-  readonly #connections = new Set<DownstreamConnection>();
+  readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
   /** Those that take connections, by id. */
   #chains: ReadonlyMap<number, FilterChain> = new Map();
@@ -160,7 +161,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** A connection has been reset without its handler. */
   lost(id: number): void {
-    for (const connection of this.#connections) if (connection.id === id) connection.reset();
+    for (const connection of [...this.#connections]) if (connection.id === id) connection.reset();
   }
 
   /** Its connections are to leave for another process; undefined: no longer, and they drain. */
@@ -168,7 +169,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#departures = departures;
     for (const chain of this.#allChains()) chain.drain.departures = departures;
     if (departures === undefined) return;
-    for (const connection of this.#connections) departures.add(connection);
+    for (const connection of [...this.#connections]) departures.add(connection);
   }
 
   /**
@@ -268,7 +269,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** Called by the connection when it has ended. */
   connectionEnded(connection: DownstreamConnection): void {
-    this.#connections.delete(connection);
+    this.#connections.remove(connection);
     this.#releaseLimits();
   }
 

@@ -64,6 +64,8 @@ export class DownstreamConnection {
   handler: DownstreamHandler | undefined;
   /** The filters that it began with. */
   readonly chain: ConnectionChain;
+  /** Among the connections of its listener. */
+  place = -1;
   /** Another process has refused to go on with it. */
   mustStay = false;
   readonly #remoteKind: AddressKind;

@@ -1,0 +1,28 @@
+// What a listener knows of its open connections, in whatever order they come and go.
+
+import fc from 'fast-check';
+import t from 'tap';
+import { ConnectionList } from '../../src/listener/connection-list.js';
+
+t.test('holds those that were added and not removed, each once', (t) => {
+  const changes = fc.array(fc.record({ isAdding: fc.boolean(), pick: fc.nat() }), { maxLength: 200 });
+  fc.assert(
+    fc.property(changes, (all) => {
+      const list = new ConnectionList();
+      const open: { place: number }[] = [];
+      for (const { isAdding, pick } of all) {
+        if (isAdding || open.length === 0) {
+          const connection = { place: -1 };
+          open.push(connection);
+          list.add(connection);
+        } else {
+          list.remove(open.splice(pick % open.length, 1)[0]!);
+        }
+        const held = [...list];
+        if (held.length !== open.length || !open.every((connection) => held.includes(connection))) return false;
+      }
+      return true;
+    }),
+  );
+  t.end();
+});
