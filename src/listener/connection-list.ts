@@ -18,12 +18,14 @@ export class ConnectionList<C extends Listed> implements Iterable<C> {
     connection.place = this.#connections.push(connection) - 1;
   }
 
-  /** The last one takes its place. */
+  /** The last one takes its place. Nothing happens when it is not in the list. */
   remove(connection: C): void {
+    const { place } = connection;
+    if (this.#connections[place] !== connection) return;
     const last = this.#connections.pop()!;
     if (last === connection) return;
-    this.#connections[connection.place] = last;
-    last.place = connection.place;
+    this.#connections[place] = last;
+    last.place = place;
   }
 
   [Symbol.iterator](): Iterator<C> {
