@@ -161,7 +161,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
 
   /** A connection has been reset without its handler. */
   lost(id: number): void {
-    for (const connection of [...this.#connections]) if (connection.id === id) connection.reset();
+    for (const connection of this.#connections) if (connection.id === id) return connection.reset();
   }
 
   /** Its connections are to leave for another process; undefined: no longer, and they drain. */

@@ -8,6 +8,7 @@ import {
   type HttpFilterExtension,
   headerKey,
   type Report,
+  refused,
   reportMistakes,
   type StreamControl,
   unpack,
@@ -40,7 +41,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   implemented: {
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
       http_service: true,
-      grpc_service: { refused: 'the service is asked by HTTP: use http_service' },
+      grpc_service: refused('the service is asked by HTTP: use http_service'),
       transport_api_version: ['V3'],
       failure_mode_allow: true,
       failure_mode_allow_header_add: true,
