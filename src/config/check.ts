@@ -10,7 +10,7 @@ import type { Any } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
 import type { Message } from './schema/decode.js';
-import { brokenHeadRule } from './schema/head-rules.js';
+import { brokenLineRule } from './schema/line-rules.js';
 import { messageNameOf, typeUrlOf } from './schema/message-name.js';
 import { brokenRule, brokenValueRule, elementRules } from './schema/rules.js';
 import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema/schema.js';
@@ -88,7 +88,7 @@ export class Checker {
     if (value !== undefined && field.isDisallowed && !this.#isImplemented(type, field, value)) return;
     const enumType = field.value.kind === 'enum' ? this.#schema.enum(field.value.name) : undefined;
     if (value === undefined && enumType && !this.#mayLeaveOut(field, enumType)) return;
-    const rule = brokenRule(field, value, enumType) ?? brokenHeadRule(type.name, field.name, value);
+    const rule = brokenRule(field, value, enumType) ?? brokenLineRule(type.name, field.name, value);
     if (rule !== undefined) {
       this.#problems.error(this.#path, rule);
       return;

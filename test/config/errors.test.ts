@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
-import { ENDS_A_LINE, ENDS_A_TEXT_LINE } from '../../src/config/schema/head-rules.js';
+import { ENDS_A_LINE, ENDS_A_TEXT_LINE } from '../../src/config/schema/line-rules.js';
 import { testCatalog } from './catalog.js';
 import { loadText, problemsOf } from './load-text.js';
 

@@ -11,7 +11,7 @@ import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
 import { textOfNumber } from '../text/yaml/yaml-number.js';
 import { CREDENTIALS } from './certificates.js';
-import { messageNameOf } from './message-name.js';
+import { ANY, messageNameOf } from './message-name.js';
 import {
   choices,
   defaultOf,
@@ -363,8 +363,6 @@ export class Decoder {
     return undefined;
   }
 }
-
-const ANY = 'google.protobuf.Any';
 
 /** A number as the text that it stands for, if any. */
 function asText(raw: unknown, holder: object, key: PathPart): unknown {

@@ -1,5 +1,8 @@
 // The name of the message that an Any holds. It stands apart from the decoder because the primary needs only this.
 
+/** Packed in another one it holds a message once more. */
+export const ANY = 'google.protobuf.Any';
+
 /** The message that a type URL names: what stands behind its last slash. */
 export function messageNameOf(typeUrl: string): string {
   return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);

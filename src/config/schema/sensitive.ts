@@ -3,7 +3,7 @@
 
 import type { Path, PathPart } from '../text/path.js';
 import type { Message } from './decode.js';
-import { messageNameOf } from './message-name.js';
+import { ANY, messageNameOf } from './message-name.js';
 import type { FieldType, MessageType, Schema, ValueType } from './schema.js';
 
 /** A value that is not to be shown; plain data. */
@@ -14,7 +14,6 @@ export interface SensitiveValue {
   readonly shown: string | undefined;
 }
 
-const ANY = 'google.protobuf.Any';
 const REDACTED = '[redacted]';
 const REDACTED_BYTES = Buffer.from(REDACTED).toString('base64');
 

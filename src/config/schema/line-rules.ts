@@ -29,7 +29,7 @@ export const ENDS_A_TEXT_LINE =
   'it must not hold a line end (CR, LF) or NUL, as it becomes part of a line in the log and the admin interface';
 
 /** What the value of a message's field breaks, or undefined. */
-export function brokenHeadRule(message: string, field: string, value: unknown): string | undefined {
+export function brokenLineRule(message: string, field: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || !ENDS_LINE.test(value)) return undefined;
   const has = (fields: Fields) => fields[message as keyof Messages]?.some((each) => each === field);
   if (has(IN_HEADS)) return ENDS_A_LINE;
