@@ -14,6 +14,7 @@ import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js'
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
 import type { ScopeRequest } from '../stats/store.js';
@@ -43,9 +44,9 @@ export interface HttpFilterExtension<C = unknown> extends Extension {
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart;
   /**
    * Compiles what a route says to the filter (typed_per_filter_config), the most general first; the filter's factory gets
-   * it with each stream. Absent: the filter takes nothing from routes.
+   * it with each stream. `runtime` gives handles of values that may change. Absent: the filter takes nothing from routes.
    */
-  compileRouteConfig?(configs: readonly Any[], where: string): unknown;
+  compileRouteConfig?(configs: readonly Any[], where: string, runtime: Runtime): unknown;
 }
 
 /** An HTTP filter that ends the chain: the router. */

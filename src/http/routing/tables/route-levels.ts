@@ -2,6 +2,7 @@
 
 import { buildEach } from '../../../common/errors/errors.js';
 import type { Any } from '../../../config/generated/api.js';
+import type { Runtime } from '../../../runtime/runtime.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../../headers/header-mutations.js';
 
 /** A filter that typed_per_filter_config can speak to. */
@@ -9,7 +10,7 @@ export interface RouteFilter {
   /** As in the filter chain. */
   readonly name: string;
   /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
-  compileRouteConfig(configs: readonly Any[], where: string): unknown;
+  compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime): unknown;
 }
 
 /** The fields that a message of any level has. */
@@ -43,6 +44,7 @@ export function settingsOfLevels(
   places: readonly Place[],
   specificWins: boolean,
   filters: readonly RouteFilter[],
+  runtime: Runtime,
 ): LevelSettings {
   const fromGeneral = [...places].reverse();
   const inOrder = specificWins ? fromGeneral : places;
@@ -52,15 +54,16 @@ export function settingsOfLevels(
   return {
     requestMutations,
     responseMutations,
-    filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral)),
+    filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral, runtime)),
   };
 }
 
-function filterConfig(filter: RouteFilter, places: readonly Place[]): unknown {
+function filterConfig(filter: RouteFilter, places: readonly Place[], runtime: Runtime): unknown {
   const configured = places.filter(({ level }) => level.typed_per_filter_config?.[filter.name] !== undefined);
   if (configured.length === 0) return undefined;
   const configs = configured.map(({ level }) => level.typed_per_filter_config![filter.name]!);
-  return filter.compileRouteConfig(configs, within(configured.at(-1)!.where, `typed_per_filter_config.${filter.name}`));
+  const where = within(configured.at(-1)!.where, `typed_per_filter_config.${filter.name}`);
+  return filter.compileRouteConfig(configs, where, runtime);
 }
 
 function mutationsOf(places: readonly Place[], direction: 'request' | 'response'): HeaderMutations | undefined {

@@ -277,7 +277,7 @@ class VirtualHostBuilder<C> {
   #levels(places: readonly Place[]): LevelSettings {
     const all = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
     const specificWins = this.#config.most_specific_header_mutations_wins ?? false;
-    return settingsOfLevels(all, specificWins, this.#options.filters ?? []);
+    return settingsOfLevels(all, specificWins, this.#options.filters ?? [], this.#runtime);
   }
 }
 

@@ -20,12 +20,12 @@ export function routeFilters(configs: readonly HttpFilter[] = [], extensions: Ex
 function routeFilter(name: string, own: Any | undefined, extensions: ExtensionFinder): RouteFilter {
   return {
     name,
-    compileRouteConfig(configs, where) {
+    compileRouteConfig(configs, where, runtime) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
       if (extension.isTerminal) return undefined;
       const config = ofExtension('compileRouteConfig', extension.name, () =>
-        extension.compileRouteConfig?.(configs, where),
+        extension.compileRouteConfig?.(configs, where, runtime),
       );
       return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
     },
