@@ -83,6 +83,11 @@ export interface LocalReply {
   flags: number;
   /** Changes the head of the answer before it is sent. */
   editHeaders?: (headers: HeaderBlock) => void;
+  /**
+   * The head is what editHeaders makes it: without what the route adds to responses, and not in the form of gRPC. Absent: it stands in for
+   * that of a host.
+   */
+  isVerbatim?: boolean;
 }
 
 /**

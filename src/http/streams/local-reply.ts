@@ -19,19 +19,20 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
   readonly requestHeaders: HeaderBlock;
 }
 
-/** Gives the whole reply to its stream, as a host's response would come; `isGrpc`: in the form that gRPC's clients look at. */
-export function encodeReply(stream: AnsweredStream, reply: LocalReply, isGrpc: boolean): void {
-  const { status, editHeaders } = reply;
+/** Gives the whole reply to its stream, as a host's response would come; `asksByGrpc`: in the form that gRPC's clients look at. */
+export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrpc: boolean): void {
+  const { status, editHeaders, isVerbatim = false } = reply;
   const { info, route } = stream;
   const body = asBytes(reply.body);
   const { headerBlocks, memory } = stream.manager.thread;
   const isHead = stream.requestHeaders.method === Method.Head;
+  const isGrpc = asksByGrpc && !isVerbatim;
   const hasBody = body.length > 0 && !isHead && !isGrpc;
   const headers = headerBlocks.take();
   try {
     headers.setStatus(status);
     // Whoever gives it stands in for a host. Redirects and direct responses are the route's own, and make its changes themselves.
-    if (route?.kind === RouteKind.Forward) route.finalizeResponse(headers, info);
+    if (!isVerbatim && route?.kind === RouteKind.Forward) route.finalizeResponse(headers, info);
     editHeaders?.(headers);
     if (isGrpc) becomeGrpcReply(headers, body, !isHead);
     else if (body.length > 0) {
