@@ -19,6 +19,11 @@ export interface Extension<C = Any> {
   readonly typeUrls: readonly string[];
   /** Whether a filter ends its chain: it must come last, and a chain must end with such a one. */
   readonly isTerminal?: boolean;
+  /**
+   * The field of virtual hosts and route actions that says to an HTTP filter what its second message does, where nothing is said to it in
+   * typed_per_filter_config.
+   */
+  readonly routeField?: 'cors';
   /** Fields of its own messages that it implements; what is set beyond them is refused. */
   readonly implemented?: ImplementedTable;
   /**

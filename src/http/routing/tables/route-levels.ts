@@ -1,16 +1,25 @@
 // What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
 
 import { buildEach } from '../../../common/errors/errors.js';
-import type { Any } from '../../../config/generated/api.js';
+import type { Any, CorsPolicy } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../../headers/header-mutations.js';
 
-/** A filter that typed_per_filter_config can speak to. */
+/** A filter that routes can speak to. */
 export interface RouteFilter {
   /** As in the filter chain. */
   readonly name: string;
   /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
   compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime): unknown;
+  /** What speaks to it where no level does in typed_per_filter_config. */
+  readonly routeField?: RouteField | undefined;
+}
+
+/** A field that virtual hosts and route actions have for one kind of filters. */
+export interface RouteField {
+  readonly name: 'cors';
+  /** Type URL of the message that says the same in typed_per_filter_config, with the same fields. */
+  readonly type: string;
 }
 
 /** The fields that a message of any level has. */
@@ -20,6 +29,10 @@ export interface Level {
   readonly response_headers_to_add?: HeaderChanges['toAdd'];
   readonly response_headers_to_remove?: HeaderChanges['toRemove'];
   readonly typed_per_filter_config?: { readonly [name: string]: Any };
+  /** Of a virtual host. */
+  readonly cors?: CorsPolicy;
+  /** Of a route. */
+  readonly route?: { readonly cors?: CorsPolicy };
 }
 
 /** A level and its path in the configuration. */
@@ -58,12 +71,35 @@ export function settingsOfLevels(
   };
 }
 
+/** `places`: the most general first. */
 function filterConfig(filter: RouteFilter, places: readonly Place[], runtime: Runtime): unknown {
-  const configured = places.filter(({ level }) => level.typed_per_filter_config?.[filter.name] !== undefined);
-  if (configured.length === 0) return undefined;
-  const configs = configured.map(({ level }) => level.typed_per_filter_config![filter.name]!);
-  const where = within(configured.at(-1)!.where, `typed_per_filter_config.${filter.name}`);
-  return filter.compileRouteConfig(configs, where, runtime);
+  const typed = typedConfigs(filter, places);
+  const said = typed.length > 0 || filter.routeField === undefined ? typed : fieldConfigs(filter.routeField, places);
+  if (said.length === 0) return undefined;
+  const configs = said.map(({ config }) => config);
+  return filter.compileRouteConfig(configs, said.at(-1)!.where, runtime);
+}
+
+/** What one level says to a filter, and where. */
+interface Said {
+  readonly config: Any;
+  readonly where: string;
+}
+
+function typedConfigs({ name }: RouteFilter, places: readonly Place[]): Said[] {
+  return places.flatMap(({ level, where }) => {
+    const config = level.typed_per_filter_config?.[name];
+    return config === undefined ? [] : [{ config, where: within(where, `typed_per_filter_config.${name}`) }];
+  });
+}
+
+function fieldConfigs({ name, type }: RouteField, places: readonly Place[]): Said[] {
+  return places.flatMap(({ level, where }) => {
+    const ofHost = level[name];
+    const config = ofHost ?? level.route?.[name];
+    if (config === undefined) return [];
+    return [{ config: { '@type': type, ...config }, where: within(where, ofHost ? name : `route.${name}`) }];
+  });
 }
 
 function mutationsOf(places: readonly Place[], direction: 'request' | 'response'): HeaderMutations | undefined {

@@ -14,7 +14,11 @@ import type {
 } from '../../../../src/config/generated/api.js';
 import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../src/http/routing/actions/route.js';
-import { buildRouteTable, type RouteTableOptions } from '../../../../src/http/routing/tables/route-table.js';
+import {
+  buildRouteTable,
+  type RouteFilter,
+  type RouteTableOptions,
+} from '../../../../src/http/routing/tables/route-table.js';
 import { linesOf, requestHead, responseHead, valuesOf } from '../heads.js';
 
 /** The route that a request matches in a table of one virtual host. */
@@ -320,3 +324,38 @@ t.test('typed_per_filter_config reaches its filter, from general to specific', a
   t.same(route.filterConfigs, [undefined, 'config,host,route']);
   t.ok(seen.includes('virtual_hosts[0].routes[0].typed_per_filter_config.f'));
 });
+
+t.test(
+  'a field of virtual host and route action speaks to its filter where no typed_per_filter_config does',
+  async (t) => {
+    const filter = {
+      name: 'f',
+      routeField: { name: 'cors' as const, type: 'of-field' },
+      compileRouteConfig: (configs: readonly Any[], where: string): string =>
+        `${configs.map(({ '@type': type, max_age }) => `${type} ${max_age}`)} at ${where}`,
+    };
+    const deaf = { name: 'g', compileRouteConfig: (): string => 'never' };
+    const typed = (max_age: string): object => ({ typed_per_filter_config: { f: { '@type': 'typed', max_age } } });
+    const weights = (more: object): object => ({
+      weighted_clusters: { clusters: [{ name: 'b', weight: 1, ...more }] },
+    });
+    const routes = [
+      { match: { path: '/field' }, route: { cluster: 'a', cors: { max_age: 'action' } } },
+      { match: { path: '/host' }, route: { cluster: 'a' } },
+      { match: { path: '/typed' }, route: { cluster: 'a', cors: { max_age: 'action' } }, ...typed('route') },
+      { match: { path: '/weight' }, route: { ...weights({}), cors: { max_age: 'action' } } },
+      { match: { path: '/typed-weight' }, route: { ...weights(typed('weight')), cors: { max_age: 'action' } } },
+    ];
+    const said = (path: string, filters: readonly RouteFilter[] = [filter], config: object = {}) =>
+      routeOf(requestHead(`GET ${path}`), routes, { cors: { max_age: 'host' } }, config, { filters }).filterConfigs;
+    const host = 'of-field host';
+    t.same(said('/field'), [`${host},of-field action at virtual_hosts[0].routes[0].route.cors`]);
+    t.same(said('/host'), [`${host} at virtual_hosts[0].cors`]);
+    t.same(said('/typed'), ['typed route at virtual_hosts[0].routes[2].typed_per_filter_config.f']);
+    t.same(said('/weight'), [`${host},of-field action at virtual_hosts[0].routes[3].route.cors`]);
+    const weight = 'virtual_hosts[0].routes[4].route.weighted_clusters.clusters[0]';
+    t.same(said('/typed-weight'), [`typed weight at ${weight}.typed_per_filter_config.f`]);
+    t.same(said('/field', [filter], typed('config')), ['typed config at typed_per_filter_config.f']);
+    t.same(said('/field', [deaf, filter])[0], undefined);
+  },
+);

@@ -1,25 +1,26 @@
-// What routes can say to the HTTP filters of a chain: typed_per_filter_config.
+// What routes can say to the HTTP filters of a chain: typed_per_filter_config, and fields that are older than that.
 
 import { ofExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
-import type { RouteFilter } from '../../../../http/routing/tables/route-table.js';
+import type { RouteField, RouteFilter } from '../../../../http/routing/tables/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
 import type { DiscoveredRouteConfig } from './discovered-filter.js';
 
 /** Those of the chain that do not end it, in its order. */
 export function routeFilters(configs: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
   const filters = configs.filter(({ typed_config: own }) => !own || !extensions.httpFilter(own).isTerminal);
-  return {
-    list: filters.map(({ name, typed_config: own }) => routeFilter(name ?? '', own, extensions)),
-    signature: JSON.stringify(filters.map(({ name, typed_config: own }) => [name, own?.['@type']])),
-  };
+  const list = filters.map((filter) => routeFilter(filter, extensions));
+  const kinds = filters.map(({ name, typed_config: own }, index) => [name, own?.['@type'], list[index]!.routeField]);
+  return { list, signature: JSON.stringify(kinds) };
 }
 
-/** `own` is the configuration of the filter itself; undefined: it is not known yet. */
-function routeFilter(name: string, own: Any | undefined, extensions: ExtensionFinder): RouteFilter {
+/** One without a configuration of its own may be of any kind. */
+function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilter {
+  const { name = '', typed_config: own } = filter;
   return {
     name,
+    routeField: routeField(filter, extensions),
     compileRouteConfig(configs, where, runtime) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
@@ -30,6 +31,19 @@ function routeFilter(name: string, own: Any | undefined, extensions: ExtensionFi
       return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
     },
   };
+}
+
+/** As in Envoy only typed_per_filter_config has a filter run that is disabled in its chain. */
+function routeField(
+  { config_discovery: discovery, disabled, typed_config: own }: HttpFilter,
+  extensions: ExtensionFinder,
+): RouteField | undefined {
+  if (disabled) return undefined;
+  for (const url of own ? [own['@type']] : (discovery?.type_urls ?? [])) {
+    const { routeField: name, typeUrls } = extensions.httpFilter({ '@type': url });
+    if (name !== undefined) return { name, type: typeUrls[1]! };
+  }
+  return undefined;
 }
 
 function checkKind(name: string, config: Any, like: Any, extensions: ExtensionFinder, where: string): void {
