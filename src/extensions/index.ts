@@ -5,6 +5,7 @@ import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
+import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
@@ -28,6 +29,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   stderrAccessLog,
   stdoutAccessLog,
   buffer,
+  cors,
   extAuthz,
   headerMutation,
   healthCheck,

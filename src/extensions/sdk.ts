@@ -47,16 +47,19 @@ export {
   type LocalReply,
   type StreamControl,
 } from '../http/filters/filter.js';
+export { RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
+export type { Runtime, RuntimeFraction } from '../runtime/runtime.js';
 
 // ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
 
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
+export { compileFullMatch } from '../common/text/regex.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
-export { compileHeaderRules, type HeaderRule, matchesAll } from '../http/routing/matching/header-rule.js';
+export { compileHeaderRules, type HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
 export { headerKey } from './header-key.js';
 

@@ -56,7 +56,7 @@ static_resources:
   - name: "l${end}"
     address: { pipe: { path: "/a${end}" } }
     filter_chains: [ { filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
-      route_config: { virtual_hosts: [ { name: "v${end}", domains: [ "*" ], routes: [
+      route_config: { virtual_hosts: [ { name: "v${end}", domains: [ "*" ], cors: { allow_methods: "a${end}", max_age: "m${end}" }, routes: [
         { name: "r${end}", match: { prefix: / }, direct_response: { status: 200 } } ] } ] } } } ] } ]
   clusters:
   - name: "d${end}"
@@ -74,6 +74,8 @@ static_resources:
         `${LISTENER}.name: ${ENDS_A_TEXT_LINE}`,
         `${LISTENER}.address.pipe.path: ${ENDS_A_LINE}`,
         `virtual_hosts[0].name: ${ENDS_A_LINE}`,
+        `virtual_hosts[0].cors.allow_methods: ${ENDS_A_LINE}`,
+        `virtual_hosts[0].cors.max_age: ${ENDS_A_LINE}`,
         `virtual_hosts[0].routes[0].name: ${ENDS_A_LINE}`,
         `${CLUSTER}.name: ${ENDS_A_LINE}`,
         `${CLUSTER}.alt_stat_name: ${ENDS_A_LINE}`,
@@ -576,8 +578,8 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
   ],
   [
     "an extension of Envoy's that is not here, by its name",
-    withRoutes('', `{ name: envoy.filters.http.cors }, ${ROUTER}`),
-    `http_filters[0]: Didn't find a registered implementation for 'envoy.filters.http.cors' with type URL: '': Baton does not implement this extension`,
+    withRoutes('', `{ name: envoy.filters.http.csrf }, ${ROUTER}`),
+    `http_filters[0]: Didn't find a registered implementation for 'envoy.filters.http.csrf' with type URL: '': Baton does not implement this extension`,
   ],
   [
     'an extension in a place for others, by its name',

@@ -44,6 +44,7 @@ export const ROUTE: ImplementedTable = {
     retry_policy: true,
     per_request_buffer_limit_bytes: true,
     metadata: true,
+    cors: true,
   },
   'envoy.config.route.v3.Route': {
     name: true,
@@ -94,7 +95,9 @@ export const ROUTE: ImplementedTable = {
     retry_policy: true,
     priority: true,
     upgrade_configs: true,
+    cors: true,
   },
+  'envoy.config.route.v3.CorsPolicy': ALL,
   'envoy.config.route.v3.RouteAction.UpgradeConfig': { upgrade_type: true, enabled: true },
   'envoy.config.route.v3.RedirectAction': ALL,
   'envoy.config.route.v3.DirectResponseAction': ALL,

@@ -5,7 +5,7 @@ import type { Messages } from '../generated/api.js';
 
 type Fields = { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[] };
 
-/** They get there by auto_host_rewrite, by operators such as %ROUTE_NAME%, or as the name of this server. */
+/** They get there by auto_host_rewrite, by operators such as %ROUTE_NAME%, as the name of this server, or as fields. */
 const IN_HEADS: Fields = {
   'envoy.config.core.v3.Node': ['id', 'cluster'],
   'envoy.config.core.v3.Pipe': ['path'],
@@ -13,6 +13,8 @@ const IN_HEADS: Fields = {
   'envoy.config.endpoint.v3.Endpoint': ['hostname'],
   'envoy.config.route.v3.VirtualHost': ['name'],
   'envoy.config.route.v3.Route': ['name'],
+  'envoy.config.route.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
+  'envoy.extensions.filters.http.cors.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
 };
 
 /** They get there in /listeners and /clusters as text. Those in heads do, too. */

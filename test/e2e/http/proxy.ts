@@ -19,6 +19,8 @@ export interface ProxyOptions extends Omit<BatonOptions, 'config'> {
   clusters?: Config[];
   /** Merged into each listener. */
   listenerOptions?: Config;
+  /** Merged over the bootstrap. */
+  extra?: Config;
 }
 
 /** A Baton whose listeners are known by name. */
@@ -35,7 +37,7 @@ export interface HttpProxy {
 }
 
 export async function startProxy(t: Teardown, options: ProxyOptions): Promise<HttpProxy> {
-  const { listeners, clusters = [], listenerOptions = {}, ...rest } = options;
+  const { listeners, clusters = [], listenerOptions = {}, extra = {}, ...rest } = options;
   const names = Object.keys(listeners);
   const baton = await startBaton(t, {
     args: ['-l', 'warning'],
@@ -43,6 +45,7 @@ export async function startProxy(t: Teardown, options: ProxyOptions): Promise<Ht
     config: bootstrap({
       listeners: names.map((name) => ({ ...httpListener(name, 0, listeners[name]!), ...listenerOptions })),
       clusters,
+      extra,
     }),
   });
   const ports: Record<string, number> = {};

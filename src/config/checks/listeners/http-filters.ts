@@ -7,6 +7,7 @@ import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Surroundings } from '../surroundings.js';
 import { checkDiscoveredFilter } from './discovered-filters.js';
+import { checkRouteFields } from './route-fields.js';
 
 /** A filter has its own message, not one for routes, and one that ends the chain is not disabled. */
 export function checkHttpFilters(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
@@ -33,7 +34,7 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, aro
 }
 
 /**
- * What routes say to a filter is of its kind; that a filter of the name is missing is only worth a warning.
+ * What routes say to a filter is of its kind; that nobody hears it is only worth a warning.
  * @param chain the filters of the connection manager; undefined where they are not known
  */
 export function checkRouteFilters(
@@ -47,6 +48,7 @@ export function checkRouteFilters(
   routes.virtual_hosts?.forEach((host, number) => {
     if (host) checkHostFilters(host, [...path, 'virtual_hosts', number], check);
   });
+  if (chain) checkRouteFields(routes, path, around, chain);
 }
 
 /** The same of a virtual host by itself. */

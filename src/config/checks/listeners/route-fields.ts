@@ -1,0 +1,43 @@
+// The field `cors` of virtual hosts and route actions: that no filter takes it is worth a warning.
+
+import type { ExtensionCatalog } from '../../catalog/extension.js';
+import type { Any, HttpFilter, RouteConfiguration } from '../../generated/api.js';
+import type { Path } from '../../text/path.js';
+import type { Surroundings } from '../surroundings.js';
+
+/** What has typed_per_filter_config. */
+type Level = { readonly typed_per_filter_config?: { readonly [name: string]: Any } } | undefined;
+
+/** @param chain the filters of the connection manager that has the routes */
+export function checkRouteFields(
+  routes: RouteConfiguration,
+  path: Path,
+  { catalog, problems }: Surroundings,
+  chain: readonly HttpFilter[],
+): void {
+  const takers = chain.filter((filter) => filter && takesField(filter, catalog)).map(({ name = '' }) => name);
+  const check = (at: Path, levels: readonly Level[]): void => {
+    const filter = (names: readonly string[]) => `filter '${names.join("', '")}'`;
+    if (takers.length === 0) {
+      const names = catalog.list().flatMap(({ name, routeField }) => (routeField === undefined ? [] : [name]));
+      problems.warn(at, `it has no effect: the chain has no ${filter(names)}, or has it disabled`);
+    } else if (takers.every((name) => levels.some((level) => level?.typed_per_filter_config?.[name]))) {
+      problems.warn(at, `it has no effect: typed_per_filter_config speaks to the ${filter(takers)} in its place`);
+    }
+  };
+  routes.virtual_hosts?.forEach((host, number) => {
+    const atHost = [...path, 'virtual_hosts', number];
+    if (host?.cors) check([...atHost, 'cors'], [routes, host]);
+    host?.routes?.forEach((route, index) => {
+      if (route?.route?.cors) check([...atHost, 'routes', index, 'route', 'cors'], [routes, host, route]);
+    });
+  });
+}
+
+/** As in Envoy only typed_per_filter_config has a filter run that is disabled in its chain. */
+function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
+  const { config_discovery: discovery, disabled, typed_config: own } = filter;
+  if (disabled) return false;
+  const urls = own ? [own['@type']] : (discovery?.type_urls ?? []);
+  return urls.some((url) => catalog.byTypeUrl(url)?.routeField !== undefined);
+}

@@ -1,0 +1,142 @@
+// Policies of the CORS filter that change while traffic flows, with the routes that have them, and the filter itself.
+
+import t from 'tap';
+import { startControlPlane } from '../harness/control-plane.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  httpListener,
+  httpRequest,
+  ROUTER_FILTER,
+  startBaton,
+  startUpstream,
+  staticCluster,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
+import { allowing, CORS_FILTER, corsPolicy } from '../http/extensions/cors.js';
+import { routeTo } from '../http/proxy.js';
+import { ResourceFile } from './resource-file.js';
+
+const ROUTES = 'envoy.config.route.v3.RouteConfiguration';
+const EXTENSION = 'envoy.config.core.v3.TypedExtensionConfig';
+const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
+const PAGES = ['http://one', 'http://two'];
+const upstream = await startUpstream(t, (_request, answer) => void answer.end());
+const host = staticCluster('host', upstream.port);
+
+const virtualHost = (more: Config): Config => ({
+  name: 'all',
+  domains: ['*'],
+  routes: [routeTo({ prefix: '/' }, 'host')],
+  ...more,
+});
+const routes = (more: Config): Config => ({ name: 'routes', virtual_hosts: [virtualHost(more)] });
+
+/** The pages that may read responses, on a new connection for each. */
+async function allowedBy(port: number, headers: Record<string, string> = {}): Promise<string[]> {
+  const answers = await Promise.all(PAGES.map((origin) => httpRequest(port, '/', { headers: { ...headers, origin } })));
+  return PAGES.filter((page, index) => answers[index]!.headers['access-control-allow-origin'] === page);
+}
+
+/** Until all workers say so many times. */
+async function waitForPages(port: number, expected: string[]): Promise<void> {
+  const isSo = async () => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => allowedBy(port)));
+    return all.every((each) => each.join() === expected.join());
+  };
+  await waitFor(isSo, { what: `responses for ${expected.join() || 'nobody'}` });
+}
+
+t.test('policies come and go with their routes, and a bad one leaves what there is', async (t) => {
+  const file = new ResourceFile(tempDir(t), 'routes');
+  file.write(ROUTES, routes({ cors: allowing(PAGES[0]!) }));
+  const rds = { route_config_name: 'routes', config_source: file.source };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [
+        httpListener('main', 0, { rds, http_filters: [CORS_FILTER, ROUTER_FILTER] }),
+        httpListener('plain', 0, { rds }),
+        httpListener('disabled', 0, { rds, http_filters: [{ ...CORS_FILTER, disabled: true }, ROUTER_FILTER] }),
+      ],
+      clusters: [host],
+    }),
+    args: ['-l', 'info', '--concurrency', '2'],
+  });
+  const port = await baton.listenerPort('main');
+  const others = [await baton.listenerPort('plain'), await baton.listenerPort('disabled')];
+  await waitForPages(port, [PAGES[0]!]);
+  for (const other of others) t.same(await allowedBy(other), []);
+  file.write(ROUTES, routes(corsPolicy(allowing(PAGES[1]!))));
+  await waitForPages(port, [PAGES[1]!]);
+  t.same(await allowedBy(others[0]!), []);
+  await waitForPages(others[1]!, [PAGES[1]!]);
+  file.write(ROUTES, routes({ cors: { allow_origin_string_match: [{ safe_regex: { regex: '(' } }] } }));
+  await baton.waitForStat('http.main.rds.routes.update_rejected', 1);
+  await waitForPages(port, [PAGES[1]!]);
+  file.write(ROUTES, routes({}));
+  await waitForPages(port, []);
+});
+
+t.test('a filter that is discovered takes policies of either kind, as long as it is one for them', async (t) => {
+  const directory = tempDir(t);
+  const file = new ResourceFile(directory, 'filters');
+  const cors = { name: 'cors', typed_config: CORS_FILTER['typed_config'] };
+  const buffer = {
+    name: 'cors',
+    typed_config: { '@type': `${FILTERS}.buffer.v3.Buffer`, max_request_bytes: 1000 },
+  };
+  file.write(EXTENSION, cors);
+  const type_urls = [`${FILTERS}.buffer.v3.Buffer`, `${FILTERS}.cors.v3.Cors`];
+  const discovered = { name: 'cors', config_discovery: { config_source: file.source, type_urls } };
+  const manager = (more: Config) => ({ route_config: routes(more), http_filters: [discovered, ROUTER_FILTER] });
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [
+        httpListener('field', 0, manager({ cors: allowing(PAGES[0]!) })),
+        httpListener('typed', 0, manager(corsPolicy(allowing(PAGES[1]!)))),
+      ],
+      clusters: [host],
+    }),
+    args: ['-l', 'warning', '--concurrency', '2'],
+  });
+  const [field, typed] = [await baton.listenerPort('field'), await baton.listenerPort('typed')];
+  t.same(await allowedBy(field!), [PAGES[0]!], 'no request comes before the configuration');
+  t.same(await allowedBy(typed!), [PAGES[1]!]);
+  await waitForCounts(baton, 'field', 1);
+  t.notMatch(baton.stderr, /it has no effect/);
+  file.write(EXTENSION, buffer);
+  await waitForPages(field!, []);
+  await waitForPages(typed!, []);
+  file.write(EXTENSION, cors);
+  await waitForPages(field!, [PAGES[0]!]);
+  await waitForPages(typed!, [PAGES[1]!]);
+});
+
+t.test('a virtual host that is asked for brings its policy', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('virtual-host', [
+    { ...virtualHost({ cors: allowing(PAGES[0]!) }), name: 'routes/one.com', domains: ['one.com'] },
+    { ...virtualHost(corsPolicy(allowing(PAGES[1]!))), name: 'routes/two.com', domains: ['two.com'] },
+  ]);
+  plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
+  const rds = { route_config_name: 'routes', config_source: plane.source('delta') };
+  const onDemand = { name: 'on_demand', typed_config: { '@type': `${FILTERS}.on_demand.v3.OnDemand` } };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, { rds, http_filters: [onDemand, CORS_FILTER, ROUTER_FILTER] })],
+      clusters: [host, plane.cluster()],
+    }),
+  });
+  const port = await baton.listenerPort('main');
+  t.same(await allowedBy(port, { host: 'one.com' }), [PAGES[0]]);
+  t.same(await allowedBy(port, { host: 'two.com' }), [PAGES[1]]);
+  await waitForCounts(baton, 'main', 2);
+});
+
+/** Each of so many times one page was allowed, and the other one not. */
+function waitForCounts(baton: BatonProcess, listener: string, times: number): Promise<unknown> {
+  const prefix = `http.${listener}.cors.origin`;
+  return baton.waitForStats({ [`${prefix}_valid`]: times, [`${prefix}_invalid`]: times });
+}
