@@ -6,14 +6,15 @@ import { CorsFilter } from './cors-filter.js';
 import { type CorsPolicy, compilePolicy } from './policy.js';
 import { CorsStats } from './stats.js';
 
-const PACKAGE = 'envoy.extensions.filters.http.cors.v3';
+const FILTER = 'envoy.extensions.filters.http.cors.v3.Cors';
+const POLICY = 'envoy.extensions.filters.http.cors.v3.CorsPolicy';
 
 export const cors: HttpFilterExtension<Cors> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.cors',
-  typeUrls: [`type.googleapis.com/${PACKAGE}.Cors`, `type.googleapis.com/${PACKAGE}.CorsPolicy`],
+  typeUrls: [`type.googleapis.com/${FILTER}`, `type.googleapis.com/${POLICY}`],
   routeField: 'cors',
-  implemented: { [`${PACKAGE}.Cors`]: 'all', [`${PACKAGE}.CorsPolicy`]: 'all' },
+  implemented: { [FILTER]: 'all', [POLICY]: 'all' },
   scopes: (_config, chain) => [{ prefix: statsPrefix(chain), layout: CorsStats }],
   createOnWorker(_config, context, chain) {
     const { random } = context;
