@@ -1,5 +1,6 @@
 // Policies of the CORS filter that change while traffic flows, with the routes that have them, and the filter itself.
 
+import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import {
@@ -112,6 +113,44 @@ t.test('a filter that is discovered takes policies of either kind, as long as it
   file.write(EXTENSION, cors);
   await waitForPages(field!, [PAGES[0]!]);
   await waitForPages(typed!, [PAGES[1]!]);
+});
+
+t.test('a reload of the bootstrap brings other policies, also those of scopes', async (t) => {
+  const scope = (name: string, more: Config) => ({
+    name,
+    key: { fragments: [{ string_key: name }] },
+    route_configuration: routes(more),
+  });
+  const config = (first: Config, second: Config) => {
+    const scoped_routes = {
+      name: 'scopes',
+      scope_key_builder: { fragments: [{ header_value_extractor: { name: 'x-scope', index: 0 } }] },
+      scoped_route_configurations_list: {
+        scoped_route_configurations: [scope('one', first), scope('two', second)],
+      },
+    };
+    const http_filters = [CORS_FILTER, ROUTER_FILTER];
+    return bootstrap({
+      listeners: [
+        httpListener('main', 0, { route_config: routes(first), http_filters }),
+        httpListener('scoped', 0, { scoped_routes, http_filters }),
+      ],
+      clusters: [host],
+    });
+  };
+  const [one, two] = [{ cors: allowing(PAGES[0]!) }, corsPolicy(allowing(PAGES[1]!))];
+  const baton = await startBaton(t, { config: config(one, two), args: ['-l', 'warning', '--concurrency', '2'] });
+  const [main, scoped] = [await baton.listenerPort('main'), await baton.listenerPort('scoped')];
+  t.same(await allowedBy(main!), [PAGES[0]]);
+  t.same(await allowedBy(scoped!, { 'x-scope': 'one' }), [PAGES[0]]);
+  t.same(await allowedBy(scoped!, { 'x-scope': 'two' }), [PAGES[1]]);
+
+  writeFileSync(baton.configPath, JSON.stringify(config(two, one)));
+  const { body } = await baton.admin('/config/reload?format=json&apply=true', { method: 'POST', deadlineMs: 60_000 });
+  t.match(JSON.parse(body), { outcome: 'applied' });
+  await waitForPages(main!, [PAGES[1]!]);
+  await waitFor(async () => (await allowedBy(scoped!, { 'x-scope': 'one' })).join() === PAGES[1], { what: 'one' });
+  await waitFor(async () => (await allowedBy(scoped!, { 'x-scope': 'two' })).join() === PAGES[0], { what: 'two' });
 });
 
 t.test('a virtual host that is asked for brings its policy', async (t) => {
