@@ -1,5 +1,5 @@
 // Ends HTTP/2 sessions that have stopped by themselves. When the peer sends what is no HTTP/2, nghttp2 says so to the peer, and reads
-// and sends nothing any more; Node tells nobody of that, and does not even notice that the peer closes the connection then.
+// and sends nothing any more; before version 22 Node tells nobody of that, and does not even notice that the peer closes the connection then.
 
 import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';

@@ -95,7 +95,9 @@ t.test('a connection ends whose other end sends what is no HTTP/2, and its calls
   const call = channel.stream('/service/method');
   call.on('error', () => {});
   const ended = new Promise((resolve) => call.on('status', resolve));
-  t.match(await withDeadline(ended, 'a status'), { code: status.INTERNAL, details: /what came is not HTTP\/2$/ });
+  // Newer versions of Node notice it by themselves.
+  const details = /what came is not HTTP\/2$|Protocol error$/;
+  t.match(await withDeadline(ended, 'a status'), { code: status.INTERNAL, details });
   await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
 });
 

@@ -196,10 +196,10 @@ async function records(answer: Promise<readonly DnsRecord[]>, deadline: Deadline
   }
 }
 
-/** A TTL with the highest bit set counts as 0 (RFC 2181 section 8). */
+/** A TTL with the highest bit set counts as 0 (RFC 2181 section 8); newer versions of c-ares give the greatest without it instead. */
 function leastTtl(records: readonly DnsRecord[]): number {
   const ttls = records.flatMap(({ ttl }) => ttl ?? []);
-  return Math.min(...ttls.map((ttl) => (ttl < 2 ** 31 ? ttl : 0)));
+  return Math.min(...ttls.map((ttl) => (ttl < 2 ** 31 - 1 ? ttl : 0)));
 }
 
 function choose<T>(family: LookupFamily, ip4: readonly T[], ip6: readonly T[]): readonly T[] {
