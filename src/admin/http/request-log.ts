@@ -3,10 +3,9 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { AccessLogger } from '../../access-log/access-logger.js';
 import { GuardedLogger } from '../../access-log/guarded-logger.js';
-import type { HeaderView } from '../../access-log/stream/header-view.js';
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { type Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
-import type { HeaderKey } from '../../common/text/header-names.js';
+import { TextHeaders } from '../../access-log/stream/text-headers.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 
@@ -64,56 +63,11 @@ export class RequestLog {
     if (request.details?.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesReceived = request.bytesReceived;
     info.bytesSent = request.bytesSent;
-    info.requestHeaders = new TextHeaders(request.method, request.target, 0, request.requestHeaders);
-    info.responseHeaders = new TextHeaders('', '', request.status, request.responseHeaders);
+    info.requestHeaders = TextHeaders.ofRequest(request.method, request.target, request.requestHeaders);
+    info.responseHeaders = TextHeaders.ofResponse(request.status, request.responseHeaders);
     info.downstream = { remoteText: request.peer, localText: request.localAddress };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
     for (const each of this.#loggers) each.log(info);
-  }
-}
-
-/** Headers that are texts, as formatters read them. */
-class TextHeaders implements HeaderView {
-  readonly memory: { readonly bytes: Buffer };
-  readonly status: number;
-  readonly methodStart = 0;
-  readonly methodEnd: number;
-  readonly pathStart: number;
-  readonly pathEnd: number;
-  readonly #names: string[] = [];
-  readonly #ends: number[] = [];
-
-  constructor(method: string, path: string, status: number, headers: OutgoingHttpHeaders) {
-    this.status = status;
-    const texts = [method, path];
-    let end = (this.methodEnd = this.pathStart = method.length);
-    this.pathEnd = end += path.length;
-    for (const [name, value] of Object.entries(headers)) {
-      if (value === undefined) continue;
-      const text = Array.isArray(value) ? value.join(',') : String(value);
-      this.#names.push(name.toLowerCase());
-      texts.push(text);
-      this.#ends.push((end += text.length));
-    }
-    // Header texts of Node are bytes, a character each.
-    this.memory = { bytes: Buffer.from(texts.join(''), 'latin1') };
-  }
-
-  find(key: HeaderKey): number {
-    return this.#names.indexOf(key.name);
-  }
-
-  valueStart(index: number): number {
-    return index === 0 ? this.pathEnd : this.#ends[index - 1]!;
-  }
-
-  valueEnd(index: number): number {
-    return this.#ends[index]!;
-  }
-
-  get(key: HeaderKey): string | undefined {
-    const index = this.find(key);
-    return index < 0 ? undefined : this.memory.bytes.toString('latin1', this.valueStart(index), this.valueEnd(index));
   }
 }

@@ -1,19 +1,19 @@
 // The scheme of a request, :scheme in Envoy's words.
 
-import { equalsFolded, knownHeader } from '../../../common/text/header-names.js';
-import type { HeaderBlock } from '../header-block.js';
+import type { HeaderView } from '../../../access-log/stream/header-view.js';
+import { equalsFolded, headerKey } from '../../../common/text/header-names.js';
 
 export type Scheme = 'http' | 'https';
 
 /** That of its URL, or by which its client came to the first proxy; '' until the edge rules have run, which see to x-forwarded-proto. */
-export function requestScheme(headers: HeaderBlock): Scheme | '' {
+export function requestScheme(headers: HeaderView): Scheme | '' {
   if (headers.scheme !== '') return headers.scheme;
-  const index = headers.findId(FORWARDED_PROTO);
+  const index = headers.find(FORWARDED_PROTO);
   return index < 0 ? '' : (schemeAt(headers, index) ?? '');
 }
 
 /** The scheme that a field names; undefined: none that a client could have come by. */
-export function schemeAt(headers: HeaderBlock, index: number): Scheme | undefined {
+export function schemeAt(headers: HeaderView, index: number): Scheme | undefined {
   const { bytes } = headers.memory;
   const start = headers.valueStart(index);
   const end = headers.valueEnd(index);
@@ -21,6 +21,6 @@ export function schemeAt(headers: HeaderBlock, index: number): Scheme | undefine
   return equalsFolded(bytes, start, end, HTTP) ? 'http' : undefined;
 }
 
-const FORWARDED_PROTO = knownHeader('x-forwarded-proto');
+const FORWARDED_PROTO = headerKey('x-forwarded-proto');
 const HTTP = Buffer.from('http');
 const HTTPS = Buffer.from('https');

@@ -1,11 +1,11 @@
 // envoy.config.route.v3.HeaderMatcher: one condition on a header of a request or response.
 
+import type { HeaderView } from '../../../access-log/stream/header-view.js';
 import { BatonError } from '../../../common/errors/errors.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderMatcher } from '../../../config/generated/api.js';
 import { requestScheme } from '../../headers/edge/request-scheme.js';
 import { checkFieldName } from '../../headers/field-name.js';
-import type { HeaderBlock } from '../../headers/header-block.js';
 import { compileStringMatcher, regexRule, StringKind, StringRule } from './string-rule.js';
 
 const enum Test {
@@ -56,7 +56,7 @@ export class HeaderRule {
     else this.#test = config.present_match === false ? Test.Absent : Test.Present;
   }
 
-  matches(headers: HeaderBlock): boolean {
+  matches(headers: HeaderView): boolean {
     switch (this.#source) {
       case Source.Method:
         return this.#matchesPart(headers, headers.methodStart, headers.methodEnd);
@@ -72,12 +72,12 @@ export class HeaderRule {
   }
 
   /** A part of the request line, which responses have not. */
-  #matchesPart(headers: HeaderBlock, start: number, end: number): boolean {
+  #matchesPart(headers: HeaderView, start: number, end: number): boolean {
     return start === end ? this.#matchesMissing(headers) : this.#matchesValue(headers, start, end);
   }
 
   /** What stands nowhere in the head; '' is missing. */
-  #matchesText(headers: HeaderBlock, text: string): boolean {
+  #matchesText(headers: HeaderView, text: string): boolean {
     if (text === '') return this.#matchesMissing(headers);
     const { memory } = headers;
     const start = memory.scratch(text.length);
@@ -88,13 +88,13 @@ export class HeaderRule {
     return isMatch;
   }
 
-  #matchesMissing(headers: HeaderBlock): boolean {
+  #matchesMissing(headers: HeaderView): boolean {
     if (this.#missingIsEmpty) return this.#matchesValue(headers, 0, 0);
     // An inverted rule does not hold for a header that is missing, except when it asks for presence itself.
     return this.#test === Test.Present ? this.#isInverted : this.#test === Test.Absent && !this.#isInverted;
   }
 
-  #matchesField(headers: HeaderBlock): boolean {
+  #matchesField(headers: HeaderView): boolean {
     const first = headers.find(this.#key);
     if (first < 0) return this.#matchesMissing(headers);
     if (headers.find(this.#key, first + 1) < 0) {
@@ -103,7 +103,7 @@ export class HeaderRule {
     return this.#matchesJoined(headers, first);
   }
 
-  #matchesJoined(headers: HeaderBlock, first: number): boolean {
+  #matchesJoined(headers: HeaderView, first: number): boolean {
     const { bytes } = headers.memory;
     let length = -1;
     for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
@@ -123,11 +123,11 @@ export class HeaderRule {
     return isMatch;
   }
 
-  #matchesValue(headers: HeaderBlock, start: number, end: number): boolean {
+  #matchesValue(headers: HeaderView, start: number, end: number): boolean {
     return this.#holds(headers, start, end) !== this.#isInverted;
   }
 
-  #holds(headers: HeaderBlock, start: number, end: number): boolean {
+  #holds(headers: HeaderView, start: number, end: number): boolean {
     switch (this.#test) {
       case Test.Text:
         return this.#text!.matches(headers.memory, start, end);
@@ -157,13 +157,13 @@ export function compileHeaderRules(
 }
 
 /** Whether all rules hold. */
-export function matchesAll(rules: readonly HeaderRule[], headers: HeaderBlock): boolean {
+export function matchesAll(rules: readonly HeaderRule[], headers: HeaderView): boolean {
   for (let i = 0; i < rules.length; i++) if (!rules[i]!.matches(headers)) return false;
   return true;
 }
 
 /** Whether one rule holds. */
-export function matchesAny(rules: readonly HeaderRule[], headers: HeaderBlock): boolean {
+export function matchesAny(rules: readonly HeaderRule[], headers: HeaderView): boolean {
   for (let i = 0; i < rules.length; i++) if (rules[i]!.matches(headers)) return true;
   return false;
 }

@@ -1,17 +1,17 @@
 // Header bytes as the text that a user's regular expression sees: UTF-8, as RE2 reads bytes in Envoy. byteText() is the way back.
 
+import type { TextMemory } from '../../../access-log/stream/header-view.js';
 import type { Replacement } from '../../../common/text/regex.js';
-import type { Memory } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 
 /** bytes [start, end) as text: the only place where matching makes a string. */
-export function regexText(memory: Memory, start: number, end: number): string {
+export function regexText(memory: TextMemory, start: number, end: number): string {
   const text = memory.text(start, end);
   return isAscii(memory.bytes, start, end) ? text : Buffer.from(text, 'latin1').toString('utf8');
 }
 
 /** bytes [start, end) with all matches replaced, a character a byte. Of bytes that are no UTF-8 each is a character, and stays. */
-export function replacedText(memory: Memory, start: number, end: number, replacement: Replacement): string {
+export function replacedText(memory: TextMemory, start: number, end: number, replacement: Replacement): string {
   const bytes = memory.text(start, end);
   const text = regexText(memory, start, end);
   return byteText(text) === bytes ? byteText(replacement.apply(text)) : replacement.apply(bytes, byteText);

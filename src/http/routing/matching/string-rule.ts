@@ -1,11 +1,11 @@
 // envoy.type.matcher.v3.StringMatcher over bytes: a string is made for regular expressions only.
 
+import type { TextMemory } from '../../../access-log/stream/header-view.js';
 import { BatonError } from '../../../common/errors/errors.js';
 import { FOLD } from '../../../common/text/header-names.js';
 import { lowerAscii } from '../../../common/text/lower-ascii.js';
 import { compileFullMatch, compileRegex, type Regex, Replacement } from '../../../common/text/regex.js';
 import type { RegexMatchAndSubstitute, StringMatcher } from '../../../config/generated/api.js';
-import type { Memory } from '../../../io/memory.js';
 import { regexText } from './regex-text.js';
 
 export const enum StringKind {
@@ -36,7 +36,7 @@ export class StringRule {
     return this.#kind === StringKind.Exact ? length === this.#bytes.length : length >= this.#bytes.length;
   }
 
-  matches(memory: Memory, start: number, end: number): boolean {
+  matches(memory: TextMemory, start: number, end: number): boolean {
     if (this.#kind === StringKind.Regex) return this.#regex!.test(regexText(memory, start, end));
     const length = this.#bytes.length;
     if (!this.canHaveLength(end - start)) return false;

@@ -1,0 +1,93 @@
+// A head whose parts are texts, in the shape of one that has been received: for messages that no codec of Baton's has read.
+
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { HeaderKey } from '../../common/text/header-names.js';
+import type { HeaderView, TextMemory } from './header-view.js';
+
+export class TextHeaders implements HeaderView {
+  readonly memory: TextMemory;
+  readonly scheme: '' | 'http';
+  readonly status: number;
+  readonly methodStart = 0;
+  readonly methodEnd: number;
+  readonly pathStart: number;
+  readonly pathEnd: number;
+  readonly #names: string[] = [];
+  readonly #ends: number[] = [];
+
+  private constructor(method: string, path: string, scheme: '' | 'http', status: number, headers: OutgoingHttpHeaders) {
+    this.scheme = scheme;
+    this.status = status;
+    const texts = [method, path];
+    let end = (this.methodEnd = this.pathStart = method.length);
+    this.pathEnd = end += path.length;
+    for (const [name, value] of Object.entries(headers)) {
+      if (value === undefined) continue;
+      const text = Array.isArray(value) ? value.join(',') : String(value);
+      this.#names.push(name.toLowerCase());
+      texts.push(text);
+      this.#ends.push((end += text.length));
+    }
+    // Header texts of Node are bytes, a character each.
+    this.memory = new TextBytes(Buffer.from(texts.join(''), 'latin1'));
+  }
+
+  /** Of a request that has come over plain HTTP. Several values of a name are one, joined by commas. */
+  static ofRequest(method: string, path: string, headers: OutgoingHttpHeaders): TextHeaders {
+    return new TextHeaders(method, path, 'http', 0, headers);
+  }
+
+  static ofResponse(status: number, headers: OutgoingHttpHeaders): TextHeaders {
+    return new TextHeaders('', '', '', status, headers);
+  }
+
+  find(key: HeaderKey, from = 0): number {
+    return this.#names.indexOf(key.name, from);
+  }
+
+  valueStart(index: number): number {
+    return index === 0 ? this.pathEnd : this.#ends[index - 1]!;
+  }
+
+  valueEnd(index: number): number {
+    return this.#ends[index]!;
+  }
+
+  get(key: HeaderKey): string | undefined {
+    const index = this.find(key);
+    return index < 0 ? undefined : this.memory.text(this.valueStart(index), this.valueEnd(index));
+  }
+}
+
+/** The bytes of one head, with scratch behind them. */
+class TextBytes implements TextMemory {
+  bytes: Buffer;
+  #end: number;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.#end = bytes.length;
+  }
+
+  text(start: number, end: number): string {
+    return this.bytes.toString('latin1', start, end);
+  }
+
+  scratch(length: number): number {
+    const start = this.#end;
+    this.#end += length;
+    if (this.#end > this.bytes.length) this.bytes = Buffer.concat([this.bytes, Buffer.alloc(length)]);
+    return start;
+  }
+
+  withdrawScratch(offset: number): void {
+    this.#end = offset;
+  }
+
+  write(offset: number, text: string): void {
+    this.bytes.write(text, offset, 'latin1');
+  }
+}
+
+/** For streams without a request that could be read: whatever is asked for is missing. */
+export const NO_HEAD: HeaderView = TextHeaders.ofResponse(0, {});
