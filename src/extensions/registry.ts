@@ -2,7 +2,7 @@
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import { GuardedLogger } from '../access-log/guarded-logger.js';
-import type { AccessLog, Any } from '../config/generated/api.js';
+import type { AccessLog, AccessLogType, Any } from '../config/generated/api.js';
 import { messageNameOf } from '../config/schema/message-name.js';
 import type {
   AccessLoggerExtension,
@@ -14,6 +14,7 @@ import type {
   TerminalHttpFilterExtension,
   WorkerContext,
 } from './factories.js';
+import { createFiltered } from './log-filters.js';
 
 export class ExtensionRegistry implements ExtensionFinder {
   readonly #byMessage = new Map<string, AnyExtension>();
@@ -55,24 +56,37 @@ export class ExtensionRegistry implements ExtensionFinder {
   }
 }
 
-/** The loggers of an access_log list, which their filter closes. Throws, with none left open, when one cannot be had. */
-export function createAccessLoggers(configs: readonly AccessLog[] | undefined, context: WorkerContext): AccessLogger[] {
+/**
+ * The loggers of an access_log list, which their filter closes; all that they are told of is of one type. Throws, with none left open,
+ * when one cannot be had.
+ */
+export function createAccessLoggers(
+  configs: readonly AccessLog[] | undefined,
+  recordType: AccessLogType,
+  context: WorkerContext,
+): AccessLogger[] {
+  const { runtime, random, transport } = context;
   const loggers: AccessLogger[] = [];
   try {
-    for (const { typed_config: config } of configs ?? []) {
-      const extension = context.extensions.accessLogger(config!);
-      const logger = extension.createOnWorker(config!, context);
-      if (typeof logger?.log !== 'function' || typeof logger.close !== 'function' || logger.needs === undefined)
-        throw new TypeError(
-          `createOnWorker() of '${extension.name}' has returned nothing with needs, log() and close()`,
-        );
-      loggers.push(new GuardedLogger(logger, (error) => context.transport.report(error, 'an access logger failed')));
+    for (const log of configs ?? []) {
+      const logger = createFiltered(log, { runtime, random, recordType }, () =>
+        createLogger(log.typed_config!, context),
+      );
+      loggers.push(new GuardedLogger(logger, (error) => transport.report(error, 'an access logger failed')));
     }
     return loggers;
   } catch (error) {
     for (const logger of loggers) logger.close();
     throw error;
   }
+}
+
+function createLogger(config: Any, context: WorkerContext): AccessLogger {
+  const extension = context.extensions.accessLogger(config);
+  const logger = extension.createOnWorker(config, context);
+  if (typeof logger?.log === 'function' && typeof logger.close === 'function' && logger.needs !== undefined)
+    return logger;
+  throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with needs, log() and close()`);
 }
 
 function wrongKind(config: Any, wanted: string): Error {

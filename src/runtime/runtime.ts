@@ -150,7 +150,8 @@ export class RuntimeFraction {
 const UNCHANGING = new Runtime();
 
 const TWO_TO_32 = 2 ** 32;
-const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
+/** Of a FractionalPercent. */
+export const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
 
 function bound(numerator: number, denominator: number): number {
   return Math.min(TWO_TO_32, (numerator * TWO_TO_32) / denominator);

@@ -84,6 +84,11 @@ export function longFlags(flags: number): string {
   return join(flags, 1);
 }
 
+/** The bits of what a short text stands for; 0: there is no such flag. */
+export function flagsOf(short: string): number {
+  return FLAG_TEXTS.reduce((flags, [text], bit) => (text === short ? flags | (1 << bit) : flags), 0);
+}
+
 function join(flags: number, form: 0 | 1): string {
   if (flags === 0) return '-';
   const texts = FLAG_TEXTS.filter((_texts, bit) => ((flags >>> bit) & 1) === 1);

@@ -1,13 +1,40 @@
 // Implemented fields of access loggers and their formats.
 
-import { type ImplementedTable, refused } from './table.js';
+import { ALL, type ImplementedTable, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.AccessLog': {
     name: true,
     typed_config: true,
-    filter: refused('log all requests, and filter where the lines are read'),
+    filter: true,
   },
+  'envoy.config.accesslog.v3.AccessLogFilter': {
+    status_code_filter: true,
+    duration_filter: true,
+    not_health_check_filter: true,
+    runtime_filter: true,
+    and_filter: true,
+    or_filter: true,
+    header_filter: true,
+    response_flag_filter: true,
+    grpc_status_filter: true,
+    log_type_filter: true,
+    traceable_filter: refused('tracing is not implemented, so no request is traced'),
+    metadata_filter: refused('streams have no dynamic metadata; header_filter finds what a header says'),
+    extension_filter: refused(
+      'there is no such extension; and_filter and or_filter combine the filters that there are',
+    ),
+  },
+  'envoy.config.accesslog.v3.StatusCodeFilter': ALL,
+  'envoy.config.accesslog.v3.DurationFilter': ALL,
+  'envoy.config.accesslog.v3.ComparisonFilter': ALL,
+  'envoy.config.accesslog.v3.RuntimeFilter': ALL,
+  'envoy.config.accesslog.v3.AndFilter': ALL,
+  'envoy.config.accesslog.v3.OrFilter': ALL,
+  'envoy.config.accesslog.v3.HeaderFilter': ALL,
+  'envoy.config.accesslog.v3.ResponseFlagFilter': ALL,
+  'envoy.config.accesslog.v3.GrpcStatusFilter': ALL,
+  'envoy.config.accesslog.v3.LogTypeFilter': ALL,
   'envoy.extensions.access_loggers.file.v3.FileAccessLog': {
     path: true,
     format: true,

@@ -27,6 +27,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.HeaderValueOption': ALL,
   'envoy.config.core.v3.RuntimeFractionalPercent': ALL,
   'envoy.config.core.v3.RuntimeDouble': ALL,
+  'envoy.config.core.v3.RuntimeUInt32': ALL,
   'envoy.type.v3.FractionalPercent': ALL,
   'envoy.config.core.v3.HttpService': ALL,
   'envoy.config.core.v3.HttpUri': ALL,

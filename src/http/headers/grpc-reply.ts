@@ -35,8 +35,8 @@ export function becomeGrpcReply(headers: HeaderBlock, body: string | Uint8Array,
   if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
 }
 
-/** As in gRPC's http-grpc-status-mapping.md. */
-function grpcStatusOf(status: number): number {
+/** What a status of HTTP is in gRPC, by its http-grpc-status-mapping.md. */
+export function grpcStatusOf(status: number): number {
   switch (status) {
     case 400:
       return 13;

@@ -7,14 +7,18 @@ import { writeAddressFile } from '../../admin/http/connections/address-file.js';
 import { AdminTraffic } from '../../admin/http/connections/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
+import { Random } from '../../common/random.js';
 import { atMostMs } from '../../common/time/within-ms.js';
-import type { Admin, Any, Bootstrap } from '../../config/generated/api.js';
+import type { AccessLog, Admin, Any, Bootstrap } from '../../config/generated/api.js';
 import { EXTENSIONS } from '../../extensions/index.js';
+import { createFiltered } from '../../extensions/log-filters.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
+import type { LogFilterContext } from '../../http/log-filters/log-filter.js';
 import { addressText } from '../../io/addresses/address.js';
 import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
+import type { Runtime } from '../../runtime/runtime.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import { FilesystemStatsUpdate } from '../../worker/stats/filesystem-stats.js';
 import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
@@ -84,7 +88,7 @@ export class AdminInterface {
         allowedHosts,
         connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.globalConnectionLimit(),
         traffic: new AdminTraffic(store),
-        requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files)),
+        requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files, configuration.runtime.runtime)),
       },
     );
   }
@@ -158,16 +162,19 @@ export class AdminInterface {
   }
 }
 
-/** The configurations of its access loggers: access_log_path stands for a file log with the default format. */
-function accessLoggers({ access_log = [], access_log_path: path = '' }: Admin): Any[] {
-  const configs = access_log.map((log) => log.typed_config!);
-  if (path === '') return configs;
-  return [...configs, { '@type': FILE_ACCESS_LOG, path } as Any];
+/** Its access logs: access_log_path stands for a file log with the default format. */
+function accessLoggers({ access_log = [], access_log_path: path = '' }: Admin): readonly AccessLog[] {
+  return path === '' ? access_log : [...access_log, { typed_config: { '@type': FILE_ACCESS_LOG, path } as Any }];
 }
 
 const FILE_ACCESS_LOG = 'type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog';
 
-function createLoggers(configs: readonly Any[], accessLogFiles: AccessLogFiles) {
+function createLoggers(logs: readonly AccessLog[], accessLogFiles: AccessLogFiles, runtime: Runtime) {
   const extensions = new ExtensionRegistry(EXTENSIONS);
-  return configs.map((config) => extensions.accessLogger(config).createOnPrimary!(config, { accessLogFiles }));
+  const context: LogFilterContext = { runtime, random: new Random(), recordType: 'DownstreamEnd' };
+  return logs.map((log) => {
+    const { typed_config: config } = log;
+    const create = () => extensions.accessLogger(config!).createOnPrimary!(config!, { accessLogFiles });
+    return createFiltered(log, context, create);
+  });
 }

@@ -4,6 +4,7 @@ import { checkWritable } from '../../access-log/files/writable.js';
 import type { BootstrapCheck } from '../../config/load/bootstrap-check.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
+import { reportLogFilters } from '../../extensions/log-filters.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
 import { reportMistakes } from '../../extensions/report-mistakes.js';
 import { applicationLogPattern } from '../../log/application-log.js';
@@ -32,13 +33,14 @@ function checkApplicationLog(
   reportMistakes(report, path, () => applicationLogPattern(config));
 }
 
-/** Access loggers that need a worker cannot log what the primary answers. */
+/** Access loggers that need a worker cannot log what the primary answers. Their filters compile. */
 function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>): void {
   const extensions = new ExtensionRegistry(EXTENSIONS);
   for (const [index, { typed_config }] of (admin?.access_log ?? []).entries()) {
     if (extensions.accessLogger(typed_config!).createOnPrimary !== undefined) continue;
     report(`admin.access_log[${index}]`, 'Baton does not implement this access logger for the admin interface');
   }
+  reportLogFilters(admin?.access_log, 'admin.access_log', report);
 }
 
 /** Log files of listeners and the admin interface are such as can be opened; none is. */

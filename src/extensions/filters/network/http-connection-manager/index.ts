@@ -19,6 +19,7 @@ import type {
   PrimaryFilterContext,
   PrimaryPart,
 } from '../../../factories.js';
+import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
@@ -35,6 +36,7 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
     if (!/^[\t\x20-\x7e\x80-\uffff]*$/.test(host)) {
       report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
     }
+    reportLogFilters(config.access_log, 'access_log', report);
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
     reportMistakes(report, '', () => upgradeTypes(config.upgrade_configs, 'upgrade_configs'));
     const scopes = config.scoped_routes?.scope_key_builder;

@@ -37,7 +37,7 @@ export function connectionManagerOptions(
   chain: HttpChainContext,
   context: WorkerContext,
 ): ConnectionManagerOptions {
-  const accessLogs = createAccessLoggers(config.access_log, context);
+  const accessLogs = createAccessLoggers(config.access_log, 'DownstreamEnd', context);
   const filters: ChainedFilter[] = [];
   try {
     const terminal = createFilters(config.http_filters ?? [], context, chain, filters);

@@ -5,6 +5,7 @@ import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/ap
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { NetworkFilterExtension, WorkerContext } from '../../../factories.js';
+import { reportLogFilters } from '../../../log-filters.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { TcpProxy } from './tcp-proxy.js';
 
@@ -15,6 +16,9 @@ export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
   name: 'envoy.filters.network.tcp_proxy',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy'],
   isTerminal: true,
+  validate(config, report) {
+    reportLogFilters(config.access_log, 'access_log', report);
+  },
   scopes: (config) => [{ prefix: statPrefix(config), layout: TcpStats }],
   createOnWorker(config, _listener, context) {
     const options = {
@@ -27,7 +31,7 @@ export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
           ? 0
           : durationMs(config.max_downstream_connection_duration),
       maxConnectAttempts: config.max_connect_attempts ?? 1,
-      accessLogs: createAccessLoggers(config.access_log, context),
+      accessLogs: createAccessLoggers(config.access_log, 'TcpConnectionEnd', context),
     };
     return new TcpProxy(context, options, context.scope(statPrefix(config), TcpStats));
   },

@@ -1,0 +1,79 @@
+// envoy.config.accesslog.v3.AccessLogFilter, compiled.
+
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import { BatonError, buildEach } from '../../common/errors/errors.js';
+import { Random } from '../../common/random.js';
+import type { AccessLogFilter, AccessLogType, LogTypeFilter } from '../../config/generated/api.js';
+import { Runtime } from '../../runtime/runtime.js';
+import { GrpcStatusFilter } from './grpc-status-filter.js';
+import { HeaderFilter } from './header-filter.js';
+import { type LogFilter, type LogFilterContext, NO_NEEDS, needsOfAll } from './log-filter.js';
+import { DurationFilter, StatusCodeFilter } from './number-filters.js';
+import { ResponseFlagFilter } from './response-flag-filter.js';
+import { SamplingFilter } from './sampling-filter.js';
+
+/** For those who only want to know whether a filter compiles. */
+export const CHECKING: LogFilterContext = { runtime: new Runtime(), random: new Random(0), recordType: 'NotSet' };
+
+/** @throws BatonError for what is wrong with it, Mistakes for several; `where` is its path in the configuration. */
+export function compileLogFilter(config: AccessLogFilter, where: string, context: LogFilterContext): LogFilter {
+  const { status_code_filter: status, duration_filter: duration, and_filter: and, or_filter: or } = config;
+  if (status !== undefined) return new StatusCodeFilter(status.comparison!, context.runtime);
+  if (duration !== undefined) return new DurationFilter(duration.comparison!, context.runtime);
+  if (config.not_health_check_filter !== undefined) return NOT_HEALTH_CHECK;
+  if (config.runtime_filter !== undefined) return new SamplingFilter(config.runtime_filter, context);
+  if (and !== undefined) return new AllOf(compileEach(and.filters!, `${where}.and_filter`, context));
+  if (or !== undefined) return new OneOf(compileEach(or.filters!, `${where}.or_filter`, context));
+  if (config.header_filter !== undefined) {
+    return new HeaderFilter(config.header_filter.header!, `${where}.header_filter.header`);
+  }
+  if (config.response_flag_filter !== undefined) return new ResponseFlagFilter(config.response_flag_filter);
+  if (config.grpc_status_filter !== undefined) return new GrpcStatusFilter(config.grpc_status_filter);
+  if (config.log_type_filter !== undefined) return typeFilter(config.log_type_filter, context.recordType);
+  throw new BatonError('CONFIG_INVALID', 'a filter of an access log says what it filters by', { where });
+}
+
+function compileEach(configs: readonly AccessLogFilter[], where: string, context: LogFilterContext): LogFilter[] {
+  return buildEach(configs, (config, index) => compileLogFilter(config, `${where}.filters[${index}]`, context));
+}
+
+/** All records that one filter is asked about are of one type: the answer is always the same. */
+function typeFilter({ types = [], exclude = false }: LogTypeFilter, type: AccessLogType): LogFilter {
+  const isLet = types.includes(type) !== exclude;
+  return { needs: NO_NEEDS, matches: () => isLet };
+}
+
+/** not_health_check_filter: the health check filter has not taken the request for one. */
+const NOT_HEALTH_CHECK: LogFilter = { needs: NO_NEEDS, matches: (info) => !info.isHealthCheck };
+
+/** and_filter: in their order, up to the first that does not match. */
+class AllOf implements LogFilter {
+  readonly needs;
+  readonly #filters: readonly LogFilter[];
+
+  constructor(filters: readonly LogFilter[]) {
+    this.needs = needsOfAll(filters);
+    this.#filters = filters;
+  }
+
+  matches(info: StreamInfo): boolean {
+    for (let i = 0; i < this.#filters.length; i++) if (!this.#filters[i]!.matches(info)) return false;
+    return true;
+  }
+}
+
+/** or_filter: in their order, up to the first that matches. */
+class OneOf implements LogFilter {
+  readonly needs;
+  readonly #filters: readonly LogFilter[];
+
+  constructor(filters: readonly LogFilter[]) {
+    this.needs = needsOfAll(filters);
+    this.#filters = filters;
+  }
+
+  matches(info: StreamInfo): boolean {
+    for (let i = 0; i < this.#filters.length; i++) if (this.#filters[i]!.matches(info)) return true;
+    return false;
+  }
+}
