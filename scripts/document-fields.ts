@@ -68,7 +68,8 @@ At the edge, most of them are removed from external requests. The router removes
 
 const OPERATORS = `## Operators of formats
 
-These work in access logs and in values of headers to add. Others are refused by name.
+These work in access logs, in values of headers to add and in formats of answers. \`%LOCAL_REPLY_BODY%\` works in the latter only. Others are
+refused by name.
 
 ${operatorNames()
   .map((name) => `\`%${name}%\``)

@@ -1,16 +1,10 @@
 // Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
 
-import { readDataSource } from '../config/fields/data-source.js';
-import type {
-  FileAccessLog,
-  StderrAccessLog,
-  StdoutAccessLog,
-  SubstitutionFormatString,
-} from '../config/generated/api.js';
+import type { FileAccessLog, StderrAccessLog, StdoutAccessLog } from '../config/generated/api.js';
 import type { AccessLogFile, AccessLogFiles } from './files/file-log.js';
-import { compileFormat, DEFAULT_FORMAT, type Format } from './formats/format.js';
+import { compileFormat, type Format } from './formats/format.js';
 import { compileJsonFormat } from './formats/json-format.js';
-import { placed } from './operators/format-error.js';
+import { compileSubstitutionFormat } from './formats/substitution-format.js';
 import type { HeaderNeeds } from './operators/operator.js';
 import type { StreamInfo } from './stream/stream-info.js';
 
@@ -46,21 +40,6 @@ export function compileFileFormat(config: FileAccessLog): Format {
   if (config.typed_json_format !== undefined) return compileJsonFormat(config.typed_json_format);
   return compileSubstitutionFormat(config.log_format);
 }
-
-/** The format of a configuration, or the default one without. Throws as compileFileFormat() does. */
-export function compileSubstitutionFormat(config: SubstitutionFormatString | undefined): Format {
-  const options = { omitEmptyValues: config?.omit_empty_values === true };
-  if (config?.json_format !== undefined)
-    return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
-  const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
-  if (source === undefined) return placed('text_format', () => compileFormat(text, options));
-  const place = SOURCES.find((member) => source[member] !== undefined);
-  return placed(`text_format_source${place === undefined ? '' : `.${place}`}`, () =>
-    compileFormat(readDataSource(source).toString(), options),
-  );
-}
-
-const SOURCES = ['inline_string', 'inline_bytes', 'filename', 'environment_variable'] as const;
 
 class FileAccessLogger implements AccessLogger {
   readonly needs: HeaderNeeds;

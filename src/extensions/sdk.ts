@@ -68,12 +68,12 @@ export { headerKey } from './header-key.js';
 export {
   type AccessLogger,
   compileFileFormat,
-  compileSubstitutionFormat,
   createFileAccessLogger,
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../access-log/access-logger.js';
 export { compileFormat, type Format, noNeeds } from '../access-log/formats/format.js';
+export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -34,8 +34,10 @@ export interface CodecError {
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;
-  /** Plain ASCII text of the answer. */
+  /** Text of the answer, one character a byte: plain, unless `fields` say what it is. */
   readonly body?: string;
+  /** Lines that its head has beside those of its framing and its connection. */
+  readonly fields?: string;
 }
 
 /** Whether what has come is no HTTP; other requests can be read, and are refused. */
@@ -48,8 +50,11 @@ export interface RequestDecoder {
   onHeaders(headers: HeaderBlock, endStream: boolean): void;
   onData(offset: number, length: number, endStream: boolean): void;
   onTrailers(trailers: HeaderBlock): void;
-  /** The stream ended before it was complete: the peer left, or sent something invalid (error says what). */
-  onReset(reason: ResetReason, error: CodecError | undefined): void;
+  /**
+   * The stream ended before it was complete: the peer left, or sent something invalid (error says what). Returns what the peer is told
+   * of that, if it has no answer yet: `error`, or another answer in its place.
+   */
+  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined;
   /** The response direction holds more than its high watermark, and again less than its low one. */
   onWriteBlocked(): void;
   onWriteDrained(): void;

@@ -16,6 +16,7 @@ import type { ForwardingRules } from './headers/edge/forwarding-headers.js';
 import type { ResponseHeaders } from './headers/edge/response-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
+import type { LocalReplyRules } from './local-replies/local-reply-rules.js';
 import type { HostNormalizer } from './normalization/host-normalization.js';
 import type { PathNormalizer } from './normalization/path-normalization.js';
 import type { RouteTable } from './routing/tables/route-table.js';
@@ -55,6 +56,8 @@ export interface ConnectionManagerOptions {
   /** What happens to requests with '_' in the name of a field. */
   underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
   responseHeaders: ResponseHeaders;
+  /** What becomes of answers that Baton gives itself; undefined: nothing. */
+  localReplies: LocalReplyRules | undefined;
   /** Responses carry the x-request-id of their request. */
   returnsRequestId: boolean;
   accessLogs: readonly AccessLogger[];

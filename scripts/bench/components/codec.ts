@@ -80,7 +80,7 @@ class Relay implements H1ServerEvents, H1ClientEvents, RequestDecoder, ResponseD
   }
   onInformational(): void {}
   onTrailers(): void {}
-  onReset(): void {}
+  onReset(): undefined {}
   onWriteBlocked(): void {}
   onWriteDrained(): void {}
   onInvalid(): void {

@@ -5,6 +5,7 @@ import { LogBuffer } from '../log-buffer.js';
 import { FormatError } from '../operators/format-error.js';
 import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
 import { createOperator } from '../operators/operators.js';
+import type { ReplyBody } from '../operators/reply-body-operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
 export interface FormatOptions {
@@ -12,6 +13,8 @@ export interface FormatOptions {
   omitEmptyValues?: boolean;
   /** What is written becomes a header's value. */
   isInHeader?: boolean;
+  /** What is written is the body of an answer with this text. */
+  replyBody?: ReplyBody | undefined;
 }
 
 /** The format of access logs that name none. */
@@ -24,12 +27,13 @@ export const DEFAULT_FORMAT =
 /** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed, Mistakes for several. */
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noNeeds();
-  const operators = parseOperators(format, needs, options.isInHeader);
+  const operators = parseOperators(format, needs, options);
   return new Format(needs, (info, out) => writeOperators(operators, info, out, options.omitEmptyValues === true));
 }
 
 /** What a format string consists of, literal text included. */
-export function parseOperators(format: string, needs: HeaderNeeds, isInHeader = false): Operator[] {
+export function parseOperators(format: string, needs: HeaderNeeds, options: FormatOptions = {}): Operator[] {
+  const { isInHeader = false, replyBody } = options;
   const operators: Operator[] = [];
   const mistakes: FormatError[] = [];
   let literal = '';
@@ -57,7 +61,7 @@ export function parseOperators(format: string, needs: HeaderNeeds, isInHeader = 
     const [all, name, parameter, length] = match;
     try {
       const maxLength = length === undefined ? undefined : Number(length);
-      operators.push(createOperator({ name: name!, parameter, maxLength, isInHeader }, needs));
+      operators.push(createOperator({ name: name!, parameter, maxLength, isInHeader, replyBody }, needs));
     } catch (error) {
       mistakes.push(new FormatError(messageOf(error), format, percent));
     }

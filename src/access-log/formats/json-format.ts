@@ -42,8 +42,11 @@ class Compiler {
   readonly #needs: HeaderNeeds;
   readonly #omit: boolean;
   readonly #asStrings: boolean;
+  readonly #options: FormatOptions;
 
-  constructor(needs: HeaderNeeds, { omitEmptyValues = false, asStrings = false }: JsonFormatOptions) {
+  constructor(needs: HeaderNeeds, options: JsonFormatOptions) {
+    const { omitEmptyValues = false, asStrings = false } = options;
+    this.#options = options;
     this.#needs = needs;
     this.#omit = omitEmptyValues;
     this.#asStrings = asStrings;
@@ -75,7 +78,7 @@ class Compiler {
 
   #string(format: string, path: Path): Node {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
-    const operators = placed(formatPath(path), () => parseOperators(format, this.#needs));
+    const operators = placed(formatPath(path), () => parseOperators(format, this.#needs, this.#options));
     if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
     return new TextNode(operators, this.#omit);
   }

@@ -25,6 +25,20 @@ export function placed<T>(where: string, build: () => T): T {
   }
 }
 
+/** The same for what is wrong in a message that stands at `where`: its places are in there. */
+export function within<T>(where: string, build: () => T): T {
+  try {
+    return build();
+  } catch (thrown) {
+    return buildEach(Mistakes.of(thrown), (error): never => {
+      if (!(error instanceof BatonError)) throw error;
+      const { code, message, remedy } = error;
+      const place = error.where === undefined ? where : `${where}.${error.where}`;
+      throw new BatonError(code, message, { where: place, remedy, cause: error });
+    })[0]!;
+  }
+}
+
 /** An operator that is refused, before anybody knows where it stands. */
 export function operatorError(message: string): BatonError {
   return new BatonError('CONFIG_INVALID', message);

@@ -11,6 +11,7 @@ import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
 import { type HeaderNeeds, Literal, NumberOperator, type Operator, TextOperator } from './operator.js';
 import { isOtherOperator } from './other-operators.js';
+import { type ReplyBody, ReplyBodyOperator } from './reply-body-operator.js';
 import { FormattedTimeOperator, IsoTimeOperator } from './time-operator.js';
 
 /** An operator as it stands in a format: %NAME(parameter):maxLength%. */
@@ -22,11 +23,13 @@ export interface OperatorCall {
   maxLength: number | undefined;
   /** What it writes becomes a header's value. */
   isInHeader: boolean;
+  /** The format is of an answer with this text. */
+  replyBody?: ReplyBody | undefined;
 }
 
 /** The operator for a call; notes the headers that it reads. Throws a BatonError that says what is wrong with the call. */
 export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator {
-  const entry = OPERATORS.get(call.name);
+  const entry = call.name === LOCAL_REPLY_BODY ? REPLY_BODY : OPERATORS.get(call.name);
   if (entry === undefined) throw operatorError(missing(call.name));
   if (entry.parameter === 'none' && call.parameter !== undefined)
     throw operatorError(`operator %${call.name}% takes no parameter`);
@@ -42,7 +45,7 @@ function missing(name: string): string {
     : `unknown operator %${name}%${didYouMean(name, OPERATORS.keys())}`;
 }
 
-/** The names of all operators. */
+/** The names of all operators that every format has. */
 export function operatorNames(): string[] {
   return [...OPERATORS.keys()];
 }
@@ -52,6 +55,16 @@ interface Entry {
   length: boolean;
   create(call: OperatorCall, needs: HeaderNeeds): Operator;
 }
+
+const LOCAL_REPLY_BODY = 'LOCAL_REPLY_BODY';
+const REPLY_BODY: Entry = {
+  parameter: 'none',
+  length: false,
+  create({ name, replyBody }) {
+    if (replyBody !== undefined) return new ReplyBodyOperator(replyBody);
+    throw operatorError(`operator %${name}% has a value in body_format and body_format_override only`);
+  },
+};
 
 const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['START_TIME', time('utc')],

@@ -49,5 +49,7 @@ export const ACCESS_LOG: ImplementedTable = {
     json_format: true,
     text_format_source: true,
     omit_empty_values: true,
+    content_type: true,
+    formatters: refused('Baton has the operators of formats that it lists, and no others'),
   },
 };

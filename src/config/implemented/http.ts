@@ -40,8 +40,10 @@ export const HTTP: ImplementedTable = {
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
     http2_protocol_options: refused('clients are served with HTTP/1.1'),
-    local_reply_config: refused("a filter of your own can change Baton's answers in encodeHeaders"),
+    local_reply_config: true,
   },
+  'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': ALL,
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': {
     upgrade_type: true,
     enabled: true,

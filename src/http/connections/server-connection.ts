@@ -449,8 +449,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     const codec = this.#awakeCodec();
     const stream = this.#takeStream(codec);
     stream.info.responseFlags |= flag;
-    stream.refuse(error, head);
-    codec.answerInvalid(error, head?.method === Method.Head);
+    codec.answerInvalid(stream.refuse(error, head), head?.method === Method.Head);
     this.onClose(false);
   }
 

@@ -193,8 +193,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   /**
-   * Answers what could not be read: a head with `connection: close`, and the error's text if it has one; of that HEAD gets only the
-   * length. Does nothing when an answer has begun. The owner closes afterwards.
+   * Answers what could not be read: a head with `connection: close`, and the error's fields and text if it has them; of the text HEAD gets
+   * only the length. Does nothing when an answer has begun. The owner closes afterwards.
    */
   answerInvalid(error: CodecError, isHeadRequest: boolean): void {
     if (this.writing !== Writing.Head) return;
@@ -202,17 +202,20 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     const { lines } = this.shared;
     const status = lines.statusLine(error.status, 1);
     this.sink.send(status.start, status.length);
-    if (error.body !== undefined) this.#sendInvalidBody(error.body, isHeadRequest);
+    const { body, fields } = error;
+    if (body !== undefined || fields !== undefined) this.#sendRefusal(error, isHeadRequest);
     else {
       const tail = lines.tails[Tail.Close | Tail.NoContent]!;
       this.sink.send(tail.start, tail.length);
     }
   }
 
-  #sendInvalidBody(body: string, isHeadRequest: boolean): void {
-    const fields = `content-length: ${body.length}\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n`;
+  #sendRefusal({ status, body = '', fields = PLAIN }: CodecError, isHeadRequest: boolean): void {
+    // RFC 9110 section 8.6: where no body may be, no length is either.
+    const length = status === 204 || status === 304 ? '' : `content-length: ${body.length}\r\n`;
+    const head = `${length}${fields}connection: close\r\n\r\n`;
     const { memory } = this.shared;
-    const text = isHeadRequest ? fields : fields + body;
+    const text = isHeadRequest ? head : head + body;
     const start = memory.scratch(text.length);
     memory.write(start, text);
     this.sink.send(start, text.length);
@@ -304,8 +307,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     const decoder = this.decoder!;
     this.reading = Reading.Closed;
     this.forgetStream();
-    decoder.onReset(reason, error);
-    if (error !== undefined) this.answerInvalid(error, this.#isHeadRequest);
+    const answer = decoder.onReset(reason, error);
+    if (answer !== undefined) this.answerInvalid(answer, this.#isHeadRequest);
     this.#close(abort, isAnswered ? ExchangeEnd.None : ExchangeEnd.Broken);
   }
 
@@ -338,3 +341,6 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     if (!this.isDestroyed) this.events.onClose(abort, exchange);
   }
 }
+
+/** What a text is when nobody says. */
+const PLAIN = 'content-type: text/plain\r\n';

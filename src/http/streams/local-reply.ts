@@ -23,17 +23,22 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
 export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrpc: boolean): void {
   const { status, editHeaders, isVerbatim = false } = reply;
   const { info, route } = stream;
-  const body = asBytes(reply.body);
-  const { headerBlocks, memory } = stream.manager.thread;
+  const { options, thread } = stream.manager;
+  const { clock, headerBlocks, memory } = thread;
+  let body = asBytes(reply.body);
   const isHead = stream.requestHeaders.method === Method.Head;
   const isGrpc = asksByGrpc && !isVerbatim;
-  const hasBody = body.length > 0 && !isHead && !isGrpc;
   const headers = headerBlocks.take();
   try {
     headers.setStatus(status);
     // Whoever gives it stands in for a host. Redirects and direct responses are the route's own, and make its changes themselves.
     if (!isVerbatim && route?.kind === RouteKind.Forward) route.finalizeResponse(headers, info);
     editHeaders?.(headers);
+    if (!isVerbatim && options.localReplies !== undefined) {
+      info.durationMs = clock.monotonicMs - info.startMonotonicMs;
+      body = options.localReplies.rewrite(headers, info, body, isGrpc);
+    }
+    const hasBody = body.length > 0 && !isHead && !isGrpc;
     if (isGrpc) becomeGrpcReply(headers, body, !isHead);
     else if (body.length > 0) {
       // Its editor may have said another length, such as that of a response that it gives again.

@@ -26,6 +26,7 @@ import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
 import { checkHead } from './head-checks.js';
 import { encodeReply } from './local-reply.js';
+import { refusalFor } from './refusal.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
 import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
@@ -223,33 +224,34 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  onReset(reason: ResetReason, error: CodecError | undefined): void {
-    if (!this.#isOpen) return;
+  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined {
+    if (!this.#isOpen) return error;
     const { info, manager } = this;
-    let isAnswered = false;
+    let answer: CodecError | undefined;
     if (reason === ResetReason.ProtocolError) {
       manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
       info.responseFlags |= ResponseFlag.DownstreamProtocolError;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
       // The codec answers when nothing was sent yet.
       if (!this.#hasResponseHead && error !== undefined) {
-        info.bytesSent = bodyBytes(error, this.requestHeaders);
-        this.#countAnswer(error.status);
-        isAnswered = true;
+        answer = refusalFor(error, info, manager);
+        info.bytesSent = bodyBytes(answer, this.requestHeaders);
+        this.#countAnswer(answer.status);
       }
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
     }
     manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
-    this.#finish(isAnswered);
+    this.#finish(answer !== undefined);
+    return answer;
   }
 
   /**
-   * A request whose head cannot be read, or does not come: its codec answers, and the stream only counts and logs it, with what
-   * `head` has of it.
+   * A request whose head cannot be read, or does not come: its codec gives the answer that is returned, and the stream only counts and
+   * logs it, with what `head` has of it.
    */
-  refuse(error: CodecError, head: HeaderBlock | undefined): void {
+  refuse(error: CodecError, head: HeaderBlock | undefined): CodecError {
     const { info } = this;
     this.connection.describe(info);
     info.requestHeaders = head;
@@ -257,9 +259,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     // As in Envoy: what its connection speaks, unless the head has said that it is older.
     info.protocol = error.status === 426 ? Protocol.Http10 : Protocol.Http11;
     if (isUnreadable(error)) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
-    info.bytesSent = bodyBytes(error, head);
-    this.#countAnswer(error.status);
+    const answer = refusalFor(error, info, this.manager);
+    info.bytesSent = bodyBytes(answer, head);
+    this.#countAnswer(answer.status);
     this.#finish(true);
+    return answer;
   }
 
   onWriteBlocked(): void {

@@ -173,8 +173,9 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
     this.journal.note(`trailers ${describe(trailers)}`);
     this.onRequest?.(this);
   }
-  onReset(reason: ResetReason, error: CodecError | undefined): void {
+  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined {
     this.journal.note(`reset ${reasonName(reason)}${error ? ` ${error.status} ${error.detail}` : ''}`);
+    return error;
   }
   onWriteBlocked(): void {
     this.journal.note('blocked');

@@ -5,6 +5,8 @@ import type { HttpConnectionManager, HttpFilter } from '../../../../config/gener
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
 import { InternalAddresses } from '../../../../http/headers/edge/internal-addresses.js';
+import { LocalReplyRules } from '../../../../http/local-replies/local-reply-rules.js';
+import { CHECKING } from '../../../../http/log-filters/compile-log-filter.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import { findRouteMistakes } from '../../../../http/routing/tables/route-mistakes.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/tables/scope-key.js';
@@ -37,6 +39,7 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
       report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
     }
     reportLogFilters(config.access_log, 'access_log', report);
+    reportMistakes(report, 'local_reply_config', () => LocalReplyRules.of(config.local_reply_config, CHECKING));
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
     reportMistakes(report, '', () => upgradeTypes(config.upgrade_configs, 'upgrade_configs'));
     const scopes = config.scoped_routes?.scope_key_builder;

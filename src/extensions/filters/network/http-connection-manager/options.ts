@@ -10,6 +10,7 @@ import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/edge/response-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
+import { LocalReplyRules } from '../../../../http/local-replies/local-reply-rules.js';
 import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../../../../http/manager-context.js';
 import { HostNormalizer } from '../../../../http/normalization/host-normalization.js';
 import { PathNormalizer } from '../../../../http/normalization/path-normalization.js';
@@ -58,6 +59,7 @@ function settings(
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
+  const localReplies = LocalReplyRules.of(config.local_reply_config, context);
   const speaksTo = routeFilters(config.http_filters, context.extensions);
   return {
     codec: {
@@ -84,8 +86,10 @@ function settings(
       config.server_name ?? 'baton',
       config.via ?? '',
     ),
+    localReplies,
     returnsRequestId,
-    keepsRequestHeaders: returnsRequestId || accessLogs.some((log) => log.needs.request.size > 0),
+    keepsRequestHeaders:
+      returnsRequestId || localReplies?.readsRequest === true || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
     upgrades: allowedUpgrades(config),
     proxies100Continue: config.proxy_100_continue ?? false,

@@ -1,0 +1,99 @@
+// HttpConnectionManager.local_reply_config, compiled: what becomes of the answers that Baton gives itself, before filters see them.
+
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import { buildEach } from '../../common/errors/errors.js';
+import { headerKey } from '../../common/text/header-names.js';
+import type { LocalReplyConfig } from '../../config/generated/api.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import { HeaderLine } from '../headers/header-line.js';
+import type { LogFilterContext } from '../log-filters/log-filter.js';
+import { CONTENT_TYPE, ReplyFormat } from './reply-format.js';
+import { compileMapper, type ResponseMapper } from './response-mapper.js';
+
+const CONTENT_LENGTH = headerKey('content-length');
+const TEXT_PLAIN = new HeaderLine(CONTENT_TYPE, 'text/plain');
+const NOTHING = new Uint8Array(0);
+
+export class LocalReplyRules {
+  /** The head of the request is read: it must still be there when the answer is made. */
+  readonly readsRequest: boolean;
+  readonly #mappers: readonly ResponseMapper[];
+  readonly #format: ReplyFormat | undefined;
+
+  private constructor(mappers: readonly ResponseMapper[], format: ReplyFormat | undefined) {
+    const formats = [format, ...mappers.map((mapper) => mapper.format)];
+    this.#mappers = mappers;
+    this.#format = format;
+    this.readsRequest =
+      mappers.some(({ filter, headers }) => filter.needs.request.size > 0 || headers?.needsRequestHeaders) ||
+      formats.some((each) => each !== undefined && each.needs.request.size > 0);
+  }
+
+  /**
+   * Undefined when nothing is configured, so that it costs nothing.
+   * @throws BatonError for what is wrong with it, Mistakes for several
+   */
+  static of(
+    config: LocalReplyConfig | undefined,
+    context: Omit<LogFilterContext, 'recordType'>,
+  ): LocalReplyRules | undefined {
+    const { body_format: format, mappers = [] } = config ?? {};
+    if (format === undefined && mappers.length === 0) return undefined;
+    // No record is written yet when a mapper's filter is asked.
+    const filterContext: LogFilterContext = { ...context, recordType: 'NotSet' };
+    let compiled: readonly ResponseMapper[] = [];
+    let common: ReplyFormat | undefined;
+    const builders: readonly (() => unknown)[] = [
+      () =>
+        (compiled = buildEach(mappers, (mapper, index) => compileMapper(mapper, `mappers[${index}]`, filterContext))),
+      () => (common = format && ReplyFormat.of(format, 'body_format')),
+    ];
+    buildEach(builders, (build) => build());
+    return new LocalReplyRules(compiled, common);
+  }
+
+  /**
+   * Makes of an answer with this head what the first mapper that matches and the formats say, as Envoy does: what the mapper adds to the
+   * head sees the status that the answer had, formats see the new one. Sets in `info` what is known of the answer so far.
+   * @param body in bytes, or ASCII; the answer's own length is not in the head yet
+   * @param isGrpc it will be the grpc-message of a head
+   * @returns the new body; the head says what it is
+   */
+  rewrite(headers: HeaderBlock, info: StreamInfo, body: string | Uint8Array, isGrpc: boolean): string | Uint8Array {
+    info.responseCode = headers.status;
+    info.responseHeaders = headers;
+    const formerType = headers.get(CONTENT_TYPE);
+    const mapper = this.#mapperFor(info);
+    let text = mapper?.body ?? body;
+    mapper?.headers?.apply(headers, info);
+    if (mapper?.status !== undefined) {
+      headers.setStatus(mapper.status);
+      info.responseCode = mapper.status;
+    }
+    const format = mapper?.format ?? this.#format;
+    const formatted = format?.bytes(info, text, isGrpc);
+    const type = formatted === undefined ? TEXT_PLAIN : format!.contentType;
+    text = formatted ?? text;
+    if (isGrpc) return text;
+    if (headers.status === 204 || headers.status === 304) text = NOTHING;
+    if (text.length === 0) {
+      headers.remove(CONTENT_LENGTH);
+      headers.remove(CONTENT_TYPE);
+      return text;
+    }
+    const newType = headers.get(CONTENT_TYPE);
+    const isOwn = newType === formerType && !isSame(text, body);
+    if (newType === undefined || isOwn) type.setIn(headers);
+    return text;
+  }
+
+  #mapperFor(info: StreamInfo): ResponseMapper | undefined {
+    const mappers = this.#mappers;
+    for (let i = 0; i < mappers.length; i++) if (mappers[i]!.filter.matches(info)) return mappers[i];
+    return undefined;
+  }
+}
+
+function isSame(one: string | Uint8Array, other: string | Uint8Array): boolean {
+  return one === other || (one.length === other.length && Buffer.from(one).equals(Buffer.from(other)));
+}
