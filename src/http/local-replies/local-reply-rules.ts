@@ -6,6 +6,7 @@ import { headerKey } from '../../common/text/header-names.js';
 import type { LocalReplyConfig } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { HeaderLine } from '../headers/header-line.js';
+import type { HeaderMutations } from '../headers/header-mutations.js';
 import type { LogFilterContext } from '../log-filters/log-filter.js';
 import { CONTENT_TYPE, ReplyFormat } from './reply-format.js';
 import { compileMapper, type ResponseMapper } from './response-mapper.js';
@@ -62,10 +63,9 @@ export class LocalReplyRules {
   rewrite(headers: HeaderBlock, info: StreamInfo, body: string | Uint8Array, isGrpc: boolean): string | Uint8Array {
     info.responseCode = headers.status;
     info.responseHeaders = headers;
-    const formerType = headers.get(CONTENT_TYPE);
     const mapper = this.#mapperFor(info);
     let text = mapper?.body ?? body;
-    mapper?.headers?.apply(headers, info);
+    const addsType = mapper?.headers !== undefined && this.#apply(mapper.headers, headers, info);
     if (mapper?.status !== undefined) {
       headers.setStatus(mapper.status);
       info.responseCode = mapper.status;
@@ -81,10 +81,20 @@ export class LocalReplyRules {
       headers.remove(CONTENT_TYPE);
       return text;
     }
-    const newType = headers.get(CONTENT_TYPE);
-    const isOwn = newType === formerType && !isSame(text, body);
-    if (newType === undefined || isOwn) type.setIn(headers);
+    if (!addsType && (headers.find(CONTENT_TYPE) < 0 || !isSame(text, body))) type.setIn(headers);
     return text;
+  }
+
+  /** Whether the head has another content type then: that alone, for there is one body. */
+  #apply(changes: HeaderMutations, headers: HeaderBlock, info: StreamInfo): boolean {
+    const former = headers.get(CONTENT_TYPE);
+    changes.apply(headers, info);
+    let last = headers.find(CONTENT_TYPE);
+    for (let next = last; next >= 0; next = headers.find(CONTENT_TYPE, next + 1)) {
+      if (next !== last) headers.removeAt(last);
+      last = next;
+    }
+    return last >= 0 && headers.value(last) !== former;
   }
 
   #mapperFor(info: StreamInfo): ResponseMapper | undefined {

@@ -34,11 +34,12 @@ function rewritten(
   const headers = response(status, head);
   const record = stream({ responseCode: 0, requestHeaders: request('/path', { 'x-a': 'of request' }), ...info });
   const result = compile(config)!.rewrite(headers, record, body, isGrpc);
-  const fields = Object.fromEntries(
-    Array.from({ length: headers.size }, (_, index) => index)
-      .filter((index) => !headers.isRemoved(index))
-      .map((index) => [headers.name(index), headers.value(index)]),
-  );
+  const fields: Record<string, string> = {};
+  for (let index = 0; index < headers.size; index++) {
+    if (headers.isRemoved(index)) continue;
+    const name = headers.name(index);
+    fields[name] = name in fields ? `${fields[name]}, ${headers.value(index)}` : headers.value(index);
+  }
   return { status: headers.status, body: Buffer.from(result).toString('latin1'), fields, logged: record.responseCode };
 }
 
@@ -120,6 +121,10 @@ t.test('the content type is that of the format, unless the head has one for this
     typeOf({ mappers: [{ filter: has(503), headers_to_add, body_format_override: html }] }, { head: as }),
     'text/x-mapper',
   );
+  const appended = [added('content-type', 'text/x-mapper')];
+  const appending = { mappers: [{ filter: has(503), headers_to_add: appended, body_format_override: html }] };
+  t.equal(typeOf(appending, { head: as }), 'text/x-mapper', 'a body has one type');
+  t.equal(typeOf(appending), 'text/x-mapper');
   t.equal(
     typeOf({ mappers: [{ filter: has(503), headers_to_add }] }, { body: '' }),
     undefined,
