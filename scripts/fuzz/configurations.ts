@@ -26,6 +26,7 @@ const EXAMPLES = [
   'examples/front-proxy.yaml',
   'examples/tcp-proxy.yaml',
   'examples/filter-chains.yaml',
+  'examples/error-pages.yaml',
 ];
 /** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
 const PROGRAM_SHARE = 0.5;

@@ -209,12 +209,16 @@ function configuration(echo: number, hostile: number): Config {
     { match: { prefix: '/' }, route: { cluster: 'hostile', timeout: '1s' } },
   ];
   const log = '%START_TIME% %REQ(:PATH)% %REQ(X-A?USER-AGENT)% %RESP(CONTENT-TYPE)% %TRAILER(X-TRAILER)% %PROTOCOL%\n';
+  const from = { key: 'x-from', value: '%DOWNSTREAM_REMOTE_ADDRESS%' };
+  const failed = {
+    or_filter: { filters: [{ response_flag_filter: {} }, { grpc_status_filter: { statuses: ['UNAVAILABLE'] } }] },
+  };
   return bootstrap({
     listeners: [
       httpListener('web', 0, {
         route_config: {
           name: 'all',
-          request_headers_to_add: [{ header: { key: 'x-from', value: '%DOWNSTREAM_REMOTE_ADDRESS%' } }],
+          request_headers_to_add: [{ header: from }],
           response_headers_to_remove: ['x-powered-by'],
           virtual_hosts: [
             { name: 'suffix', domains: ['*.com'], routes },
@@ -226,7 +230,16 @@ function configuration(echo: number, hostile: number): Config {
         normalize_path: true,
         merge_slashes: true,
         stream_idle_timeout: '2s',
-        access_log: [fileAccessLog('access.log', log)],
+        access_log: [fileAccessLog('access.log', log), { ...fileAccessLog('filtered.log', log), filter: failed }],
+        local_reply_config: {
+          mappers: [
+            { filter: { header_filter: { header: { name: 'x-a', present_match: true } } }, status_code: 299 },
+            { filter: failed, body: { inline_string: 'failed' }, headers_to_add: [{ header: from }] },
+          ],
+          body_format: {
+            json_format: { path: '%REQ(:PATH)%', agent: '%REQ(USER-AGENT)%', text: '%LOCAL_REPLY_BODY%' },
+          },
+        },
         http_protocol_options: { accept_http_10: true, default_host_for_http_10: 'a', enable_trailers: true },
       }),
       tcpListener('wire', 0, { cluster: 'hostile', idle_timeout: '2s', access_log: [fileAccessLog('access.log')] }),
