@@ -1,6 +1,6 @@
 // Implemented fields of access loggers and their formats.
 
-import { ALL, type ImplementedTable, refused } from './table.js';
+import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.AccessLog': {
@@ -50,6 +50,8 @@ export const ACCESS_LOG: ImplementedTable = {
     text_format_source: true,
     omit_empty_values: true,
     content_type: true,
+    json_format_options: accepted('its only field makes no difference'),
     formatters: refused('Baton has the operators of formats that it lists, and no others'),
   },
+  'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },
 };
