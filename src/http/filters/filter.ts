@@ -84,8 +84,8 @@ export interface LocalReply {
   /** Changes the head of the answer before it is sent. */
   editHeaders?: (headers: HeaderBlock) => void;
   /**
-   * The head is what editHeaders makes it: without what the route adds to responses, and not in the form of gRPC. Absent: it stands in for
-   * that of a host.
+   * The head is what editHeaders makes it: without what the route adds to responses, not in the form of gRPC, and untouched by
+   * local_reply_config. Absent: it stands in for that of a host.
    */
   isVerbatim?: boolean;
 }

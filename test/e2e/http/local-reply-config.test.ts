@@ -18,6 +18,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { allowing, CORS_CHAIN, corsPolicy, preflight } from './extensions/cors.js';
 import { parseMessage } from './message.js';
 import { answering, headerOption, managerOf, routeTo, startProxy } from './proxy.js';
 import { response, startRawUpstream } from './raw-upstream.js';
@@ -117,6 +118,10 @@ const { baton, ports, on } = await startProxy(t, {
       ],
     }),
     plain: managerOf([answering({ path: '/direct' }, 'direct')]),
+    cors: managerOf([routeTo({ prefix: '/' }, 'raw', {}, corsPolicy(allowing('https://a')))], {
+      ...CORS_CHAIN,
+      local_reply_config: config,
+    }),
   },
   clusters: [
     staticCluster('raw', upstream.port),
@@ -186,6 +191,16 @@ t.test("what hosts answer is not Baton's", async (t) => {
     { status: 200, body: 'direct' },
     'nor is what another connection manager answers',
   );
+});
+
+t.test("the answer to a CORS preflight is the filter's alone", async (t) => {
+  const { method, headers } = preflight('https://a', { 'x-204': '1', 'x-200': '1' });
+  const answer = await on('cors', '/', { method, headers });
+  t.match(answer, {
+    status: 200,
+    body: '',
+    headers: { 'access-control-allow-origin': 'https://a', 'content-type': undefined },
+  });
 });
 
 t.test('HEAD gets the length and no body, and the connection goes on', async (t) => {
