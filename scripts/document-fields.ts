@@ -137,8 +137,9 @@ function extensions(): string {
 |---|---|---|
 ${rows.join('\n')}
 
-\`typed_per_filter_config\` takes the filter's own message. \`envoy.config.route.v3.FilterConfig\`, with which a route could disable
-a filter or mark its configuration as optional, is refused. A filter that is \`disabled\` in the chain runs on routes that configure it.
+\`typed_per_filter_config\` takes the filter's own message for routes, by itself or in \`envoy.config.route.v3.FilterConfig\`. A filter that is
+\`disabled\` in the chain runs on routes that configure it; with \`FilterConfig\` a route can also run it as it is configured in the chain
+(\`config: {}\`), or switch any filter off (\`disabled: true\`). The most specific place decides.
 
 Envoy's other extensions are not implemented. Their packages below \`envoy.extensions\`:
 

@@ -10,7 +10,7 @@ import { type Extension, ExtensionCatalog } from '../src/config/catalog/extensio
 import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
 import type { ImplementedTable } from '../src/config/implemented/table.js';
 import { jsonSchemaPath } from '../src/config/schema/json-schema-path.js';
-import { messageNameOf, typeUrlOf } from '../src/config/schema/message-name.js';
+import { FILTER_CONFIG, messageNameOf, typeUrlOf } from '../src/config/schema/message-name.js';
 import {
   type EnumType,
   type FieldRules,
@@ -88,6 +88,9 @@ class Writer {
       const items = this.#value(field.value, (rules['repeated']?.['items'] ?? {}) as FieldRules, row, category);
       return orNull({ anyOf: [{ type: 'array', items, ...bounds(rules['repeated'], 'items', 'Items') }, items] });
     }
+    if (field.name === 'typed_per_filter_config') {
+      return orNull({ type: 'object', additionalProperties: this.#routeConfig(category) });
+    }
     if (field.shape === 'map') {
       const values = this.#value(field.value, (rules['map']?.['values'] ?? {}) as FieldRules, row, category);
       return orNull({ type: 'object', additionalProperties: values });
@@ -111,21 +114,37 @@ class Writer {
   /** A choice by '@type' of the extensions of a category, or of all; an empty map counts as not set. */
   #any(category: string | undefined): SchemaNode {
     const key = `Any:${category ?? 'all'}`;
+    this.#define(key, () => this.#choice(category, []));
+    return { $ref: `#/definitions/${key}` };
+  }
+
+  /** The same with further messages to choose from. */
+  #choice(category: string | undefined, more: readonly Choice[]): SchemaNode {
+    const fitting = this.#extensions.filter((extension) => category === undefined || extension.category === category);
+    const names = fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf));
+    const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...more, ...TYPED_STRUCTS];
+    return {
+      type: ['object', 'null'],
+      anyOf: [{ required: ['@type'] }, { maxProperties: 0 }],
+      properties: { '@type': { anyOf: [{ enum: names.map(typeUrlOf) }, ...choices.map(({ name }) => urlOf(name))] } },
+      // By condition instead of as alternatives: what is wrong is told of the message that was meant.
+      allOf: choices.map(({ name, node }) => ({
+        if: { properties: { '@type': urlOf(name) }, required: ['@type'] },
+        // biome-ignore lint/suspicious/noThenProperty: that is the keyword
+        then: node,
+      })),
+    };
+  }
+
+  /** What a route says to a filter, by itself or in the wrapper. What is optional may be of an extension that is not there. */
+  #routeConfig(category: string | undefined): SchemaNode {
+    const key = 'Any of routes';
     this.#define(key, () => {
-      const fitting = this.#extensions.filter((extension) => category === undefined || extension.category === category);
-      const names = fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf));
-      const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...TYPED_STRUCTS];
-      return {
-        type: ['object', 'null'],
-        anyOf: [{ required: ['@type'] }, { maxProperties: 0 }],
-        properties: { '@type': { anyOf: [{ enum: names.map(typeUrlOf) }, ...choices.map(({ name }) => urlOf(name))] } },
-        // By condition instead of as alternatives: what is wrong is told of the message that was meant.
-        allOf: choices.map(({ name, node }) => ({
-          if: { properties: { '@type': urlOf(name) }, required: ['@type'] },
-          // biome-ignore lint/suspicious/noThenProperty: that is the keyword
-          then: node,
-        })),
-      };
+      const object = this.#object(this.#schema.message(FILTER_CONFIG)!, undefined);
+      const properties = { ...(object['properties'] as object), '@type': { type: 'string' }, config: ANY_MAP };
+      const checked = { properties: { config: this.#any(category) } };
+      const anyOf = [{ required: ['is_optional'] }, { required: ['isOptional'] }, checked];
+      return this.#choice(category, [{ name: FILTER_CONFIG, node: { ...object, properties, anyOf } }]);
     });
     return { $ref: `#/definitions/${key}` };
   }
@@ -141,6 +160,14 @@ class Writer {
     return { $ref: `#/definitions/${key}` };
   }
 }
+
+/** A message that an Any can hold, and its definition. */
+interface Choice {
+  readonly name: string;
+  readonly node: SchemaNode;
+}
+
+const ANY_MAP: SchemaNode = { type: ['object', 'null'] };
 
 /** What stands before the last slash of a type URL does not matter. */
 function urlOf(name: string): SchemaNode {

@@ -6,12 +6,13 @@ import { compileRegex } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
-import type { Any } from './generated/api.js';
+import type { Any, FilterConfig } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
+import { unpack } from './schema/any.js';
 import type { Message } from './schema/decode.js';
 import { brokenLineRule } from './schema/line-rules.js';
-import { messageNameOf, typeUrlOf } from './schema/message-name.js';
+import { FILTER_CONFIG, messageNameOf, typeUrlOf } from './schema/message-name.js';
 import { brokenRule, brokenValueRule, elementRules } from './schema/rules.js';
 import type { EnumType, FieldRules, FieldType, MessageType, Schema, ValueType } from './schema/schema.js';
 import { newName } from './text/hints.js';
@@ -129,8 +130,34 @@ export class Checker {
       this.#message(messageType, value as Message);
       this.#categories.pop();
     } else if (type.kind === 'special' && type.special === 'any') {
-      this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
+      const wrapper = field.name === PER_FILTER ? unpack(value as Any, FILTER_CONFIG) : undefined;
+      if (wrapper === undefined) this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
+      else this.#filterConfig(wrapper, owner, field.category);
     }
+  }
+
+  /** What a route says to a filter in the wrapper that can also switch it off, or on. */
+  #filterConfig(wrapper: FilterConfig, owner: Message, category: string | undefined): void {
+    const path = [...this.#path, 'config'];
+    if (wrapper.config === undefined) {
+      if (wrapper.disabled || this.#problems.has(path)) return;
+      const remedy = "'config: {}' switches the filter on, 'disabled: true' switches it off";
+      this.#problems.error(this.#path, `config is missing: ${remedy}`);
+      return;
+    }
+    const config = wrapper.config as Message;
+    if (config['@type'] === undefined) return;
+    const url = String(config['@type']);
+    const name = String(owner['name'] ?? '');
+    if (wrapper.is_optional && this.#catalog.byTypeUrl(url) === undefined) {
+      const refusal = this.#hints.refusalOf(undefined, name, url, category);
+      this.#problems.warn([...path, '@type'], `${refusal}; it is optional and left out`);
+      (wrapper as Message)['config'] = {};
+      return;
+    }
+    this.#path.push('config');
+    this.#extension(config, owner, category);
+    this.#path.pop();
   }
 
   #mayUse(type: MessageType, field: FieldType): boolean {
@@ -249,6 +276,7 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   }
 }
 
+const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 
 type Refusal =

@@ -37,7 +37,7 @@ export interface ScopedRouteSource {
 /** A filter in its place in the chain. */
 export interface ChainedFilter {
   readonly factory: HttpFilterFactory;
-  /** It only runs for routes that speak to it. */
+  /** It only runs for routes that speak to it, or switch it on. */
   readonly isDisabled: boolean;
 }
 

@@ -38,6 +38,7 @@ function withRoutes(hosts: string, filters = ROUTER): string {
 const BUFFER = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer';
 const BUFFERED = `{ name: b, typed_config: { "@type": ${BUFFER}, max_request_bytes: 1 } }`;
 const MUTATION = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
+const WRAPPER = '"@type": type.googleapis.com/envoy.config.route.v3.FilterConfig';
 
 /** A virtual host that says something to the HTTP filter of that name. */
 function routeWithFilter(name: string, fields: string): string {
@@ -553,6 +554,40 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     'a message for another filter than the one of that name',
     withRoutes(routeWithFilter('b', `"@type": ${MUTATION}PerRoute`), `${BUFFERED}, ${ROUTER}`),
     `typed_per_filter_config.b.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message is of 'envoy.filters.http.header_mutation'`,
+  ],
+  [
+    'a wrapper that says nothing to its filter',
+    withRoutes(routeWithFilter('b', WRAPPER), `${BUFFERED}, ${ROUTER}`),
+    `typed_per_filter_config.b: config is missing: 'config: {}' switches the filter on, 'disabled: true' switches it off`,
+  ],
+  [
+    'what a wrapper holds for another filter, for none, or in place of one',
+    withRoutes(routeWithFilter('b', `${WRAPPER}, config: { "@type": ${MUTATION}PerRoute }`), `${BUFFERED}, ${ROUTER}`),
+    `typed_per_filter_config.b.config.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message is of 'envoy.filters.http.header_mutation'`,
+  ],
+  [
+    'a wrapper around what Baton does not implement, or what is no filter',
+    withRoutes(
+      `{ name: v, domains: [ "*" ], typed_per_filter_config: {
+        c: { ${WRAPPER}, config: { "@type": type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy } },
+        d: { ${WRAPPER}, is_optional: true, config: { "@type": ${TCP_URL} } },
+        e: { ${WRAPPER}, is_optional: true, config: { "@type": ${BUFFER}PerRoute, disabled: 3 } },
+        f: { ${WRAPPER}, config: { ${WRAPPER}, disabled: true } } } }`,
+    ),
+    `typed_per_filter_config.c.config.@type: Didn't find a registered implementation for 'c' with type URL: 'type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy': Baton does not implement this extension`,
+    `typed_per_filter_config.d.config.@type: Didn't find a registered implementation for 'd' with type URL: '${TCP_URL}': here one of envoy.filters.http is needed, and 'envoy.filters.network.tcp_proxy' is one of envoy.filters.network`,
+    'typed_per_filter_config.e.config.disabled: ',
+    "typed_per_filter_config.f.config.@type: Didn't find a registered implementation for 'f'",
+  ],
+  [
+    'a router that a route switches off',
+    withRoutes(routeWithFilter('envoy.filters.http.router', `${WRAPPER}, disabled: true`)),
+    `typed_per_filter_config["envoy.filters.http.router"].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,
+  ],
+  [
+    'a wrapper around a filter in the chain',
+    withRoutes('', `{ name: b, typed_config: { ${WRAPPER}, config: {} } }, ${ROUTER}`),
+    `http_filters[0].typed_config.@type: Didn't find a registered implementation for 'b' with type URL: 'type.googleapis.com/envoy.config.route.v3.FilterConfig'`,
   ],
   [
     'a router that is disabled',
@@ -1402,4 +1437,31 @@ t.test('of a slip in the name of what must be set, the slip alone is told', asyn
     `${LISTENER}.addres`,
     `${LISTENER}.filter_chains[0].filters[0].nam`,
   ]);
+});
+
+t.test('what routes say to a filter by the way is left out with a warning where it cannot be used', (t) => {
+  const cors = 'type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy';
+  const loaded = loadText(
+    withRoutes(
+      `{ name: v, domains: [ "*" ], typed_per_filter_config: {
+        b: { ${WRAPPER}, is_optional: true, config: { "@type": ${cors}, allow_methods: GET } },
+        c: { ${WRAPPER}, disabled: true } } }`,
+      `${BUFFERED}, ${ROUTER}`,
+    ),
+  );
+  t.match(loaded, {
+    ok: true,
+    warnings: [
+      {
+        path: /typed_per_filter_config\.b\.config\.@type$/,
+        message: `Didn't find a registered implementation for 'b' with type URL: '${cors}': Baton does not implement this extension; it is optional and left out`,
+      },
+      {
+        path: /typed_per_filter_config\.c$/,
+        message: "it has no effect: no filter of the chain has the name 'c'",
+      },
+    ],
+  });
+  t.match(JSON.stringify(loaded), /"b":\{"@type":"[^"]*FilterConfig","is_optional":true,"config":\{\}\}/);
+  t.end();
 });

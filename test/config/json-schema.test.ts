@@ -54,6 +54,9 @@ t.test('all spellings that the loader takes are valid', async (t) => {
     { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
     { static_resources: { clusters: [{ name: 'a', type: 'strict_dns', lb_policy: 0, load_assignment: {} }] } },
     { static_resources: { clusters: { name: 'a', load_assignment: {} } } },
+    withRouteConfig({ '@type': WRAPPER, config: {} }),
+    withRouteConfig({ '@type': WRAPPER, isOptional: true, config: { '@type': 'a/b.C', d: 1 } }),
+    withRouteConfig({ '@type': WRAPPER, config: { '@type': BUFFER_PER_ROUTE, disabled: true } }),
     { static_resources: { clusters: [{ name: 1.5, alt_stat_name: 3_000_000_000, load_assignment: {} }] } },
   ]) {
     t.same(schemaErrors(schema, config), [], JSON.stringify(config));
@@ -76,6 +79,10 @@ t.test('mistakes are not', async (t) => {
     listener({ '@type': TCP, stat_prefix: 'x', clustr: 'y' }),
     listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo' }),
     listener({ stat_prefix: 'x' }),
+    listener({ '@type': WRAPPER, disabled: true }),
+    withRouteConfig({ '@type': WRAPPER, dsabled: true }),
+    withRouteConfig({ '@type': WRAPPER, config: { '@type': 'a/b.C' } }),
+    withRouteConfig({ '@type': WRAPPER, config: { '@type': BUFFER_PER_ROUTE, dsabled: true } }),
   ]) {
     t.not(schemaErrors(schema, config).length, 0, JSON.stringify(config));
   }
@@ -106,6 +113,16 @@ t.test('examples name the schema, where it lies after a build', async (t) => {
 });
 
 const YAML = { merge: true };
+const WRAPPER = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
+const BUFFER_PER_ROUTE = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.BufferPerRoute';
+
+/** A configuration whose routes say that to a filter. */
+function withRouteConfig(said: object): object {
+  const manager = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
+  const route_config = { virtual_hosts: [{ name: 'v', domains: ['*'], typed_per_filter_config: { f: said } }] };
+  const typed_config = { '@type': `type.googleapis.com/${manager}`, stat_prefix: 'h', route_config };
+  return { static_resources: { listeners: [{ filter_chains: [{ filters: [{ name: 'h', typed_config }] }] }] } };
+}
 
 function read(file: string): unknown {
   return parse(readFileSync(file, 'utf8'), YAML);

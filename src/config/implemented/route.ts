@@ -19,6 +19,7 @@ export const ROUTE: ImplementedTable = {
     typed_per_filter_config: true,
     metadata: true,
   },
+  'envoy.config.route.v3.FilterConfig': ALL,
   'envoy.config.route.v3.Vhds': ALL,
   'envoy.config.route.v3.ScopedRouteConfiguration': {
     on_demand: refused('on-demand scopes are not implemented; the routes of all scopes are fetched at once'),

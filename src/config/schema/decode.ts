@@ -11,7 +11,7 @@ import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
 import { textOfNumber } from '../text/yaml/yaml-number.js';
 import { CREDENTIALS } from './certificates.js';
-import { ANY, messageNameOf } from './message-name.js';
+import { ANY, FILTER_CONFIG, messageNameOf } from './message-name.js';
 import {
   choices,
   defaultOf,
@@ -288,6 +288,8 @@ export class Decoder {
     }
     const message: Message = { '@type': url };
     this.#fields(type, held, message);
+    // There an empty one is more than none: it switches the filter on.
+    if (name === FILTER_CONFIG && isEmptyMap(held['config'])) message['config'] = {};
     return message;
   }
 
@@ -362,6 +364,10 @@ export class Decoder {
     else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }
+}
+
+function isEmptyMap(raw: unknown): boolean {
+  return typeof raw === 'object' && raw !== null && !Array.isArray(raw) && Object.keys(raw).length === 0;
 }
 
 /** A number as the text that it stands for, if any. */

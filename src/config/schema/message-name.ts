@@ -3,6 +3,9 @@
 /** Packed in another one it holds a message once more. */
 export const ANY = 'google.protobuf.Any';
 
+/** What routes say to a filter, with a switch. */
+export const FILTER_CONFIG = 'envoy.config.route.v3.FilterConfig';
+
 /** The message that a type URL names: what stands behind its last slash. */
 export function messageNameOf(typeUrl: string): string {
   return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);

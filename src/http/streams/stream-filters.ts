@@ -18,6 +18,7 @@ import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
+import { FILTER_OFF, FILTER_ON } from '../routing/tables/route-levels.js';
 import type { RequestFlow } from './request-flow.js';
 
 /** The stream around the filters: what comes out of the last one goes to the client. */
@@ -195,8 +196,11 @@ export class StreamFilters implements FilterHost {
     const { filters } = this.#stream.manager.options;
     for (; place < filters.length; place++) {
       const { factory, isDisabled } = filters[place]!;
-      const routeConfig = this.#stream.route?.filterConfigs[place];
-      if (isDisabled && routeConfig === undefined) continue;
+      let routeConfig = this.#stream.route?.filterConfigs[place];
+      if (routeConfig === undefined) {
+        if (isDisabled) continue;
+      } else if (routeConfig === FILTER_OFF) continue;
+      else if (routeConfig === FILTER_ON) routeConfig = undefined;
       const control = new FilterControl(this, place);
       let filter: HttpFilter | undefined;
       try {

@@ -2,6 +2,7 @@
 
 import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
+import { routeFilterConfig } from '../../fields/filter-config.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
@@ -85,29 +86,35 @@ function checkHostFilters(host: VirtualHost, path: Path, check: FilterConfigsChe
 
 function checkRouteFilter(
   name: string,
-  config: Any,
+  entry: Any,
   filters: ReadonlyMap<string, Extension | undefined> | undefined,
   path: Path,
   { catalog, problems }: Surroundings,
 ): void {
-  const given = httpFilter(catalog, config);
-  if (!given) return;
-  const url = messageNameOf(config['@type']);
-  const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
-  const filter = filters?.get(name);
-  if (filter && filter !== given) {
-    problems.error(
-      [...path, '@type'],
-      `the filter '${name}' is '${filter.name}', and this message is of '${given.name}'`,
-    );
-  } else if (url === own) {
-    const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
-    problems.error([...path, '@type'], `it configures the filter '${given.name}' itself; ${remedy}`);
-  } else if (filters?.has(name) === false) {
-    const meant = [...filters].find(([, kind]) => kind === given)?.[0];
+  const { config, isDisabled, path: inner } = routeFilterConfig(entry);
+  if (isDisabled && filters?.get(name)?.isTerminal) {
+    problems.error([...path, 'disabled'], `'${name}' ends the chain and cannot be disabled`);
+  }
+  const given = config && httpFilter(catalog, config);
+  if (config && !given) return;
+  const wrong = given && misplaced(name, given, config!, filters?.get(name));
+  if (wrong !== undefined) problems.error([...path, ...inner, '@type'], wrong);
+  else if (filters?.has(name) === false) {
+    const meant = given && [...filters].find(([, kind]) => kind === given)?.[0];
     const hint = meant === undefined ? '' : suggestion(meant);
     problems.warn(path, `it has no effect: no filter of the chain has the name '${name}'${hint}`);
   }
+}
+
+/** Why a route cannot say `config`, a message of the extension `given`, to the filter of that name, which is `filter` where it is known. */
+function misplaced(name: string, given: Extension, config: Any, filter: Extension | undefined): string | undefined {
+  if (filter && filter !== given) {
+    return `the filter '${name}' is '${filter.name}', and this message is of '${given.name}'`;
+  }
+  const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
+  if (messageNameOf(config['@type']) !== own) return undefined;
+  const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
+  return `it configures the filter '${given.name}' itself; ${remedy}`;
 }
 
 function httpFilter(catalog: ExtensionCatalog, config: Any): Extension | undefined {

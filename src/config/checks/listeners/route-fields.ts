@@ -1,6 +1,7 @@
 // The field `cors` of virtual hosts and route actions: that no filter takes it is worth a warning.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
+import { routeFilterConfig } from '../../fields/filter-config.js';
 import type { Any, HttpFilter, RouteConfiguration } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Surroundings } from '../surroundings.js';
@@ -21,7 +22,7 @@ export function checkRouteFields(
     if (takers.length === 0) {
       const names = catalog.list().flatMap(({ name, routeField }) => (routeField === undefined ? [] : [name]));
       problems.warn(at, `it has no effect: the chain has no ${filter(names)}, or has it disabled`);
-    } else if (takers.every((name) => levels.some((level) => level?.typed_per_filter_config?.[name]))) {
+    } else if (takers.every((name) => levels.some((level) => isTold(level, name)))) {
       problems.warn(at, `it has no effect: typed_per_filter_config speaks to the ${filter(takers)} in its place`);
     }
   };
@@ -40,4 +41,10 @@ function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
   if (disabled) return false;
   const urls = own ? [own['@type']] : (discovery?.type_urls ?? []);
   return urls.some((url) => catalog.byTypeUrl(url)?.routeField !== undefined);
+}
+
+/** One that is only switched on there listens to the field. */
+function isTold(level: Level, name: string): boolean {
+  const entry = level?.typed_per_filter_config?.[name];
+  return entry !== undefined && routeFilterConfig(entry).config !== undefined;
 }

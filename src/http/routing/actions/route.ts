@@ -85,7 +85,7 @@ export class Route<C> {
   readonly directBody: Uint8Array;
   readonly requestMutations: HeaderMutations | undefined;
   readonly responseMutations: HeaderMutations | undefined;
-  /** What typed_per_filter_config says, compiled: by the position of the filter in RouteTableOptions.filters. */
+  /** What typed_per_filter_config says, compiled, FILTER_OFF or FILTER_ON: by the position of the filter in RouteTableOptions.filters. */
   readonly filterConfigs: readonly unknown[];
 
   readonly #upgrades: ReadonlyMap<string, boolean> | undefined;

@@ -1,6 +1,7 @@
 // What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
 
-import { buildEach } from '../../../common/errors/errors.js';
+import { BatonError, buildEach } from '../../../common/errors/errors.js';
+import { routeFilterConfig } from '../../../config/fields/filter-config.js';
 import type { Any, CorsPolicy } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../../headers/header-mutations.js';
@@ -9,6 +10,8 @@ import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from
 export interface RouteFilter {
   /** As in the filter chain. */
   readonly name: string;
+  /** The one that ends the chain, which no route can switch off. */
+  readonly isTerminal?: boolean;
   /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
   compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime): unknown;
   /** What speaks to it where no level does in typed_per_filter_config. */
@@ -21,6 +24,11 @@ export interface RouteField {
   /** Type URL of the message that says the same in typed_per_filter_config, with the same fields. */
   readonly type: string;
 }
+
+/** What a route says to a filter that does not run there. */
+export const FILTER_OFF = Symbol('off');
+/** The same to one that runs, even if it is disabled in the chain, and is told nothing. */
+export const FILTER_ON = Symbol('on');
 
 /** The fields that a message of any level has. */
 export interface Level {
@@ -44,7 +52,7 @@ export interface Place {
 export interface LevelSettings {
   readonly requestMutations: HeaderMutations | undefined;
   readonly responseMutations: HeaderMutations | undefined;
-  /** By filter. */
+  /** By filter: what it has compiled, FILTER_OFF, FILTER_ON, or undefined where nothing is said to it. */
   readonly filterConfigs: readonly unknown[];
 }
 
@@ -73,24 +81,32 @@ export function settingsOfLevels(
 
 /** `places`: the most general first. */
 function filterConfig(filter: RouteFilter, places: readonly Place[], runtime: Runtime): unknown {
-  const typed = typedConfigs(filter, places);
+  const { name } = filter;
+  const entries = places.flatMap(({ level, where }) => {
+    const entry = level.typed_per_filter_config?.[name];
+    return entry === undefined ? [] : { ...routeFilterConfig(entry), where };
+  });
+  const last = entries.at(-1);
+  if (last?.isDisabled) {
+    if (!filter.isTerminal) return FILTER_OFF;
+    const where = within(last.where, `typed_per_filter_config.${name}.disabled`);
+    throw new BatonError('CONFIG_INVALID', `'${name}' ends the chain and cannot be disabled`, { where });
+  }
+  // What a place says to a filter that it switches off counts for nothing.
+  const typed = entries.flatMap(({ config, isDisabled, path, where }) => {
+    if (config === undefined || isDisabled) return [];
+    return { config, where: within(where, ['typed_per_filter_config', name, ...path].join('.')) };
+  });
   const said = typed.length > 0 || filter.routeField === undefined ? typed : fieldConfigs(filter.routeField, places);
-  if (said.length === 0) return undefined;
+  if (said.length === 0) return last && FILTER_ON;
   const configs = said.map(({ config }) => config);
-  return filter.compileRouteConfig(configs, said.at(-1)!.where, runtime);
+  return filter.compileRouteConfig(configs, said.at(-1)!.where, runtime) ?? FILTER_ON;
 }
 
 /** What one level says to a filter, and where. */
 interface Said {
   readonly config: Any;
   readonly where: string;
-}
-
-function typedConfigs({ name }: RouteFilter, places: readonly Place[]): Said[] {
-  return places.flatMap(({ level, where }) => {
-    const config = level.typed_per_filter_config?.[name];
-    return config === undefined ? [] : [{ config, where: within(where, `typed_per_filter_config.${name}`) }];
-  });
 }
 
 function fieldConfigs({ name, type }: RouteField, places: readonly Place[]): Said[] {

@@ -17,7 +17,7 @@ import {
   type RouteTableOptions,
 } from './route-table-builder.js';
 
-export type { RouteField, RouteFilter } from './route-levels.js';
+export { FILTER_OFF, FILTER_ON, type RouteField, type RouteFilter } from './route-levels.js';
 export type { BuiltVirtualHost, ClusterResolver, RouteTableOptions } from './route-table-builder.js';
 
 /**

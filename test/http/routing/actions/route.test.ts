@@ -16,6 +16,8 @@ import type { HeaderBlock } from '../../../../src/http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../src/http/routing/actions/route.js';
 import {
   buildRouteTable,
+  FILTER_OFF,
+  FILTER_ON,
   type RouteFilter,
   type RouteTableOptions,
 } from '../../../../src/http/routing/tables/route-table.js';
@@ -357,5 +359,42 @@ t.test(
     t.same(said('/typed-weight'), [`typed weight at ${weight}.typed_per_filter_config.f`]);
     t.same(said('/field', [filter], typed('config')), ['typed config at typed_per_filter_config.f']);
     t.same(said('/field', [deaf, filter])[0], undefined);
+  },
+);
+
+t.test(
+  'the most specific place switches a filter off or on, and what one says that switches it off does not count',
+  async (t) => {
+    const type = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
+    const config = (fields: object): object => ({ typed_per_filter_config: { f: { '@type': type, ...fields } } });
+    const held = (value: string): object => ({ config: { '@type': 'x', value } });
+    const filter = {
+      name: 'f',
+      compileRouteConfig: (configs: readonly Any[], where: string): string =>
+        `${configs.map(({ value }) => value).join()} at ${where}`,
+    };
+    const head = requestHead('GET /');
+    const saidOn = (route: object, host: object, all: object): unknown => {
+      const routes = [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...route }];
+      return routeOf(head, routes, host, all, { filters: [filter] }).filterConfigs[0];
+    };
+    t.equal(saidOn({}, {}, config({ disabled: true })), FILTER_OFF);
+    t.equal(saidOn({}, config({ config: {} }), config({ disabled: true })), FILTER_ON);
+    t.equal(saidOn(config({ disabled: true }), {}, config(held('all'))), FILTER_OFF);
+    const at = 'at virtual_hosts[0].routes[0].typed_per_filter_config.f.config';
+    t.equal(saidOn(config(held('route')), config(held('host')), {}), `host,route ${at}`);
+    t.equal(saidOn(config(held('route')), config({ ...held('host'), disabled: true }), {}), `route ${at}`);
+    t.equal(
+      saidOn(config({ config: {} }), config(held('host')), {}),
+      'host at virtual_hosts[0].typed_per_filter_config.f.config',
+    );
+
+    const last = { ...filter, isTerminal: true };
+    const routes = [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...config({ disabled: true }) }];
+    t.throws(() => routeOf(head, routes, {}, {}, { filters: [last] }), {
+      code: 'CONFIG_INVALID',
+      message: "'f' ends the chain and cannot be disabled",
+      where: 'virtual_hosts[0].routes[0].typed_per_filter_config.f.disabled',
+    });
   },
 );

@@ -7,9 +7,8 @@ import type { RouteField, RouteFilter } from '../../../../http/routing/tables/ro
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
 import type { DiscoveredRouteConfig } from './discovered-filter.js';
 
-/** Those of the chain that do not end it, in its order. */
-export function routeFilters(configs: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
-  const filters = configs.filter(({ typed_config: own }) => !own || !extensions.httpFilter(own).isTerminal);
+/** Those of the chain, in its order: the one that ends it is the last. */
+export function routeFilters(filters: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
   const list = filters.map((filter) => routeFilter(filter, extensions));
   const kinds = filters.map(({ name, typed_config: own }, index) => [name, own?.['@type'], list[index]!.routeField]);
   return { list, signature: JSON.stringify(kinds) };
@@ -20,6 +19,7 @@ function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilt
   const { name = '', typed_config: own } = filter;
   return {
     name,
+    isTerminal: own !== undefined && extensions.httpFilter(own).isTerminal === true,
     routeField: routeField(filter, extensions),
     compileRouteConfig(configs, where, runtime) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
