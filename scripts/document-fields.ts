@@ -114,6 +114,7 @@ function message(name: string): string {
       parts.push(`Accepted without effect: \`${field}\`; ${row.accepted}.`);
   }
   for (const { field, row } of rows) {
+    if (typeof row === 'object' && 'only' in row) parts.push(`With another \`${field}\`: refused; ${row.otherwise}.`);
     if (typeof row === 'object' && 'refused' in row) parts.push(`Refused: \`${field}\`; ${row.refused}.`);
   }
   const missing = rows.filter(({ row }) => row === undefined).map(({ field }) => `\`${field}\``);
@@ -123,6 +124,7 @@ function message(name: string): string {
 
 function limits(row: AnyRow): string {
   if (row === true) return '';
+  if ('only' in row) return ` (\`${row.only}\`)`;
   return Array.isArray(row) ? ` (${row.join(', ')})` : '';
 }
 

@@ -17,6 +17,7 @@ const OWN_FILES = /\/src\/config\/protos\//;
 const CATEGORIES = {
   'envoy.config.accesslog.v3.AccessLog.typed_config': 'envoy.access_loggers',
   'envoy.config.accesslog.v3.ExtensionFilter.typed_config': 'envoy.access_loggers.extension_filters',
+  'envoy.config.cluster.v3.Cluster.transport_socket': 'envoy.transport_sockets.upstream',
   'envoy.config.cluster.v3.Cluster.typed_extension_protocol_options': 'envoy.upstream_options',
   'envoy.config.cluster.v3.Filter.typed_config': 'envoy.filters.upstream_network',
   'envoy.config.metrics.v3.StatsSink.typed_config': 'envoy.stats_sinks',

@@ -194,7 +194,7 @@ export class Checker {
 
   #isImplemented(type: MessageType, field: FieldType, value: unknown): boolean {
     const row = rowOf(this.#table, type.name, field.name);
-    const refusal = refusalOf(row, value);
+    const refusal = refusalOf(row, value, this.#catalog);
     if (refusal === undefined) return true;
     if (refusal.what === 'field') {
       const text = `field '${field.name}' of ${type.name} is not implemented in Baton`;
@@ -233,7 +233,7 @@ export class Checker {
 
   #extension(config: Message, owner: Message, category: string | undefined): void {
     const url = String(config['@type'] ?? '');
-    const found = this.#catalog.byTypeUrl(url);
+    const found = this.#catalog.byTypeUrl(url, category);
     const refusal = this.#hints.refusalOf(found, String(owner['name'] ?? ''), url, category);
     if (refusal !== undefined) {
       this.#problems.error([...this.#path, '@type'], refusal);
@@ -283,12 +283,21 @@ type Refusal =
   | { readonly what: 'field'; readonly reason: string }
   | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
 
-function refusalOf(row: AnyRow | undefined, value: unknown): Refusal | undefined {
+function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
   if (row === undefined) return { what: 'field', reason: '' };
   if (row === true || 'accepted' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
+  if ('only' in row) {
+    return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
+  }
   const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
   return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
+}
+
+/** The name of the extension that a message with name and typed_config means. */
+function extensionIn({ name, typed_config: config }: Message, catalog: ExtensionCatalog): unknown {
+  const url = (config as Any | undefined)?.['@type'];
+  return url === undefined ? name : catalog.byTypeUrl(url)?.name;
 }
 
 /** `a`, `a or b`, `a, b or c`. */

@@ -78,6 +78,11 @@ export interface RegexEngineExtension extends Extension {
   readonly category: 'envoy.regex_engines';
 }
 
+/** How connections carry bytes: listeners and clusters can name what they do anyway, and nothing is built from the extension. */
+export interface TransportSocketExtension extends Extension {
+  readonly category: 'envoy.transport_sockets.downstream' | 'envoy.transport_sockets.upstream';
+}
+
 /** Which hosts another try avoids: policies that name one are read where routes are built, and nothing is built from the extension. */
 export interface RetryHostPredicateExtension extends Extension {
   readonly category: 'envoy.retry_host_predicates';
@@ -94,6 +99,7 @@ export type AnyExtension =
   | RegexEngineExtension
   | UpstreamOptionsExtension
   | RetryHostPredicateExtension
+  | TransportSocketExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

@@ -22,6 +22,7 @@ import { hystrixSink } from './stat-sinks/hystrix/index.js';
 import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
 import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
 import { statsdSink } from './stat-sinks/statsd/index.js';
+import { downstreamRawBuffer, upstreamRawBuffer } from './transport-sockets/raw-buffer/index.js';
 import { httpProtocolOptions } from './upstreams/http/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
@@ -46,5 +47,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   metricsServiceSink,
   openTelemetrySink,
   statsdSink,
+  downstreamRawBuffer,
+  upstreamRawBuffer,
   httpProtocolOptions,
 ];

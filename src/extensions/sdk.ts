@@ -22,6 +22,7 @@ export type {
   RegexEngineExtension,
   RetryHostPredicateExtension,
   StatsSinkExtension,
+  TransportSocketExtension,
   UpstreamOptionsExtension,
   WorkerContext,
   WorkerPort,

@@ -73,6 +73,11 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: `envoy.stat_sinks.${name}`,
     typeUrls: [message!],
   })),
+  ...['downstream', 'upstream'].map((side) => ({
+    category: `envoy.transport_sockets.${side}`,
+    name: 'envoy.transport_sockets.raw_buffer',
+    typeUrls: [`${EXTENSIONS}.transport_sockets.raw_buffer.v3.RawBuffer`],
+  })),
   {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',

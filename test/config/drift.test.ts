@@ -20,6 +20,8 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.core.v3.ConfigSource.resource_api_version':
     'the values that are accepted mean the only version there is',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'the engine that can be named is the only one there is',
+  'envoy.config.listener.v3.FilterChain.transport_socket': 'the only one that can be named is what there is anyway',
+  'envoy.config.cluster.v3.Cluster.transport_socket': 'the only one that can be named is what there is anyway',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

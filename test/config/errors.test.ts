@@ -25,6 +25,7 @@ function withFilter(filter: string): string {
 const HCM_URL = 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_URL = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 const ROUTER = '{ name: envoy.filters.http.router }';
 
 /** A connection manager with these routes and HTTP filters. */
@@ -89,6 +90,38 @@ static_resources:
         `static_resources.clusters[2].eds_cluster_config.service_name: ${ENDS_A_TEXT_LINE}`,
       ] as const,
   ),
+  [
+    'transport sockets that Baton does not implement',
+    `static_resources:
+  listeners:
+  - address: { pipe: { path: /a } }
+    filter_chains:
+    - { transport_socket: { name: envoy.transport_sockets.tls } }
+    - { transport_socket: { name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/${TLS}.DownstreamTlsContext } } }
+    - { transport_socket: { name: plain } }
+  clusters:
+  - name: c
+    load_assignment: { cluster_name: c }
+    transport_socket: { name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/${TLS}.UpstreamTlsContext } }
+    transport_socket_matches: [ { name: m, transport_socket: { name: envoy.transport_sockets.raw_buffer } } ]
+`,
+    ...[0, 1, 2].map(
+      (index) =>
+        `${LISTENER}.filter_chains[${index}].transport_socket: field 'transport_socket' of envoy.config.listener.v3.FilterChain is not implemented in Baton: terminate TLS in front of Baton`,
+    ),
+    `${CLUSTER}.transport_socket: field 'transport_socket' of envoy.config.cluster.v3.Cluster is not implemented in Baton: put a proxy that speaks TLS between Baton and the hosts`,
+    `${CLUSTER}.transport_socket_matches: field 'transport_socket_matches' of envoy.config.cluster.v3.Cluster is not implemented in Baton`,
+  ],
+  [
+    'what a transport socket without settings cannot have',
+    `static_resources:
+  clusters:
+  - name: c
+    load_assignment: { cluster_name: c }
+    transport_socket: { name: r, typed_config: { "@type": type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer, tls: 1 } }
+`,
+    `${CLUSTER}.transport_socket.typed_config.tls: unknown field 'tls'`,
+  ],
   [
     'traffic to a cluster that only gRPC calls can use',
     `static_resources:
@@ -1463,5 +1496,26 @@ t.test('what routes say to a filter by the way is left out with a warning where 
     ],
   });
   t.match(JSON.stringify(loaded), /"b":\{"@type":"[^"]*FilterConfig","is_optional":true,"config":\{\}\}/);
+  t.end();
+});
+
+t.test('an extension of several categories is disabled in that which is named', (t) => {
+  const socket =
+    '{ name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer } }';
+  const text = `static_resources:
+  listeners: [ { address: { pipe: { path: /a } }, filter_chains: [ { transport_socket: ${socket} } ] } ]
+  clusters: [ { name: c, load_assignment: { cluster_name: c }, transport_socket: ${socket} } ]
+`;
+  const category = 'envoy.transport_sockets.upstream';
+  const catalog = testCatalog([`${category}/envoy.transport_sockets.raw_buffer`]);
+  const result = loadText(text, { catalog });
+  t.match(result.ok ? [] : result.errors, [
+    {
+      path: `${CLUSTER}.transport_socket.typed_config.@type`,
+      message: `: '${category}/envoy.transport_sockets.raw_buffer' is disabled by --disable-extensions`,
+    },
+  ]);
+  t.equal(result.ok ? 0 : result.errors.length, 1);
+  t.equal(problemsOf(text), '');
   t.end();
 });

@@ -40,12 +40,13 @@ export interface Extension<C = Any> {
 
 /** All extensions of this build, by type URL and by category and name. */
 export class ExtensionCatalog {
-  readonly #byMessage = new Map<string, Extension>();
+  /** What has one message and one name in several categories is an extension in each. */
+  readonly #byMessage = new Map<string, Extension[]>();
   readonly #byName = new Map<string, Extension>();
   readonly #disabled: ReadonlySet<string>;
 
   /**
-   * Throws when two extensions have the same name or message.
+   * Throws when two extensions of a category have the same name, or two of different names the same message.
    * @param disabled `<category>/<name>` of those that no configuration may use
    */
   constructor(extensions: readonly Extension[], disabled: Iterable<string> = []) {
@@ -59,16 +60,18 @@ export class ExtensionCatalog {
   }
 
   #takeMessage(message: string, extension: Extension): void {
-    const other = this.#byMessage.get(message);
+    const others = this.#byMessage.get(message) ?? [];
+    const other = others.find(({ name, category }) => name !== extension.name || category === extension.category);
     if (other !== undefined) {
       throw new Error(`the extensions '${other.name}' and '${extension.name}' have the same message ${message}`);
     }
-    this.#byMessage.set(message, extension);
+    this.#byMessage.set(message, [...others, extension]);
   }
 
-  /** The extension that a typed_config of this type URL configures. */
-  byTypeUrl(url: string): Extension | undefined {
-    return this.#byMessage.get(messageOfUrl(url));
+  /** The extension that a typed_config of this type URL configures: that of the category where there are several. */
+  byTypeUrl(url: string, category?: string): Extension | undefined {
+    const found = this.#byMessage.get(messageOfUrl(url));
+    return found?.find((extension) => extension.category === category) ?? found?.[0];
   }
 
   byName(category: string, name: string): Extension | undefined {

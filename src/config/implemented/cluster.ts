@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const RETRY = 'retry past hosts that are down: retry_on, with the retry_host_predicate previous_hosts';
 
@@ -34,7 +34,10 @@ export const CLUSTER: ImplementedTable = {
     ),
     health_checks: refused(RETRY),
     outlier_detection: refused(RETRY),
-    transport_socket: refused('put a proxy that speaks TLS between Baton and the hosts'),
+    transport_socket: onlyExtension(
+      'envoy.transport_sockets.raw_buffer',
+      'put a proxy that speaks TLS between Baton and the hosts',
+    ),
   },
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,

@@ -23,6 +23,7 @@ export const COMMON: ImplementedTable = {
     inline_string: true,
     environment_variable: true,
   },
+  'envoy.config.core.v3.TransportSocket': { name: true, typed_config: true },
   'envoy.config.core.v3.HeaderValue': { key: true, value: true, raw_value: true },
   'envoy.config.core.v3.HeaderValueOption': ALL,
   'envoy.config.core.v3.RuntimeFractionalPercent': ALL,

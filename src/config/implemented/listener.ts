@@ -1,6 +1,6 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { type ImplementedTable, refused } from './table.js';
+import { type ImplementedTable, onlyExtension, refused } from './table.js';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -26,7 +26,7 @@ export const LISTENER: ImplementedTable = {
     filters: true,
     metadata: true,
     filter_chain_match: true,
-    transport_socket: refused('terminate TLS in front of Baton'),
+    transport_socket: onlyExtension('envoy.transport_sockets.raw_buffer', 'terminate TLS in front of Baton'),
   },
   'envoy.config.listener.v3.FilterChainMatch': {
     destination_port: true,

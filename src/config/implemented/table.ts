@@ -9,10 +9,11 @@ import type { Messages } from '../generated/api.js';
  * What Baton does with a field:
  * - true: obeys it
  * - a list: obeys these values of the enum
+ * - onlyExtension(name, otherwise): obeys that extension; refuses the field with others, saying what to do otherwise
  * - refused(reason): refuses it, saying why
  * - accepted(note): takes it, because it cannot change behaviour; the note says why
  */
-export type FieldRow<V> = true | Refused | Accepted | ([V] extends [string] ? readonly V[] : never);
+export type FieldRow<V> = true | Refused | Accepted | OnlyExtension | ([V] extends [string] ? readonly V[] : never);
 
 export interface Refused {
   readonly refused: string;
@@ -20,6 +21,12 @@ export interface Refused {
 
 export interface Accepted {
   readonly accepted: string;
+}
+
+export interface OnlyExtension {
+  /** Its canonical name. */
+  readonly only: string;
+  readonly otherwise: string;
 }
 
 /** Every field of a message is implemented. */
@@ -37,4 +44,9 @@ export function refused(reason: string): Refused {
 
 export function accepted(note: string): Accepted {
   return { accepted: note };
+}
+
+/** Of a field whose message has a name and a typed_config. */
+export function onlyExtension(only: string, otherwise: string): OnlyExtension {
+  return { only, otherwise };
 }
