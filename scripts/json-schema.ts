@@ -74,7 +74,9 @@ class Writer {
     for (const field of type.fields.values()) {
       const row = rowOf(this.#table, type.name, field.name);
       if (row === undefined || (typeof row === 'object' && 'refused' in row)) continue;
-      const described = describe(this.#field(field, row, category), noteOf(field, row));
+      // Policies that Baton lacks are for other proxies, and may be anything.
+      const node = type.name === LB_POLICY ? ANY_MAP : this.#field(field, row, category);
+      const described = describe(node, noteOf(field, row));
       properties[field.name] = described;
       properties[field.jsonName] = described;
     }
@@ -166,6 +168,8 @@ interface Choice {
   readonly name: string;
   readonly node: SchemaNode;
 }
+
+const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy.Policy';
 
 const ANY_MAP: SchemaNode = { type: ['object', 'null'] };
 

@@ -6,7 +6,7 @@ import { compileRegex } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
-import type { Any, FilterConfig } from './generated/api.js';
+import type { Any, FilterConfig, LoadBalancingPolicy, TypedExtensionConfig } from './generated/api.js';
 import { type AnyRow, rowOf } from './implemented/index.js';
 import type { ImplementedTable } from './implemented/table.js';
 import { unpack } from './schema/any.js';
@@ -95,7 +95,9 @@ export class Checker {
       return;
     }
     if (value === undefined) return;
-    if (field.shape === 'single') this.#value(field, value, undefined, enumType, owner);
+    if (field.value.kind === 'message' && field.value.name === LB_POLICY)
+      this.#firstPolicy(value as LoadBalancingPolicy);
+    else if (field.shape === 'single') this.#value(field, value, undefined, enumType, owner);
     else this.#elements(field, value as unknown[] | Message, enumType, owner);
   }
 
@@ -134,6 +136,31 @@ export class Checker {
       if (wrapper === undefined) this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
       else this.#filterConfig(wrapper, owner, field.category);
     }
+  }
+
+  /** The first policy that Baton has is used; the others are for other proxies, and may be anything. */
+  #firstPolicy({ policies = [] }: LoadBalancingPolicy): void {
+    const at = [...this.#path, 'policies'];
+    const index = policies.findIndex((policy) => this.#isBalancer(policy?.typed_extension_config));
+    if (index >= 0) {
+      this.#path.push('policies', index);
+      this.#message(this.#schema.message(`${LB_POLICY}.Policy`)!, policies[index] as Message);
+      this.#path.length -= 2;
+      return;
+    }
+    if (
+      policies.some((policy, place) => !policy || this.#problems.isDamaged([...at, place], this.#problems.errorCount))
+    )
+      return;
+    const named = policies.map((policy) => `'${policy.typed_extension_config?.name ?? ''}'`).join(', ');
+    const what = named === '' ? 'it has no policies' : `none of the policies ${named} is implemented in Baton`;
+    const known = this.#catalog.list().filter(({ category }) => category === BALANCERS);
+    this.#problems.error(this.#path, `${what}: use ${alternatives(known.map(({ name }) => name))}`);
+  }
+
+  #isBalancer({ name = '', typed_config: config }: TypedExtensionConfig = {}): boolean {
+    const found = config ? this.#catalog.byTypeUrl(config['@type'], BALANCERS) : this.#catalog.byName(BALANCERS, name);
+    return found?.category === BALANCERS;
   }
 
   /** What a route says to a filter in the wrapper that can also switch it off, or on. */
@@ -276,6 +303,9 @@ export function ask(problems: Problems, path: Path, check: (report: Report) => v
   }
 }
 
+const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
+/** The category of its policies. */
+const BALANCERS = 'envoy.load_balancing_policies';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 

@@ -78,6 +78,11 @@ export interface RegexEngineExtension extends Extension {
   readonly category: 'envoy.regex_engines';
 }
 
+/** How clusters choose hosts, which is read where clusters are configured: nothing is built from the extension. */
+export interface LoadBalancingPolicyExtension extends Extension {
+  readonly category: 'envoy.load_balancing_policies';
+}
+
 /** How connections carry bytes: listeners and clusters can name what they do anyway, and nothing is built from the extension. */
 export interface TransportSocketExtension extends Extension {
   readonly category: 'envoy.transport_sockets.downstream' | 'envoy.transport_sockets.upstream';
@@ -100,6 +105,7 @@ export type AnyExtension =
   | UpstreamOptionsExtension
   | RetryHostPredicateExtension
   | TransportSocketExtension
+  | LoadBalancingPolicyExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

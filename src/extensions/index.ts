@@ -14,6 +14,9 @@ import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { leastRequest } from './load-balancing-policies/least-request/index.js';
+import { random } from './load-balancing-policies/random/index.js';
+import { roundRobin } from './load-balancing-policies/round-robin/index.js';
 import { googleRe2 } from './regex-engines/google-re2/index.js';
 import { previousHosts } from './retry/host/previous-hosts/index.js';
 import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
@@ -39,6 +42,9 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   tap,
   httpConnectionManager,
   tcpProxy,
+  leastRequest,
+  random,
+  roundRobin,
   googleRe2,
   previousHosts,
   dogStatsdSink,

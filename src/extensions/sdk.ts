@@ -13,6 +13,7 @@ export type {
   HttpChain,
   HttpFilterExtension,
   ListenerIdentity,
+  LoadBalancingPolicyExtension,
   NetworkFilterExtension,
   PostEndpoint,
   PrimaryContext,

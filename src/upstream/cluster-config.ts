@@ -5,6 +5,7 @@
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { httpOptions } from '../config/fields/http-options.js';
+import { loadBalancing } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -217,9 +218,9 @@ function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAU
 }
 
 function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
-  switch (cluster.lb_policy) {
+  const { policy, leastRequest: options } = loadBalancing(cluster);
+  switch (policy) {
     case 'LEAST_REQUEST': {
-      const options = cluster.least_request_lb_config;
       const bias = options?.active_request_bias;
       const value = bias === undefined ? 1 : Number(bias.default_value ?? 0);
       const activeRequestBias = { runtimeKey: bias?.runtime_key ?? '', value };
@@ -227,7 +228,7 @@ function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
     }
     case 'RANDOM':
       return { policy: 'random' };
-    default:
+    case 'ROUND_ROBIN':
       return { policy: 'round_robin' };
   }
 }

@@ -2,6 +2,10 @@
 
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import type { StatsdSink } from '../../src/config/generated/api.js';
+import { messageNameOf } from '../../src/config/schema/message-name.js';
+import { leastRequest } from '../../src/extensions/load-balancing-policies/least-request/index.js';
+import { random } from '../../src/extensions/load-balancing-policies/random/index.js';
+import { roundRobin } from '../../src/extensions/load-balancing-policies/round-robin/index.js';
 
 const EXTENSIONS = 'envoy.extensions';
 
@@ -78,6 +82,7 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: 'envoy.transport_sockets.raw_buffer',
     typeUrls: [`${EXTENSIONS}.transport_sockets.raw_buffer.v3.RawBuffer`],
   })),
+  ...[leastRequest, random, roundRobin].map((policy) => ({ ...policy, typeUrls: policy.typeUrls.map(messageNameOf) })),
   {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',

@@ -22,6 +22,8 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'the engine that can be named is the only one there is',
   'envoy.config.listener.v3.FilterChain.transport_socket': 'the only one that can be named is what there is anyway',
   'envoy.config.cluster.v3.Cluster.transport_socket': 'the only one that can be named is what there is anyway',
+  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method':
+    'the value that is accepted means the only way there is',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

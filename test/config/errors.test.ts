@@ -26,6 +26,7 @@ const HCM_URL = 'type.googleapis.com/envoy.extensions.filters.network.http_conne
 const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_URL = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
+const POLICIES = 'envoy.extensions.load_balancing_policies';
 const ROUTER = '{ name: envoy.filters.http.router }';
 
 /** A connection manager with these routes and HTTP filters. */
@@ -961,6 +962,50 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:3:54: ${CLUSTER}.least_request_lb_config: it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out`,
     'clusters[1].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
     'clusters[2].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found NaN',
+  ],
+  [
+    'load-balancing policies of which there is none, or that cannot be obeyed',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    load_balancing_policy: { policies: [ { typed_extension_config: { name: mine, typed_config: { "@type": a/b.C } } }, { typed_extension_config: { name: ring, typed_config: { "@type": type.googleapis.com/${POLICIES}.ring_hash.v3.RingHash } } }, {} ] }
+  - { name: b, load_assignment: { cluster_name: b }, load_balancing_policy: {} }
+  - name: c
+    load_assignment: { cluster_name: c }
+    lb_policy: LEAST_REQUEST
+    least_request_lb_config: { choice_count: 4 }
+    load_balancing_policy:
+      policies:
+      - typed_extension_config:
+          name: l
+          typed_config:
+            "@type": type.googleapis.com/${POLICIES}.least_request.v3.LeastRequest
+            choice_count: 1
+            active_request_bias: { default_value: -1, runtime_key: k }
+            selection_method: FULL_SCAN
+            slow_start_config: {}
+            locality_lb_config: { locality_weighted_lb_config: {} }
+  - name: d
+    load_assignment: { cluster_name: d }
+    load_balancing_policy:
+      policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.round_robin.v3.RoundRobin, slow_start_config: {} } } }
+  - name: e
+    load_assignment: { cluster_name: e }
+    http2_protocol_options: {}
+    load_balancing_policy:
+      policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.random.v3.Random } } }
+`,
+    `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'ring', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.random or envoy.load_balancing_policies.round_robin`,
+    'clusters[1].load_balancing_policy: it has no policies: use envoy.load_balancing_policies.least_request, ',
+    'clusters[2].least_request_lb_config: it has no effect beside load_balancing_policy, which counts: set it there, or leave it out',
+    'policies[0].typed_extension_config.typed_config.choice_count: it must be at least 2, found 1',
+    'policies[0].typed_extension_config.typed_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
+    `typed_config.selection_method: 'FULL_SCAN' of ${POLICIES}.least_request.v3.LeastRequest.selection_method is not implemented in Baton: use N_CHOICES`,
+    `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
+    `typed_config.locality_lb_config: field 'locality_lb_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
+    `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.round_robin.v3.RoundRobin is not implemented in Baton`,
+    'clusters[4].load_balancing_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
   ],
   [
     'a source address from which a host cannot be reached',

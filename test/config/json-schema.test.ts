@@ -54,6 +54,7 @@ t.test('all spellings that the loader takes are valid', async (t) => {
     { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
     { static_resources: { clusters: [{ name: 'a', type: 'strict_dns', lb_policy: 0, load_assignment: {} }] } },
     { static_resources: { clusters: { name: 'a', load_assignment: {} } } },
+    withPolicies({ typed_extension_config: { name: 'a', typed_config: { '@type': 'a/b.C', d: 1 } } }),
     withRouteConfig({ '@type': WRAPPER, config: {} }),
     withRouteConfig({ '@type': WRAPPER, isOptional: true, config: { '@type': 'a/b.C', d: 1 } }),
     withRouteConfig({ '@type': WRAPPER, config: { '@type': BUFFER_PER_ROUTE, disabled: true } }),
@@ -80,6 +81,7 @@ t.test('mistakes are not', async (t) => {
     listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo' }),
     listener({ stat_prefix: 'x' }),
     listener({ '@type': WRAPPER, disabled: true }),
+    withPolicies({ typed_config: { '@type': 'a/b.C' } }),
     withRouteConfig({ '@type': WRAPPER, dsabled: true }),
     withRouteConfig({ '@type': WRAPPER, config: { '@type': 'a/b.C' } }),
     withRouteConfig({ '@type': WRAPPER, config: { '@type': BUFFER_PER_ROUTE, dsabled: true } }),
@@ -115,6 +117,10 @@ t.test('examples name the schema, where it lies after a build', async (t) => {
 const YAML = { merge: true };
 const WRAPPER = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
 const BUFFER_PER_ROUTE = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.BufferPerRoute';
+
+function withPolicies(policies: object): object {
+  return { static_resources: { clusters: [{ name: 'c', load_balancing_policy: { policies } }] } };
+}
 
 /** A configuration whose routes say that to a filter. */
 function withRouteConfig(said: object): object {

@@ -134,3 +134,33 @@ t.test('the panic threshold is cut to whole percents', async (t) => {
   const common_lb_config = { healthy_panic_threshold: { value: 50.9 } };
   t.equal(clusterSpec({ name: 'a', common_lb_config }).health.panicThreshold, 50);
 });
+
+t.test('load_balancing_policy has precedence, and its first policy that is implemented counts', async (t) => {
+  const balancer = (...policies: [string, object?][]) =>
+    clusterSpec({
+      name: 'c',
+      lb_policy: 'LEAST_REQUEST',
+      load_balancing_policy: {
+        policies: policies.map(([name, fields]) => {
+          const type = name.split('_').map((word) => word[0]!.toUpperCase() + word.slice(1));
+          const message = `envoy.extensions.load_balancing_policies.${name}.v3.${type.join('')}`;
+          return {
+            typed_extension_config: { name, typed_config: { '@type': `type.googleapis.com/${message}`, ...fields } },
+          };
+        }),
+      },
+    }).loadBalancer;
+  t.same(balancer(['round_robin'], ['random']), { policy: 'round_robin' });
+  t.same(balancer(['ring_hash'], ['random'], ['round_robin']), { policy: 'random' });
+  t.same(balancer(['least_request']), {
+    policy: 'least_request',
+    choiceCount: 2,
+    activeRequestBias: { runtimeKey: '', value: 1 },
+  });
+  const fields = { choice_count: 7, active_request_bias: { default_value: 0.5, runtime_key: 'k' } };
+  t.same(balancer(['least_request', fields]), {
+    policy: 'least_request',
+    choiceCount: 7,
+    activeRequestBias: { runtimeKey: 'k', value: 0.5 },
+  });
+});

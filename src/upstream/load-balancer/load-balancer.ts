@@ -10,7 +10,7 @@ export interface LoadBalancer {
   pick(random: Random): number;
 }
 
-/** A cluster's lb_policy with its parameters; plain data. */
+/** A cluster's load-balancing policy with its parameters; plain data. */
 export type LoadBalancerSpec =
   | { readonly policy: 'round_robin' }
   | {

@@ -32,6 +32,17 @@ const clusters: Config[] = [
   weighted('weighted-robin', 'ROUND_ROBIN', [1, 2, 3]),
   staticCluster('random', [a, b, c], { lb_policy: 'RANDOM' }),
   staticCluster('least', [a, b], { lb_policy: 'LEAST_REQUEST' }),
+  staticCluster('chosen', [a, b, c], {
+    lb_policy: 'RANDOM',
+    load_balancing_policy: {
+      policies: [
+        policy('mine', 'acme.v1.Balancer', { from: 'another proxy' }),
+        policy('hashes', 'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash'),
+        policy('turns', 'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin'),
+        policy('chance', 'envoy.extensions.load_balancing_policies.random.v3.Random'),
+      ],
+    },
+  }),
   weighted('weighted-least', 'LEAST_REQUEST', [1, 2, 3]),
   health('unhealthy', ['HEALTHY', 'UNHEALTHY', 'DRAINING'], { healthy_panic_threshold: { value: 0 } }),
   health('degraded', ['HEALTHY', 'DEGRADED', 'UNHEALTHY']),
@@ -50,6 +61,12 @@ const baton = await startBaton(t, {
 
 t.test('ROUND_ROBIN goes round', async (t) => {
   const order = await answers('robin', 30);
+  t.same(counts(order), { a: 10, b: 10, c: 10 });
+  for (let index = 3; index < order.length; index++) t.equal(order[index], order[index - 3]);
+});
+
+t.test('load_balancing_policy is what counts, and of it the first policy that Baton has', async (t) => {
+  const order = await answers('chosen', 30);
   t.same(counts(order), { a: 10, b: 10, c: 10 });
   for (let index = 3; index < order.length; index++) t.equal(order[index], order[index - 3]);
 });
@@ -151,4 +168,8 @@ function health(name: string, statuses: readonly string[], common: Config = {}):
 
 function portOf(server: { address(): unknown }): number {
   return (server.address() as { port: number }).port;
+}
+
+function policy(name: string, message: string, fields: Config = {}): Config {
+  return { typed_extension_config: { name, typed_config: { '@type': `type.googleapis.com/${message}`, ...fields } } };
 }

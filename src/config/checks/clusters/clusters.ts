@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
+import { loadBalancing } from '../../fields/load-balancing.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -187,14 +188,19 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
 }
 
 function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {
-  const { least_request_lb_config: options, lb_policy: policy } = cluster;
-  if (options === undefined || problems.has([...path, 'lb_policy'])) return;
-  const at = [...path, 'least_request_lb_config'];
-  if (policy !== 'LEAST_REQUEST') {
-    problems.error(at, "it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out", 'key');
+  const { least_request_lb_config: unused, lb_policy: policy } = cluster;
+  if (unused !== undefined && !problems.has([...path, 'lb_policy'])) {
+    const at = [...path, 'least_request_lb_config'];
+    if (cluster.load_balancing_policy) {
+      const what = 'it has no effect beside load_balancing_policy, which counts: set it there, or leave it out';
+      problems.error(at, what, 'key');
+    } else if (policy !== 'LEAST_REQUEST') {
+      problems.error(at, "it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out", 'key');
+    }
   }
-  const bias = options.active_request_bias?.default_value ?? 0;
-  const biasAt = [...at, 'active_request_bias', 'default_value'];
+  const { leastRequest, path: inner } = loadBalancing(cluster);
+  const bias = leastRequest?.active_request_bias?.default_value ?? 0;
+  const biasAt = [...path, ...inner, 'active_request_bias', 'default_value'];
   if (!(Number(bias) >= 0 && Number.isFinite(Number(bias))) && !problems.has(biasAt)) {
     problems.error(biasAt, `it must be a number of at least 0, found ${bias}`);
   }

@@ -1,6 +1,7 @@
 // Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
 
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
+import { loadBalancing } from '../../fields/load-balancing.js';
 import type { Cluster, GrpcService } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -29,7 +30,9 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
   }
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   checkKeepalive(cluster, path, problems);
-  if (cluster.lb_policy !== undefined && cluster.lb_policy !== 'ROUND_ROBIN') refuse([...path, 'lb_policy']);
+  if (loadBalancing(cluster).policy !== 'ROUND_ROBIN') {
+    refuse([...path, cluster.load_balancing_policy ? 'load_balancing_policy' : 'lb_policy']);
+  }
   if (httpOptions(cluster)?.common_http_protocol_options !== undefined) {
     refuse([...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'common_http_protocol_options']);
   }
