@@ -7,7 +7,8 @@ import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
 import type { Any, FilterConfig, LoadBalancingPolicy, TypedExtensionConfig } from './generated/api.js';
-import { type AnyRow, rowOf } from './implemented/index.js';
+import { rowOf } from './implemented/index.js';
+import { alternatives, refusalOf } from './implemented/refusal.js';
 import type { ImplementedTable } from './implemented/table.js';
 import { unpack } from './schema/any.js';
 import type { Message } from './schema/decode.js';
@@ -308,29 +309,3 @@ const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
 const BALANCERS = 'envoy.load_balancing_policies';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
-
-type Refusal =
-  | { readonly what: 'field'; readonly reason: string }
-  | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
-
-function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
-  if (row === undefined) return { what: 'field', reason: '' };
-  if (row === true || 'accepted' in row) return undefined;
-  if ('refused' in row) return { what: 'field', reason: row.refused };
-  if ('only' in row) {
-    return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
-  }
-  const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
-  return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
-}
-
-/** The name of the extension that a message with name and typed_config means. */
-function extensionIn({ name, typed_config: config }: Message, catalog: ExtensionCatalog): unknown {
-  const url = (config as Any | undefined)?.['@type'];
-  return url === undefined ? name : catalog.byTypeUrl(url)?.name;
-}
-
-/** `a`, `a or b`, `a, b or c`. */
-function alternatives(names: readonly string[]): string {
-  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
-}

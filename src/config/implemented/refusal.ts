@@ -1,0 +1,33 @@
+// What the table of implemented fields says of a value that a field has.
+
+import type { ExtensionCatalog } from '../catalog/extension.js';
+import type { Any } from '../generated/api.js';
+import type { Message } from '../schema/decode.js';
+import type { AnyRow } from './index.js';
+
+export type Refusal =
+  | { readonly what: 'field'; readonly reason: string }
+  | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
+
+/** Why a field with this row of the table cannot have this value; undefined: it can. */
+export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
+  if (row === undefined) return { what: 'field', reason: '' };
+  if (row === true || 'accepted' in row) return undefined;
+  if ('refused' in row) return { what: 'field', reason: row.refused };
+  if ('only' in row) {
+    return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
+  }
+  const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
+  return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
+}
+
+/** The name of the extension that a message with name and typed_config means. */
+function extensionIn({ name, typed_config: config }: Message, catalog: ExtensionCatalog): unknown {
+  const url = (config as Any | undefined)?.['@type'];
+  return url === undefined ? name : catalog.byTypeUrl(url)?.name;
+}
+
+/** `a`, `a or b`, `a, b or c`. */
+export function alternatives(names: readonly string[]): string {
+  return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
