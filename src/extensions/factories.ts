@@ -78,6 +78,11 @@ export interface RegexEngineExtension extends Extension {
   readonly category: 'envoy.regex_engines';
 }
 
+/** What the overload manager watches, which is read where that is limited: nothing is built from the extension. */
+export interface ResourceMonitorExtension extends Extension {
+  readonly category: 'envoy.resource_monitors';
+}
+
 /** How clusters choose hosts, which is read where clusters are configured: nothing is built from the extension. */
 export interface LoadBalancingPolicyExtension extends Extension {
   readonly category: 'envoy.load_balancing_policies';
@@ -106,6 +111,7 @@ export type AnyExtension =
   | RetryHostPredicateExtension
   | TransportSocketExtension
   | LoadBalancingPolicyExtension
+  | ResourceMonitorExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

@@ -21,6 +21,7 @@ export type {
   PrimaryPart,
   PrimaryPort,
   RegexEngineExtension,
+  ResourceMonitorExtension,
   RetryHostPredicateExtension,
   StatsSinkExtension,
   TransportSocketExtension,

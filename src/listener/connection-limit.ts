@@ -1,4 +1,4 @@
-// A limit on the connections of all workers together, which runtime may set at any time.
+// A limit on the connections of all workers together, which runtime may set at any time, or the configuration once and for all.
 //
 // Workers count together only while there is a limit: each knows its own number anyway, and adds it when one is set.
 
@@ -24,15 +24,17 @@ export class ConnectionLimit {
   readonly #words: SharedCount;
   readonly #word: number;
   readonly #limit: RuntimeInteger;
+  readonly #refused: (() => void) | undefined;
   /** Connections of this worker. */
   #held = 0;
   #isCounting = false;
 
-  /** `limit` falls back to UNLIMITED. */
-  constructor(words: SharedCount, word: number, limit: RuntimeInteger) {
+  /** `limit` is UNLIMITED while there is none. `refused` is told of each connection beyond it. */
+  constructor(words: SharedCount, word: number, limit: RuntimeInteger, refused?: () => void) {
     this.#words = words;
     this.#word = word;
     this.#limit = limit;
+    this.#refused = refused;
     this.update();
   }
 
@@ -46,7 +48,10 @@ export class ConnectionLimit {
 
   /** Whether one more connection is allowed; it counts then until release(). */
   tryAcquire(): boolean {
-    if (this.#isCounting && !this.#words.tryAcquire(this.#word, Math.min(this.#limit.value, LARGEST))) return false;
+    if (this.#isCounting && !this.#words.tryAcquire(this.#word, Math.min(this.#limit.value, LARGEST))) {
+      this.#refused?.();
+      return false;
+    }
     this.#held++;
     return true;
   }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { FileLogOptions } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
 import { inTurns } from '../common/time/next-turn.js';
+import { monitoredConnections } from '../config/fields/connection-monitor.js';
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { collectStartGarbage } from '../io/start-garbage.js';
@@ -289,6 +290,7 @@ export class Server {
       stats: store.attachment(index),
       words: { ...words.handle(index + 1), contention: threads.contentionBuffer(index) },
       listenersBlock,
+      maxConnections: monitoredConnections(bootstrap),
       logging,
       levelRules: levelRules(),
       health: this.#health.buffer,

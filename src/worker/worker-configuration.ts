@@ -65,7 +65,13 @@ export class WorkerConfiguration {
       serverHealth: new ServerHealth(start.health),
       scope: (prefix, layout) => scopes.find(prefix, layout),
     };
-    this.listeners = new WorkerListeners(context, start.index, start.workers, start.listenersBlock);
+    this.listeners = new WorkerListeners(
+      context,
+      start.index,
+      start.workers,
+      start.listenersBlock,
+      start.maxConnections,
+    );
   }
 
   /** Makes a snapshot current and tells the primary. Yields between parts of what takes long to build: requests have turns then. */

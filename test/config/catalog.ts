@@ -82,6 +82,11 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: 'envoy.transport_sockets.raw_buffer',
     typeUrls: [`${EXTENSIONS}.transport_sockets.raw_buffer.v3.RawBuffer`],
   })),
+  {
+    category: 'envoy.resource_monitors',
+    name: 'envoy.resource_monitors.global_downstream_max_connections',
+    typeUrls: [`${EXTENSIONS}.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig`],
+  },
   ...[leastRequest, random, roundRobin].map((policy) => ({ ...policy, typeUrls: policy.typeUrls.map(messageNameOf) })),
   {
     category: 'envoy.upstream_options',

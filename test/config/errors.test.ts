@@ -27,6 +27,8 @@ const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const TCP_URL = 'type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 const POLICIES = 'envoy.extensions.load_balancing_policies';
+const MONITORS = 'envoy.extensions.resource_monitors';
+const CONNECTIONS = 'envoy.resource_monitors.global_downstream_max_connections';
 const ROUTER = '{ name: envoy.filters.http.router }';
 
 /** A connection manager with these routes and HTTP filters. */
@@ -226,10 +228,35 @@ stats_sinks:
   ],
   [
     'a field that is not implemented',
+    'cluster_manager: { local_cluster_name: a }\n',
+    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: zone-aware routing is not implemented
+  1 | cluster_manager: { local_cluster_name: a }
+    |                    ^`,
+  ],
+  [
+    'what the overload manager has no monitor for, or cannot do',
+    `overload_manager:
+  resource_monitors:
+  - { name: ${CONNECTIONS}, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 0 } }
+  - { name: connections, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 1 } }
+  - { name: ${CONNECTIONS}, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 1 } }
+  - { name: heap, typed_config: { "@type": type.googleapis.com/${MONITORS}.fixed_heap.v3.FixedHeapConfig, max_heap_size_bytes: 1 } }
+  actions: [ { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] } ]
+  buffer_factory_config: { minimum_account_to_track_power_of_two: 10 }
+  loadshed_points: [ { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] } ]
+`,
+    'resource_monitors[0].typed_config.max_active_downstream_connections: it must be set',
+    `resource_monitors[1].name: the monitor of connections has the name '${CONNECTIONS}'`,
+    `resource_monitors[2].name: duplicate resource monitor '${CONNECTIONS}': overload_manager.resource_monitors[0].name is the same`,
+    "resource_monitors[3].typed_config.@type: Didn't find a registered implementation for 'heap' with type URL: 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': Baton does not implement this extension",
+    "overload_manager.actions: field 'actions' of envoy.config.overload.v3.OverloadManager is not implemented in Baton",
+    'overload_manager.buffer_factory_config: ',
+    "overload_manager.loadshed_points: field 'loadshed_points' of envoy.config.overload.v3.OverloadManager is not implemented in Baton",
+  ],
+  [
+    'an overload manager without monitors',
     'overload_manager: {}\n',
-    `baton.yaml:1:1: overload_manager: field 'overload_manager' of envoy.config.bootstrap.v3.Bootstrap is not implemented in Baton: the runtime key overload.global_downstream_max_connections limits connections
-  1 | overload_manager: {}
-    | ^`,
+    'baton.yaml:1:1: overload_manager.resource_monitors: ',
   ],
   [
     'a value of an enum that is not implemented',

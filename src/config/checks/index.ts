@@ -8,6 +8,7 @@ import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
 import { checkListeners } from './listeners/listeners.js';
+import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
 import { checkAdsConfig, checkConfigSources, reachOf } from './services/config-sources.js';
 import { checkStatsSinks } from './services/stats-sinks.js';
@@ -23,6 +24,7 @@ export function checkBootstrap(
   const clusters = bootstrap.static_resources?.clusters ?? [];
   checkRuntime(bootstrap.layered_runtime, problems);
   checkWatchdogs(bootstrap, problems);
+  checkOverload(bootstrap.overload_manager, problems);
   checkClusters(clusters, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');

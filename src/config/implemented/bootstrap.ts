@@ -20,7 +20,7 @@ export const BOOTSTRAP: ImplementedTable = {
     application_log_config: true,
     layered_runtime: true,
     default_regex_engine: true,
-    overload_manager: refused('the runtime key overload.global_downstream_max_connections limits connections'),
+    overload_manager: true,
   },
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,
@@ -30,6 +30,13 @@ export const BOOTSTRAP: ImplementedTable = {
     outlier_detection: refused('outlier detection is not implemented, so there are no events to log'),
     load_stats_config: refused('load reporting is not implemented'),
   },
+  'envoy.config.overload.v3.OverloadManager': {
+    resource_monitors: true,
+    refresh_interval: accepted('the monitor that there is counts each connection as it comes'),
+    buffer_factory_config: refused('buffers have limits of their own: per_connection_buffer_limit_bytes'),
+  },
+  'envoy.config.overload.v3.ResourceMonitor': ALL,
+  'envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': ALL,
   'envoy.config.bootstrap.v3.Watchdogs': ALL,
   'envoy.config.bootstrap.v3.Watchdog': { miss_timeout: true, megamiss_timeout: true },
   'envoy.config.bootstrap.v3.Admin': {

@@ -86,7 +86,7 @@ export class AdminInterface {
       {
         allowPaths: this.#config.allow_paths,
         allowedHosts,
-        connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.globalConnectionLimit(),
+        connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.connectionLimits.ofPrimary,
         traffic: new AdminTraffic(store),
         requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files, configuration.runtime.runtime)),
       },

@@ -7,11 +7,9 @@ import { Random } from '../../common/random.js';
 import type { Bootstrap, Node } from '../../config/generated/api.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
-import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
-import { SharedWords } from '../../upstream/shared-words.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
@@ -32,6 +30,7 @@ import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import type { StartSteps } from '../start/start-up.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
+import { ConnectionLimits } from './connection-limits.js';
 
 export interface ConfigurationOptions {
   readonly bootstrap: Bootstrap;
@@ -48,6 +47,7 @@ export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
 
 export class RunningConfiguration {
   readonly runtime: LayeredRuntime;
+  readonly connectionLimits: ConnectionLimits;
   readonly clusters: ClusterSet;
   readonly clusterDiscovery: ClusterDiscoveryService;
   readonly routes: PrimaryRouteSet;
@@ -63,7 +63,6 @@ export class RunningConfiguration {
   readonly #sources: ServerConfigSources;
   /** The bootstrap of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
-  #connectionLimit: ConnectionLimit | undefined;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
   readonly #departing: DepartingClusters;
@@ -79,9 +78,10 @@ export class RunningConfiguration {
       stats: scopes.add('runtime.', RuntimeStats),
       changed: (snapshot) => {
         primary.workers.broadcast({ kind: 'runtime', snapshot });
-        this.#connectionLimit?.update();
+        this.connectionLimits.update();
       },
     });
+    this.connectionLimits = new ConnectionLimits(primary, this.runtime.runtime, bootstrap);
     this.clusters = this.#createClusters();
     const zone = bootstrap.node?.locality?.zone ?? '';
     this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
@@ -176,14 +176,6 @@ export class RunningConfiguration {
     this.#bootstrap = next;
     this.#sources.bootstrapChanged();
     this.listenerDiscovery?.staticsChanged();
-  }
-
-  /** The limit of all connections of the process, for connections that the primary accepts. */
-  globalConnectionLimit(): ConnectionLimit {
-    const { listenersBlock, words } = this.#primary;
-    const limit = this.runtime.runtime.integer(GLOBAL_CONNECTION_LIMIT, UNLIMITED);
-    this.#connectionLimit ??= new ConnectionLimit(new SharedWords(words.handle(0)), listenersBlock, limit);
-    return this.#connectionLimit;
   }
 
   /** No source, file or filter changes anything any more. */

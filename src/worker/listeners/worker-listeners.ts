@@ -2,6 +2,7 @@
 
 import { atOnce, inBatches } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
+import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import type { Any } from '../../config/generated/api.js';
 import type { ListenerIdentity, WorkerContext } from '../../extensions/factories.js';
 import { bufferLimits } from '../../io/transport.js';
@@ -15,6 +16,7 @@ import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../.
 import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
+import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
 import type {
   ChainSnapshot,
@@ -47,15 +49,26 @@ export class WorkerListeners {
     this.apply(snapshot);
   });
 
-  /** `listenersBlock` is the block of all listeners together in the shared words. */
-  constructor(context: WorkerContext, workerIndex: number, workers: number, listenersBlock: number) {
+  /**
+   * `listenersBlock` is the block of all listeners together in the shared words; `maxConnections` is as in WorkerStart.
+   */
+  constructor(
+    context: WorkerContext,
+    workerIndex: number,
+    workers: number,
+    listenersBlock: number,
+    maxConnections?: number,
+  ) {
     this.#context = context;
     context.transport.onLost = (id) => {
       for (const listener of this.#listeners.values()) listener.lost(id);
     };
     const idleHosts = new IdleHosts(context);
     this.#acceptFailures = new AcceptFailures(logger, context.clock, () => idleHosts.makeRoom());
-    this.#globalLimit = this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT);
+    this.#globalLimit =
+      maxConnections === undefined
+        ? this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT)
+        : this.#monitored(listenersBlock, maxConnections);
     this.#workerIndex = workerIndex;
     this.#workers = workers;
     let serial = workerIndex;
@@ -244,6 +257,15 @@ export class WorkerListeners {
   #limit(block: number, key: string): ConnectionLimit {
     const { runtime, words } = this.#context;
     return new ConnectionLimit(words, block + ListenerWord.Connections, runtime.integer(key, UNLIMITED));
+  }
+
+  /** The limit of the overload manager's monitor, with its stats. */
+  #monitored(block: number, limit: number): ConnectionLimit {
+    const { runtime, words } = this.#context;
+    const stats = this.#context.scope(resourcePrefix(CONNECTION_MONITOR), ResourceStats);
+    return new ConnectionLimit(words, block + ListenerWord.Connections, runtime.integer(undefined, limit), () =>
+      stats.increment(ResourceStats.at.failed_updates),
+    );
   }
 
   /** Connections leave for another process, those that are there and those to come; undefined: no longer, and they drain. */

@@ -131,6 +131,8 @@ export interface WorkerStart {
   readonly words: SharedWordsHandle;
   /** The block in the shared words that is of all listeners together. */
   readonly listenersBlock: number;
+  /** The most connections of all listeners together, as the overload manager limits them; undefined: runtime does, if anything. */
+  readonly maxConnections: number | undefined;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   /** As of now; `logging` says how they were at the start. */
   readonly levelRules: LevelRules;
