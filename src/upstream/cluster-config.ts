@@ -4,7 +4,7 @@
 
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { httpOptions } from '../config/fields/http-options.js';
+import { http1Options, httpOptions } from '../config/fields/http-options.js';
 import { loadBalancing } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
@@ -117,7 +117,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     maxStreamMs: durationMs(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
-    http1: http1Options(common, options?.explicit_http_config?.http_protocol_options ?? {}),
+    http1: clientOptions(common, http1Options(cluster).options),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
@@ -181,7 +181,7 @@ function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
   return { idle: config.keepalive_time, interval: config.keepalive_interval, probes: config.keepalive_probes };
 }
 
-function http1Options(common: HttpProtocolOptions, http1: Http1ProtocolOptions): H1ClientOptions {
+function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions): H1ClientOptions {
   const { maxHeadBytes, maxHeaders } = DEFAULT_CLIENT_OPTIONS;
   return {
     maxHeadBytes,

@@ -1087,6 +1087,42 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
   ],
   [
+    'the protocol of clients for hosts, and options of one that clients do not speak',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        use_downstream_protocol_config: { http2_protocol_options: {}, http3_protocol_options: {}, http_protocol_options: { accept_http_10: true } }
+  - name: b
+    load_assignment: { cluster_name: b }
+    http2_protocol_options: {}
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        use_downstream_protocol_config: {}
+  - name: c
+    load_assignment: { cluster_name: c }
+    http2_protocol_options: {}
+    protocol_selection: USE_DOWNSTREAM_PROTOCOL
+  - name: d
+    load_assignment: { cluster_name: d }
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        auto_config: {}
+`,
+    'use_downstream_protocol_config.http2_protocol_options: field',
+    'is not implemented in Baton: clients are served with HTTP/1.1, and so are hosts: leave it out',
+    'use_downstream_protocol_config.http3_protocol_options: field',
+    'use_downstream_protocol_config.http_protocol_options.accept_http_10: it is about requests of clients',
+    `clusters[1].http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
+    'clusters[2].http2_protocol_options: it means HTTP/2, and protocol_selection means the protocol of clients, HTTP/1.1: leave out one of them',
+    `auto_config: field 'auto_config' of ${HTTP_OPTIONS} is not implemented in Baton: it needs ALPN, a part of TLS`,
+  ],
+  [
     'a listener at the address of the admin interface',
     `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 80 } } }
 static_resources:

@@ -164,3 +164,15 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
     activeRequestBias: { runtimeKey: 'k', value: 0.5 },
   });
 });
+
+t.test('options of HTTP/1.1 count with the protocol of clients, which is HTTP/1.1', async (t) => {
+  const dropsTrailers = (fields: object) => {
+    const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+    const options = { '@type': `type.googleapis.com/${name}`, ...fields };
+    return clusterSpec({ name: 'c', typed_extension_protocol_options: { [name]: options } }).http1.dropsTrailers;
+  };
+  const http_protocol_options = { enable_trailers: true };
+  t.equal(dropsTrailers({ explicit_http_config: { http_protocol_options } }), false);
+  t.equal(dropsTrailers({ use_downstream_protocol_config: { http_protocol_options } }), false);
+  t.equal(dropsTrailers({ use_downstream_protocol_config: {} }), true);
+});

@@ -3,6 +3,7 @@
 import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const RETRY = 'retry past hosts that are down: retry_on, with the retry_host_predicate previous_hosts';
+const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -30,6 +31,7 @@ export const CLUSTER: ImplementedTable = {
     common_lb_config: true,
     metadata: true,
     http2_protocol_options: true,
+    protocol_selection: ['USE_CONFIGURED_PROTOCOL', 'USE_DOWNSTREAM_PROTOCOL'],
     ignore_health_on_host_removal: accepted(
       'there are no active health checks, for whose verdict a host that is removed could wait',
     ),
@@ -102,6 +104,13 @@ export const CLUSTER: ImplementedTable = {
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
     common_http_protocol_options: true,
     explicit_http_config: true,
+    use_downstream_protocol_config: true,
+    auto_config: refused('it needs ALPN, a part of TLS: use explicit_http_config or use_downstream_protocol_config'),
+  },
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {
+    http_protocol_options: true,
+    http2_protocol_options: refused(AS_CLIENTS),
+    http3_protocol_options: refused(AS_CLIENTS),
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
     http_protocol_options: true,

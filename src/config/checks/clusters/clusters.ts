@@ -3,7 +3,7 @@
 import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
-import { HTTP_OPTIONS, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
+import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
 import { loadBalancing } from '../../fields/load-balancing.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
@@ -167,9 +167,8 @@ function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems):
 
 /** Options that only say how requests of clients are read: the messages that hold them are a connection manager's as well. */
 function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
-  const options = httpOptions(cluster);
-  const common = options?.common_http_protocol_options;
-  const http1 = options?.explicit_http_config?.http_protocol_options;
+  const common = httpOptions(cluster)?.common_http_protocol_options;
+  const { holder: config, options: http1 } = http1Options(cluster);
   const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];
   const refuse = (holder: Path, field: string) =>
     problems.error(
@@ -180,11 +179,11 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
   if ((common?.headers_with_underscores_action ?? 'ALLOW') !== 'ALLOW') {
     refuse(['common_http_protocol_options'], 'headers_with_underscores_action');
   }
-  const holder = ['explicit_http_config', 'http_protocol_options'];
-  if (http1?.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
-  if (http1?.accept_http_10) refuse(holder, 'accept_http_10');
-  if (http1?.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
-  if (http1?.allow_custom_methods) refuse(holder, 'allow_custom_methods');
+  const holder = [config, 'http_protocol_options'];
+  if (http1.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
+  if (http1.accept_http_10) refuse(holder, 'accept_http_10');
+  if (http1.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
+  if (http1.allow_custom_methods) refuse(holder, 'allow_custom_methods');
 }
 
 function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {

@@ -23,11 +23,11 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
     const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
     problems.error(at, why, 'key');
   };
-  const explicit = httpOptions(cluster)?.explicit_http_config;
-  if (cluster.http2_protocol_options !== undefined && explicit?.http_protocol_options !== undefined) {
-    const why = `it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`;
+  const other = http1Reason(cluster);
+  if (cluster.http2_protocol_options !== undefined && other !== undefined) {
+    const why = `it means HTTP/2, and ${other}: leave out one of them`;
     problems.error([...path, 'http2_protocol_options'], why, 'key');
-  }
+  } else if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL') refuse([...path, 'protocol_selection']);
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   checkKeepalive(cluster, path, problems);
   if (loadBalancing(cluster).policy !== 'ROUND_ROBIN') {
@@ -45,6 +45,16 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
       refuse(at);
     });
   });
+}
+
+/** What else in the cluster means HTTP/1.1. */
+function http1Reason(cluster: Cluster): string | undefined {
+  const { explicit_http_config: explicit, use_downstream_protocol_config: same } = httpOptions(cluster) ?? {};
+  if (explicit?.http_protocol_options !== undefined || same !== undefined) {
+    return `the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1`;
+  }
+  if (explicit !== undefined || cluster.protocol_selection !== 'USE_DOWNSTREAM_PROTOCOL') return undefined;
+  return 'protocol_selection means the protocol of clients, HTTP/1.1';
 }
 
 /** Reports a keepalive that never sends anything. */

@@ -33,8 +33,16 @@ t.test('trailers pass when both connections have them enabled, and no others do'
       client: managerOf([routeTo({ prefix: '/' }, 'none')], TRAILERS),
       host: managerOf([routeTo({ prefix: '/' }, 'all')]),
       both: managerOf([routeTo({ prefix: '/' }, 'all')], TRAILERS),
+      // Clients and hosts speak one protocol, HTTP/1.1, and its options are those of the cluster.
+      same: managerOf([routeTo({ prefix: '/' }, 'as-clients')], TRAILERS),
+      selected: managerOf([routeTo({ prefix: '/' }, 'as-clients-with-old-field')], TRAILERS),
     },
-    clusters: [staticCluster('none', trailing.port), staticCluster('all', trailing.port, TRAILERS_CLUSTER)],
+    clusters: [
+      staticCluster('none', trailing.port),
+      staticCluster('all', trailing.port, TRAILERS_CLUSTER),
+      staticCluster('as-clients', trailing.port, clusterHttpOptions({ use_downstream_protocol_config: TRAILERS })),
+      staticCluster('as-clients-with-old-field', trailing.port, { protocol_selection: 'USE_DOWNSTREAM_PROTOCOL' }),
+    ],
   });
   const exchange = async (listener: string): Promise<string> => {
     const client = await connectRaw(t, proxy.ports[listener]!);
@@ -44,6 +52,8 @@ t.test('trailers pass when both connections have them enabled, and no others do'
   t.match(await exchange('client'), /\{\}\r\n0\r\n\r\n$/);
   t.match(await exchange('host'), /\{\}\r\n0\r\n\r\n$/);
   t.match(await exchange('both'), /\{"x-there":"1"\}\r\n0\r\nx-back: 1\r\n\r\n$/);
+  t.match(await exchange('same'), /\{"x-there":"1"\}\r\n0\r\nx-back: 1\r\n\r\n$/);
+  t.match(await exchange('selected'), /\{\}\r\n0\r\n\r\n$/);
 });
 
 t.test('a connection has as many requests as it may have, and the last answer says so', async (t) => {
