@@ -63,7 +63,8 @@ export class Checker {
       this.#path.pop();
     }
     for (const oneof of type.oneofs) if (oneof.isRequired) this.#requiredOneof(oneof.fields, message);
-    if (type.fields.has('typed_config') && message['typed_config'] === undefined) this.#namedOnly(type, message);
+    const isNamed = type.fields.has('typed_config') && type.fields.has('name');
+    if (isNamed && message['typed_config'] === undefined) this.#namedOnly(type, message);
     if (type.name === REGEX_MATCHER) this.#regex(message);
   }
 

@@ -78,6 +78,11 @@ export interface RegexEngineExtension extends Extension {
   readonly category: 'envoy.regex_engines';
 }
 
+/** What x-request-id is: a configuration can name what there is anyway, and nothing is built from the extension. */
+export interface RequestIdExtension extends Extension {
+  readonly category: 'envoy.request_id';
+}
+
 /** What the overload manager watches, which is read where that is limited: nothing is built from the extension. */
 export interface ResourceMonitorExtension extends Extension {
   readonly category: 'envoy.resource_monitors';
@@ -112,6 +117,7 @@ export type AnyExtension =
   | TransportSocketExtension
   | LoadBalancingPolicyExtension
   | ResourceMonitorExtension
+  | RequestIdExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension

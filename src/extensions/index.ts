@@ -18,6 +18,7 @@ import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { random } from './load-balancing-policies/random/index.js';
 import { roundRobin } from './load-balancing-policies/round-robin/index.js';
 import { googleRe2 } from './regex-engines/google-re2/index.js';
+import { uuid } from './request-id/uuid/index.js';
 import { downstreamConnections } from './resource-monitors/downstream-connections/index.js';
 import { previousHosts } from './retry/host/previous-hosts/index.js';
 import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
@@ -47,6 +48,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   random,
   roundRobin,
   googleRe2,
+  uuid,
   downstreamConnections,
   previousHosts,
   dogStatsdSink,

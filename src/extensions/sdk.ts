@@ -21,6 +21,7 @@ export type {
   PrimaryPart,
   PrimaryPort,
   RegexEngineExtension,
+  RequestIdExtension,
   ResourceMonitorExtension,
   RetryHostPredicateExtension,
   StatsSinkExtension,

@@ -24,6 +24,8 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.cluster.v3.Cluster.transport_socket': 'the only one that can be named is what there is anyway',
   'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method':
     'the value that is accepted means the only way there is',
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
+    'the only one that can be named is what there is anyway',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

@@ -641,6 +641,12 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     "typed_per_filter_config.f.config.@type: Didn't find a registered implementation for 'f'",
   ],
   [
+    'request IDs that Baton does not make',
+    withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ], route_config: {},
+      request_id_extension: { typed_config: { "@type": type.googleapis.com/acme.RequestIds } } } }`),
+    "request_id_extension.typed_config.@type: Didn't find a registered implementation for '' with type URL: 'type.googleapis.com/acme.RequestIds'",
+  ],
+  [
     'a router that a route switches off',
     withRoutes(routeWithFilter('envoy.filters.http.router', `${WRAPPER}, disabled: true`)),
     `typed_per_filter_config["envoy.filters.http.router"].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,

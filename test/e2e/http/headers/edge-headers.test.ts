@@ -46,6 +46,16 @@ const proxy = await startProxy(t, {
     quiet: managerOf(routes, { use_remote_address: true, skip_xff_append: true, ...routerWithout }),
     preserving: managerOf(routes, { use_remote_address: true, preserve_external_request_id: true }),
     returning: managerOf(routes, { always_set_request_id_in_response: true }),
+    named: managerOf(routes, {
+      request_id_extension: {
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig',
+          pack_trace_reason: false,
+          use_request_id_for_trace_sampling: false,
+        },
+      },
+    }),
+    default: managerOf(routes, { request_id_extension: {} }),
     idless: managerOf(routes, { generate_request_id: false }),
     overwriting: managerOf(routes, { server_name: 'front' }),
     appending: managerOf(routes, { server_name: 'front', server_header_transformation: 'APPEND_IF_ABSENT' }),
@@ -135,6 +145,10 @@ t.test('x-request-id is made where there is none, and at the edge always', async
   t.equal((await seen('preserving', { 'x-request-id': own }))['x-request-id'], own);
   t.match((await seen('preserving'))['x-request-id'], UUID);
   t.equal((await seen('idless'))['x-request-id'], undefined);
+  for (const listener of ['named', 'default']) {
+    t.match((await seen(listener))['x-request-id'], UUID, 'the extension that can be named is the one that there is');
+    t.equal((await seen(listener, { 'x-request-id': own }))['x-request-id'], own, 'and leaves an ID as it is');
+  }
   const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
   t.equal(returned.headers['x-request-id'], own);
   t.equal((await proxy.on('inner', '/echo')).headers['x-request-id'], undefined);
