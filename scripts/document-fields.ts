@@ -64,6 +64,9 @@ At the edge, most of them are removed from external requests. The router removes
 | \`x-envoy-upstream-stream-duration-ms\` | obeyed: a try that lasts longer is ended, even if data flows |
 | \`x-envoy-hedge-on-per-try-timeout\` | without effect: Baton has no hedging |
 | \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no stats of their own |
+
+\`grpc-timeout\` limits gRPC calls on routes with \`grpc_timeout_header_max\` or \`max_grpc_timeout\`. It is not removed: the host is told the time
+that counts, also that of \`max_stream_duration\`.
 `;
 
 const OPERATORS = `## Operators of formats

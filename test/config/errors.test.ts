@@ -647,6 +647,16 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     "request_id_extension.typed_config.@type: Didn't find a registered implementation for '' with type URL: 'type.googleapis.com/acme.RequestIds'",
   ],
   [
+    'timeouts of gRPC calls that would have no effect',
+    withRoutes(`{ name: v, domains: [ "*" ], routes: [
+      { match: { prefix: /a }, route: { cluster: known, max_stream_duration: { grpc_timeout_header_offset: 1s } } },
+      { match: { prefix: /b }, route: { cluster: known, grpc_timeout_offset: 1s } },
+      { match: { prefix: /c }, route: { cluster: known, max_grpc_timeout: 1s, max_stream_duration: {} } } ] }`),
+    'routes[0].route.max_stream_duration.grpc_timeout_header_offset: it has an effect with grpc_timeout_header_max only',
+    'routes[1].route.grpc_timeout_offset: it has an effect with max_grpc_timeout only',
+    'routes[2].route.max_grpc_timeout: it has no effect beside max_stream_duration: set grpc_timeout_header_max there',
+  ],
+  [
     'a router that a route switches off',
     withRoutes(routeWithFilter('envoy.filters.http.router', `${WRAPPER}, disabled: true`)),
     `typed_per_filter_config["envoy.filters.http.router"].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,

@@ -54,6 +54,25 @@ function checkRoute(route: Route, path: Path, around: Surroundings, mustExist: b
   const at = [...path, 'route'];
   checkClusterName(action.cluster, [...at, 'cluster'], around, mustExist);
   if (action.weighted_clusters) checkWeights(action, [...at, 'weighted_clusters'], around, mustExist);
+  checkGrpcTimeouts(action, at, around);
+}
+
+/** Reports what would have no effect. */
+function checkGrpcTimeouts(action: RouteAction, path: Path, { problems }: Surroundings): void {
+  const { max_stream_duration: duration, max_grpc_timeout: max, grpc_timeout_offset: offset } = action;
+  const refuse = (field: Path, why: string) => problems.error([...path, ...field], why, 'key');
+  const maxAt = [...path, 'max_stream_duration', 'grpc_timeout_header_max'];
+  const isAsked = duration?.grpc_timeout_header_max !== undefined || problems.has(maxAt);
+  if (duration?.grpc_timeout_header_offset !== undefined && !isAsked) {
+    const field = ['max_stream_duration', 'grpc_timeout_header_offset'];
+    refuse(field, 'it has an effect with grpc_timeout_header_max only: set that, or leave it out');
+  }
+  if (max !== undefined && duration !== undefined) {
+    refuse(['max_grpc_timeout'], 'it has no effect beside max_stream_duration: set grpc_timeout_header_max there');
+  }
+  if (offset !== undefined && max === undefined && !problems.has([...path, 'max_grpc_timeout'])) {
+    refuse(['grpc_timeout_offset'], 'it has an effect with max_grpc_timeout only: set that, or leave it out');
+  }
 }
 
 function checkWeights(action: RouteAction, path: Path, around: Surroundings, mustExist: boolean): void {

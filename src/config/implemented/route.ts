@@ -77,7 +77,7 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions': ALL,
   'envoy.config.route.v3.HeaderMatcher': ALL,
   'envoy.config.route.v3.QueryParameterMatcher': ALL,
-  'envoy.config.route.v3.RouteAction.MaxStreamDuration': { max_stream_duration: true },
+  'envoy.config.route.v3.RouteAction.MaxStreamDuration': ALL,
   'envoy.config.route.v3.RouteAction': {
     cluster: true,
     cluster_header: true,
@@ -93,6 +93,8 @@ export const ROUTE: ImplementedTable = {
     timeout: true,
     idle_timeout: true,
     max_stream_duration: true,
+    max_grpc_timeout: true,
+    grpc_timeout_offset: true,
     retry_policy: true,
     priority: true,
     upgrade_configs: true,

@@ -85,6 +85,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** Seen when it comes: its head need not outlive the turn. */
   #isGrpc = false;
+  /** How long it may last, whatever moves; 0: for ever. */
+  maxMs = 0;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
 
@@ -109,6 +111,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.route = undefined;
     this.isUpgrade = false;
     this.isInternal = false;
+    this.maxMs = this.manager.options.maxStreamMs;
     stats.http.increment(HttpStats.at.downstream_rq_total);
     stats.http.increment(HttpStats.at.downstream_rq_http1_total);
     stats.http.increment(HttpStats.at.downstream_rq_active);
@@ -119,11 +122,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** How long nothing may move; 0: for ever. */
   get idleMs(): number {
     return this.route?.idleTimeoutMs ?? this.manager.options.streamIdleMs;
-  }
-
-  /** How long it may last, whatever moves; 0: for ever. */
-  get maxMs(): number {
-    return this.route?.maxStreamMs ?? this.manager.options.maxStreamMs;
   }
 
   get scheme(): 'http' | 'https' {
@@ -300,7 +298,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.routeName = route.name;
     this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
-    if (route.maxStreamMs !== undefined) this.connection.wakeWithin(route.maxStreamMs);
+    if (route.streamDuration !== undefined) {
+      this.maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
+      this.connection.wakeWithin(this.maxMs);
+    }
   }
 
   missingHost(): MissingHost | undefined {

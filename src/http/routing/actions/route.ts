@@ -11,6 +11,7 @@ import type { RetryPolicy } from '../retries/retry-policy.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { Redirect } from './redirect.js';
+import type { StreamDuration } from './stream-duration.js';
 
 export const enum RouteKind {
   /** To `cluster`. */
@@ -19,6 +20,14 @@ export const enum RouteKind {
   Redirect = 1,
   /** Answered with directStatus and directBody. */
   DirectResponse = 2,
+}
+
+/** What a route makes of grpc-timeout. */
+export interface GrpcTimeout {
+  /** The most that counts; 0: there is no limit. */
+  readonly maxMs: number;
+  /** What is taken off, where more than that is given. */
+  readonly offsetMs: number;
 }
 
 /** All that a route holds; see Route. */
@@ -31,7 +40,8 @@ export interface RouteSettings<C> {
   clusterNotFoundStatus: number;
   timeoutMs: number;
   idleTimeoutMs: number | undefined;
-  maxStreamMs: number | undefined;
+  streamDuration: StreamDuration | undefined;
+  grpcTimeout: GrpcTimeout | undefined;
   retryPolicy: RetryPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   priority: Priority;
@@ -69,8 +79,10 @@ export class Route<C> {
   readonly timeoutMs: number;
   /** Without a byte in either direction; 0: for ever; undefined: as the connection manager says. */
   readonly idleTimeoutMs: number | undefined;
-  /** From the beginning of the request to the end of all, whatever moves; the same. */
-  readonly maxStreamMs: number | undefined;
+  /** From the beginning of the request to the end of all, whatever moves; undefined: as the connection manager says. */
+  readonly streamDuration: StreamDuration | undefined;
+  /** For gRPC calls what their clients say counts in place of timeoutMs; undefined: it does not. */
+  readonly grpcTimeout: GrpcTimeout | undefined;
   /** The route's own or its virtual host's. */
   readonly retryPolicy: RetryPolicy | undefined;
   /** Which circuit breaker thresholds count. */
@@ -104,7 +116,8 @@ export class Route<C> {
     this.clusterNotFoundStatus = settings.clusterNotFoundStatus;
     this.timeoutMs = settings.timeoutMs;
     this.idleTimeoutMs = settings.idleTimeoutMs;
-    this.maxStreamMs = settings.maxStreamMs;
+    this.streamDuration = settings.streamDuration;
+    this.grpcTimeout = settings.grpcTimeout;
     this.retryPolicy = settings.retryPolicy;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;

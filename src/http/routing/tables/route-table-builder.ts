@@ -16,7 +16,8 @@ import { directBody } from '../actions/direct-body.js';
 import { HostRewrite } from '../actions/host-rewrite.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
 import { Redirect } from '../actions/redirect.js';
-import { Route, RouteKind, type RouteSettings } from '../actions/route.js';
+import { type GrpcTimeout, Route, RouteKind, type RouteSettings } from '../actions/route.js';
+import { StreamDuration } from '../actions/stream-duration.js';
 import { upgradeTypes } from '../actions/upgrade-types.js';
 import { PathRule } from '../matching/path-rule.js';
 import { RetryPolicy } from '../retries/retry-policy.js';
@@ -192,7 +193,8 @@ class VirtualHostBuilder<C> {
       // As in Envoy, a route that says how long its streams may last has no timeout, not even one that it gives.
       timeoutMs: action.max_stream_duration === undefined ? durationMs(action.timeout, DEFAULT_TIMEOUT_MS) : 0,
       idleTimeoutMs: durationMs(action.idle_timeout, undefined),
-      maxStreamMs: durationMs(action.max_stream_duration?.max_stream_duration, undefined),
+      streamDuration: action.max_stream_duration && new StreamDuration(action.max_stream_duration),
+      grpcTimeout: grpcTimeoutOf(action),
       retryPolicy:
         action.retry_policy === undefined
           ? this.#retryPolicy
@@ -254,7 +256,8 @@ class VirtualHostBuilder<C> {
       clusterNotFoundStatus: 503,
       timeoutMs: 0,
       idleTimeoutMs: undefined,
-      maxStreamMs: undefined,
+      streamDuration: undefined,
+      grpcTimeout: undefined,
       retryPolicy: undefined,
       upgrades: undefined,
       priority: Priority.Default,
@@ -308,6 +311,13 @@ function checkTarget(text: string | undefined, where: string): void {
   const remedy = 'write it in escaped form, such as %20 for a space';
   const message = `'${text}' holds what no path of a request can hold: a space, a control character or '#'`;
   throw new BatonError('CONFIG_INVALID', message, { where, remedy });
+}
+
+/** By the older fields, which a route without max_stream_duration may have. */
+function grpcTimeoutOf(action: RouteAction): GrpcTimeout | undefined {
+  const maxMs = durationMs(action.max_grpc_timeout, undefined);
+  if (maxMs === undefined || action.max_stream_duration !== undefined) return undefined;
+  return { maxMs, offsetMs: durationMs(action.grpc_timeout_offset, 0) };
 }
 
 function upgradesOf(action: RouteAction, where: string): ReadonlyMap<string, boolean> | undefined {

@@ -1,8 +1,10 @@
 // How long a request and each of its tries may take: what its route says, or what the request itself asks for.
 
 import { HeaderSet, headerKey } from '../../../../common/text/header-names.js';
+import { isGrpcRequest } from '../../../../http/headers/grpc-reply.js';
+import { grpcTimeoutMs } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
-import type { Route } from '../../../../http/routing/actions/route.js';
+import type { GrpcTimeout, Route } from '../../../../http/routing/actions/route.js';
 import type { ClusterSpec } from '../../../../upstream/cluster-config.js';
 
 const UPSTREAM_TIMEOUT = headerKey('x-envoy-upstream-rq-timeout-ms');
@@ -24,6 +26,8 @@ export interface RequestTimeouts {
   streamMs: number;
   /** Who waited too long is told by 204 and not by 504. */
   isAnsweredEmpty: boolean;
+  /** The host of a gRPC call is told in grpc-timeout, too. */
+  isOfGrpc: boolean;
 }
 
 /**
@@ -32,7 +36,7 @@ export interface RequestTimeouts {
  */
 export function setTimeouts(
   timeouts: RequestTimeouts,
-  { timeoutMs, retryPolicy }: Route<unknown>,
+  { grpcTimeout, retryPolicy, timeoutMs }: Route<unknown>,
   { maxStreamMs }: ClusterSpec,
   headers: HeaderBlock,
   respectsExpected: boolean,
@@ -41,6 +45,8 @@ export function setTimeouts(
   timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
   timeouts.streamMs = maxStreamMs;
   timeouts.isAnsweredEmpty = false;
+  timeouts.isOfGrpc = grpcTimeout !== undefined && isGrpcRequest(headers);
+  if (timeouts.isOfGrpc) timeouts.timeoutMs = grantedMs(grpcTimeout!, grpcTimeoutMs(headers) ?? 0);
   if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
   if (respectsExpected) {
     const expected = numberOf(headers, EXPECTED_TIMEOUT.id);
@@ -56,6 +62,13 @@ export function expectedTimeoutMs({ timeoutMs, perTryMs }: RequestTimeouts, elap
   if (timeoutMs === 0) return ofTry;
   // 0 would be for ever.
   return Math.max(1, Math.min(ofTry, timeoutMs - elapsedMs));
+}
+
+/** What a gRPC call may take whose client waits for `asked`; 0: for ever. */
+function grantedMs({ maxMs, offsetMs }: GrpcTimeout, asked: number): number {
+  const ms = offsetMs < asked ? asked - offsetMs : asked;
+  if (maxMs === 0) return ms;
+  return ms === 0 ? maxMs : Math.min(ms, maxMs);
 }
 
 function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {

@@ -9,6 +9,7 @@ import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/c
 import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
+import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
@@ -65,7 +66,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
   readonly #retries: Retries;
-  readonly #timeouts: RequestTimeouts = { timeoutMs: 0, perTryMs: 0, streamMs: 0, isAnsweredEmpty: false };
+  readonly #timeouts: RequestTimeouts = {
+    ...{ timeoutMs: 0, perTryMs: 0, streamMs: 0 },
+    ...{ isAnsweredEmpty: false, isOfGrpc: false },
+  };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
   readonly #try: UpstreamTry;
@@ -376,7 +380,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
-    if (!suppressEnvoyHeaders) setExpectedTimeout(headers, expectedTimeoutMs(timeouts, 0));
+    if (!suppressEnvoyHeaders || timeouts.isOfGrpc) this.#tellTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
     this.#retries.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
@@ -386,6 +390,13 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     // Nothing more is sent of it before its answer.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
     this.#start();
+  }
+
+  /** What the try that begins may take, where the host is told. */
+  #tellTimeout(headers: HeaderBlock, elapsedMs: number): void {
+    const expectedMs = expectedTimeoutMs(this.#timeouts, elapsedMs);
+    if (!this.#options.suppressEnvoyHeaders) setExpectedTimeout(headers, expectedMs);
+    if (this.#timeouts.isOfGrpc && expectedMs > 0) setGrpcTimeout(headers, expectedMs);
   }
 
   /** Begins a try: chooses a host and asks its pool for a connection. */
@@ -476,9 +487,9 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
     this.#retries.leave(this.#try.host!);
-    if (!this.#options.suppressEnvoyHeaders) {
+    if (!this.#options.suppressEnvoyHeaders || this.#timeouts.isOfGrpc) {
       const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
-      setExpectedTimeout(this.#headers, expectedTimeoutMs(this.#timeouts, Math.floor(elapsedMs)));
+      this.#tellTimeout(this.#headers, Math.floor(elapsedMs));
     }
     this.#start();
   }
