@@ -6,6 +6,7 @@ import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import { checkManagementService } from '../../src/config/checks/services/grpc-service.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
+import { ENDS_A_TEXT_LINE } from '../../src/config/schema/line-rules.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
 import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
@@ -226,6 +227,35 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     await seen.has('b');
     t.same(subscriber.failures, []);
   });
+
+  t.test(
+    `${protocol}: a response is refused whose version or sender would end a line of what people read`,
+    async (t) => {
+      const plane = await startControlPlane(t);
+      const subscriber = startSubscriber(t, plane);
+      plane.set('cluster', [cluster('a')]);
+      const source = plane.source(protocol) as ConfigSource;
+      const seen = subscriber.subscribe({ source, type: 'cluster' });
+      await plane.waitForAck('cluster');
+      const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+      const field = protocol === 'sotw' ? 'version_info' : 'system_version_info';
+      const respond = async (nonce: string, more: object) => {
+        plane.respond('cluster', protocol, { nonce, type_url: url, ...more });
+        return (await plane.waitFor(`the answer to ${nonce}`, (request) => request.nonce === nonce)).error;
+      };
+      for (const [index, end] of ['\n', '\r', '\0'].entries()) {
+        const refused = await respond(`lines/${index}`, { [field]: `1${end}forged::line` });
+        t.equal(refused, `the version of the response: ${ENDS_A_TEXT_LINE}`);
+      }
+      const sender = await respond('sender/1', { [field]: '2', control_plane: { identifier: 'me\nforged: 1' } });
+      t.equal(sender, `control_plane.identifier: ${ENDS_A_TEXT_LINE}`);
+      t.equal(subscriber.store.value('cluster.update_rejected'), 4);
+      t.equal(subscriber.store.text('cluster.control_plane.identifier'), 'test-plane');
+      t.equal(seen.updates.length, 1, 'what there is stays');
+      t.equal(await respond('right/1', { [field]: 'three' }), undefined, 'and the next response counts');
+      await waitFor(() => subscriber.store.text('cluster.version_text') === 'three', { what: 'its version' });
+    },
+  );
 
   t.test(`${protocol}: whoever waits goes on when the first response is no use at all`, async (t) => {
     const plane = await startControlPlane(t);

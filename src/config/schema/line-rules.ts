@@ -17,8 +17,9 @@ const IN_HEADS: Fields = {
   'envoy.extensions.filters.http.cors.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
 };
 
-/** They get there in /listeners and /clusters as text. Those in heads do, too. */
+/** They get there in /listeners, /clusters and /stats as text. Those in heads do, too. */
 const IN_TEXTS: Fields = {
+  'envoy.service.discovery.v3.DiscoveryResponse': ['version_info'],
   'envoy.config.core.v3.Locality': ['region', 'zone', 'sub_zone'],
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': ['service_name'],
   'envoy.config.listener.v3.Listener': ['name'],
@@ -30,9 +31,13 @@ export const ENDS_A_LINE = "it must not hold a line end (CR, LF) or NUL, as it c
 export const ENDS_A_TEXT_LINE =
   'it must not hold a line end (CR, LF) or NUL, as it becomes part of a line in the log and the admin interface';
 
+export function endsLine(text: string): boolean {
+  return ENDS_LINE.test(text);
+}
+
 /** What the value of a message's field breaks, or undefined. */
 export function brokenLineRule(message: string, field: string, value: unknown): string | undefined {
-  if (typeof value !== 'string' || !ENDS_LINE.test(value)) return undefined;
+  if (typeof value !== 'string' || !endsLine(value)) return undefined;
   const has = (fields: Fields) => fields[message as keyof Messages]?.some((each) => each === field);
   if (has(IN_HEADS)) return ENDS_A_LINE;
   return has(IN_TEXTS) ? ENDS_A_TEXT_LINE : undefined;

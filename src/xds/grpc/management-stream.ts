@@ -6,6 +6,7 @@ import { Random } from '../../common/random.js';
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
+import { endsLine } from '../../config/schema/line-rules.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
 import { getLogger } from '../../log/logger.js';
 import { ControlPlaneStats } from '../../stats/layouts/xds.js';
@@ -108,9 +109,9 @@ export class ManagementStream {
     this.#setPending(0);
   }
 
-  /** The control plane says who it is. */
+  /** The control plane says who it is. A response that would end a line there is refused. */
   identify(identifier: string): void {
-    if (identifier === this.#identifier) return;
+    if (identifier === this.#identifier || endsLine(identifier)) return;
     this.#identifier = identifier;
     this.#host.store.setText(this.#scope, ControlPlaneStats.at.identifier, identifier);
   }

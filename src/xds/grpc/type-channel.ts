@@ -2,6 +2,7 @@
 // protocol, which answers.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
 import { hidesNames, type Resource, type ResourceType } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
@@ -98,7 +99,7 @@ export class TypeChannel {
 
   /** Resolves when the response is applied, as far as it can be; it is answered if the stream that it came on is still there. */
   async handle(response: Response, isCurrent: () => boolean): Promise<void> {
-    const contradiction = this.#protocol.contradictionIn(response);
+    const contradiction = lineEndIn(response) ?? this.#protocol.contradictionIn(response);
     if (contradiction !== undefined) return this.refuse(response, contradiction, isCurrent());
     const read = await this.#read(response);
     if (this.#isClosed) return;
@@ -228,4 +229,10 @@ function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string
     ...read.resources.map(({ name }) => [name, read.ttlMs.get(name) ?? sent.get(name)] as const),
     ...resources.filter((each) => !hasBody(each)).map(({ name, ttlMs }) => [name, ttlMs] as const),
   ];
+}
+
+/** What a response says of itself becomes part of lines; files have the same rule. */
+function lineEndIn({ identifier = '', version }: Response): string | undefined {
+  if (endsLine(version)) return `the version of the response: ${ENDS_A_TEXT_LINE}`;
+  return endsLine(identifier) ? `control_plane.identifier: ${ENDS_A_TEXT_LINE}` : undefined;
 }
