@@ -4,7 +4,7 @@ import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
 import { ENDS_A_LINE, ENDS_A_TEXT_LINE } from '../../src/config/schema/line-rules.js';
 import { testCatalog } from './catalog.js';
-import { loadText, problemsOf } from './load-text.js';
+import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 
 const LISTENER = 'static_resources.listeners[0]';
 const CLUSTER = 'static_resources.clusters[0]';
@@ -1351,11 +1351,12 @@ for (const [title, text, ...expected] of CASES) {
 
 t.test('broken JSON is shown where it breaks', async (t) => {
   const cases: readonly (readonly [text: string, expected: string])[] = [
-    [
-      '{\n  "node": { "id": "x", }\n}',
-      '2:24: invalid JSON: expected a name in double quotes, found "}"; remove the comma before it',
-    ],
-    ['{ "a": [ 1,\n] }', '2:1: invalid JSON: expected a value, found "]"; remove the comma before it'],
+    ['{\n  "node": { "id": "x",, }\n}', '2:23: invalid JSON: expected a name in double quotes, found ","'],
+    ['{ "a": [ 1,\n, ] }', '2:1: invalid JSON: expected a value, found ","'],
+    ['{ "a": [ , ] }', '1:10: invalid JSON: expected a value, found ","'],
+    ['{ , }', '1:3: invalid JSON: expected a name in double quotes, found ","'],
+    ['{ "a": [ 1, } }', '1:13: invalid JSON: expected a value, found "}"'],
+    ['{ "node": {}, },', '1:16: invalid JSON: expected the end of the text, found ","'],
     ['{ "a": ] }', '1:8: invalid JSON: expected a value, found "]"'],
     [
       '\nnode: {}\n',
@@ -1372,6 +1373,20 @@ t.test('broken JSON is shown where it breaks', async (t) => {
   ];
   for (const [text, expected] of cases)
     t.equal(problemsOf(text, { file: 'a.json' }).split('\n')[0], `a.json:${expected}`);
+});
+
+t.test('a comma behind the last of a list or a map is no mistake, and places behind it are right', async (t) => {
+  const file = 'a.json';
+  const text =
+    '{ "node": { "id": "a,]", "cluster": "b,}", }, "stats_sinks": [ ], "static_resources": { "clusters": [ {\n';
+  t.match(bootstrapOf(`${text}"name": "c", }, ], }, }\n`, { file }), {
+    node: { id: 'a,]', cluster: 'b,}' },
+    static_resources: { clusters: [{ name: 'c' }] },
+  });
+  t.match(
+    problemsOf(`${text}"type": "STATIC", "nmae": "c", }, ], }, }`, { file }),
+    /^a\.json:2:19: static_resources\.clusters\[0\]\.nmae: unknown field 'nmae'/,
+  );
 });
 
 t.test('keys that JSON has twice are refused, however they are escaped', async (t) => {

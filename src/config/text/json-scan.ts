@@ -10,6 +10,8 @@ export interface JsonMistakes {
   readonly broken?: TextMistake;
   /** Keys that are given twice. */
   readonly repeated: readonly TextMistake[];
+  /** Where there are commas behind the last of a list or a map: protobuf's own parser takes them, and JSON.parse does not. */
+  readonly spareCommas: readonly number[];
 }
 
 /** Syntax and depth end the search. */
@@ -19,9 +21,9 @@ export function scanJson(text: string): JsonMistakes {
     scanner.scan();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
-    return { broken: { offset: error.offset, message: error.message }, repeated: [] };
+    return { broken: { offset: error.offset, message: error.message }, repeated: [], spareCommas: [] };
   }
-  return { repeated: scanner.repeated };
+  return { repeated: scanner.repeated, spareCommas: scanner.spareCommas };
 }
 
 class Broken extends Error {
@@ -48,6 +50,7 @@ const WORD = /true|false|null/y;
 
 class Scanner {
   readonly repeated: TextMistake[] = [];
+  readonly spareCommas: number[] = [];
   readonly #text: string;
   #at = 0;
   #depth = 0;
@@ -90,7 +93,7 @@ class Scanner {
       const next = this.#skipSpace();
       if (next === CLOSE_MAP) return this.#leave();
       if (next !== COMMA) throw this.#unexpected("',' or '}'");
-      this.#at++;
+      if (this.#isLast(CLOSE_MAP)) return this.#leave();
     }
   }
 
@@ -111,8 +114,16 @@ class Scanner {
       const next = this.#skipSpace();
       if (next === CLOSE_LIST) return this.#leave();
       if (next !== COMMA) throw this.#unexpected("',' or ']'");
-      this.#at++;
+      if (this.#isLast(CLOSE_LIST)) return this.#leave();
     }
+  }
+
+  /** Goes past a comma. Whether nothing but the end follows. */
+  #isLast(end: number): boolean {
+    const comma = this.#at++;
+    if (this.#skipSpace() !== end) return false;
+    this.spareCommas.push(comma);
+    return true;
   }
 
   #string(): void {
@@ -168,7 +179,7 @@ class Scanner {
   #hint(found: string): string {
     if (found === '/' || found === '#') return '; JSON has no comments';
     const before = this.#text.slice(0, this.#at).trimEnd();
-    if (before === '' && /[a-z-]/i.test(found)) return '; a file that ends in .json holds JSON, and YAML one in .yaml';
-    return /[\]}]/.test(found) && before.endsWith(',') ? '; remove the comma before it' : '';
+    const isYaml = before === '' && /[a-z-]/i.test(found);
+    return isYaml ? '; a file that ends in .json holds JSON, and YAML one in .yaml' : '';
   }
 }

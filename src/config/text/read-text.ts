@@ -14,12 +14,24 @@ export function readYaml(name: string, written: string): SourceResult {
   return plain ? { source: { name, ...plain, ...wayBack(text) }, problems: [] } : readDocument(name, text);
 }
 
-/** Reads strict JSON. */
+/** Reads JSON as protobuf's own parser does: a comma behind the last of a list or a map may stand there. */
 export function readJson(name: string, text: string): SourceResult {
-  const { broken, repeated } = scanJson(text);
+  const { broken, repeated, spareCommas } = scanJson(text);
   if (broken !== undefined) return { problems: syntaxProblems(name, text, [broken]) };
-  const source = { name, value: JSON.parse(text) as unknown, size: text.length, ...wayBack(text) };
+  const value: unknown = JSON.parse(without(spareCommas, text));
+  const source = { name, value, size: text.length, ...wayBack(text) };
   return { source, problems: syntaxProblems(name, text, repeated) };
+}
+
+/** The text with spaces in place of these characters: all others stay where they are. */
+function without(offsets: readonly number[], text: string): string {
+  let from = 0;
+  let rest = '';
+  for (const offset of offsets) {
+    rest += `${text.slice(from, offset)} `;
+    from = offset + 1;
+  }
+  return rest + text.slice(from);
 }
 
 /** What a text holds before the `---` at its end, behind which there is nothing but comments: files put together of several end so. */
