@@ -67,8 +67,11 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   readonly #options: RouterOptions;
   readonly #retries: Retries;
   readonly #timeouts: RequestTimeouts = {
-    ...{ timeoutMs: 0, perTryMs: 0, streamMs: 0 },
-    ...{ isAnsweredEmpty: false, isOfGrpc: false },
+    timeoutMs: 0,
+    perTryMs: 0,
+    streamMs: 0,
+    isAnsweredEmpty: false,
+    isOfGrpc: false,
   };
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
