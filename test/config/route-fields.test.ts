@@ -72,4 +72,12 @@ t.test('typed_per_filter_config takes their place on all routes that it is said 
   t.same(warningsOf(FILTER, '', TYPED), [`${AT_HOST}: ${REPLACED}`, `${AT_ROUTE}: ${REPLACED}`]);
   t.same(warningsOf(FILTER, '', '', TYPED), [`${AT_ROUTE}: ${REPLACED}`], 'the virtual host may have other routes');
   t.same(warningsOf(`${FILTER}\n          - ${FILTER.replace('c,', 'd,')}`, TYPED), [], 'another filter takes them');
+  // A filter that is only switched on there listens to them.
+  const wrapped = (fields: string) =>
+    `typed_per_filter_config: { c: { "@type": envoy.config.route.v3.FilterConfig, ${fields} } }`;
+  t.same(warningsOf(FILTER, '', wrapped('config: {}')), []);
+  t.same(warningsOf(FILTER, '', wrapped(`config: { "@type": ${PACKAGE}.CorsPolicy }`)), [
+    `${AT_HOST}: ${REPLACED}`,
+    `${AT_ROUTE}: ${REPLACED}`,
+  ]);
 });

@@ -359,6 +359,11 @@ t.test(
     t.same(said('/typed-weight'), [`typed weight at ${weight}.typed_per_filter_config.f`]);
     t.same(said('/field', [filter], typed('config')), ['typed config at typed_per_filter_config.f']);
     t.same(said('/field', [deaf, filter])[0], undefined);
+    const wrapped = (fields: object): object => ({
+      typed_per_filter_config: { f: { '@type': 'type.googleapis.com/envoy.config.route.v3.FilterConfig', ...fields } },
+    });
+    t.same(said('/host', [filter], wrapped({ config: {} })), [`${host} at virtual_hosts[0].cors`]);
+    t.same(said('/host', [filter], wrapped({ disabled: true })), [FILTER_OFF]);
   },
 );
 
