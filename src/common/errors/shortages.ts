@@ -10,6 +10,13 @@ export function lacksDescriptors(error: unknown): boolean {
   return FEW_DESCRIPTORS.test(messageOf(error));
 }
 
+/** What happened, and what to do where descriptors are short. */
+export function withRemedy(error: unknown): string {
+  const message = messageOf(error);
+  if (!lacksDescriptors(error)) return message;
+  return `this process may open too few files: ${message}; raise the limit (ulimit -n, LimitNOFILE=)`;
+}
+
 /**
  * For a process that lacks these even for its own start: says so, instead of dying with a stack, and ends it with status 1.
  * Throws `error` when the reason was another one.
@@ -17,11 +24,7 @@ export function lacksDescriptors(error: unknown): boolean {
 export function endIfShort(error: unknown): never {
   const message = messageOf(error);
   if (lacksThreads(error)) print(process.stderr, `error: ${message}\n`);
-  else if (lacksDescriptors(error))
-    print(
-      process.stderr,
-      `error: this process may open too few files: ${message}; raise the limit (ulimit -n, LimitNOFILE=)\n`,
-    );
+  else if (lacksDescriptors(error)) print(process.stderr, `error: ${withRemedy(error)}\n`);
   else throw error;
   process.exit(1);
 }

@@ -1,6 +1,7 @@
 // All workers as the primary sees them: started together, told things together, ended together.
 
 import type { MessagePort } from 'node:worker_threads';
+import { withRemedy } from '../../common/errors/shortages.js';
 import { noteLoggerFiles } from '../../log/logger.js';
 import type { ToWorker, WorkerStart } from '../../worker/messages/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
@@ -55,10 +56,11 @@ export class WorkerSet {
           },
           extension: (name, message) => this.#events.extension(index, name, message),
           loggerFiles: noteLoggerFiles,
-          died: () => {
+          died: (error) => {
             this.#events.died(index);
             // A server that never becomes live is worse than none: a supervisor would start another one.
-            if (++deaths === DEATHS_AT_START) reject(new Error(`workers have died ${deaths} times as they began`));
+            if (++deaths < DEATHS_AT_START) return;
+            reject(new Error(`workers have died ${deaths} times as they began: ${withRemedy(error)}`));
           },
         });
         this.#workers.push(worker);

@@ -29,8 +29,8 @@ export interface WorkerThreadEvents {
   extension(name: string, message: unknown): void;
   /** These source files have loggers in the thread. */
   loggerFiles(files: readonly LoggerFile[]): void;
-  /** The thread has died. What it held of shared numbers has to be taken back. */
-  died(): void;
+  /** The thread has died of `error`. What it held of shared numbers has to be taken back. */
+  died(error: unknown): void;
 }
 
 export class WorkerThread {
@@ -139,7 +139,7 @@ export class WorkerThread {
   #died(error: unknown, livedMs: number): void {
     if (this.#isEnding) return;
     logger.critical(`worker ${this.index} died: ${messageOf(error)}; starting another one`);
-    this.#events.died();
+    this.#events.died(error);
     this.#deaths = livedMs < SHORT_LIFE_MS ? this.#deaths + 1 : 0;
     const pauseMs = this.#deaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** this.#deaths);
     this.#restart = setTimeout(() => this.start(), pauseMs);

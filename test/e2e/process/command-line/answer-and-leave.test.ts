@@ -6,6 +6,7 @@ import t from 'tap';
 import { tempDir } from '../../harness/index.js';
 import { runBaton } from './run.js';
 
+const nodeMajor = Number.parseInt(process.versions.node, 10);
 const directory = tempDir(t);
 const notAListener = join(directory, 'not-a-listener.yaml');
 writeFileSync(notAListener, 'static_resources:\n  listeners:\n  - nmae: typo\n');
@@ -47,12 +48,16 @@ t.test('whoever has stopped to listen changes no exit status, and sees no stack'
   }
 });
 
-for (const limit of [25, 35, 40, 45]) {
+// Newer versions of Node have fewer files open at a time while they load modules, and start with 32.
+for (const limit of nodeMajor < 22 ? [25, 35, 40, 45] : [25, 26, 28]) {
   t.test(`where it may open only ${limit} files it says so in one line`, async (t) => {
     const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
     const { code, stderr } = await runBaton(t, { args: ['--config-yaml', '{}', '-l', 'off'], wrapper });
     t.equal(code, 1);
-    t.match(stderr, /^error: this process may open too few files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/);
+    t.match(
+      stderr,
+      /^error.*: this process may open too few files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/,
+    );
   });
 }
 

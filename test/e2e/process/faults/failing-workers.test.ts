@@ -28,7 +28,10 @@ t.test('when no worker can begin, the server ends with status 1', async (t) => {
   });
   t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
   t.match(baton.stderr, /worker 0 died: Array buffer allocation failed/);
-  t.match(baton.stderr, /error initializing configuration: workers have died 5 times as they began/);
+  t.match(
+    baton.stderr,
+    /error initializing configuration: workers have died 5 times as they began: Array buffer allocation failed/,
+  );
 });
 
 for (const [thread, file, said] of [
