@@ -84,11 +84,11 @@ export class RoutesFixture {
     });
   }
 
-  useScopes(scoped: ScopedRoutes, init = new InitManager('listener')): PrimaryPart {
+  useScopes(scoped: ScopedRoutes, init = new InitManager('listener'), filters = NO_FILTERS): PrimaryPart {
     return this.routes.attach({
       manager: { scoped_routes: scoped },
       statPrefix: 'http.in.',
-      filters: NO_FILTERS,
+      filters,
       waitFor: (target) => init.add(target),
     });
   }

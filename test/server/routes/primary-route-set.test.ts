@@ -99,26 +99,32 @@ t.test('the same routes again are no news, and routes that the source has no lon
   t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(update.resources[0]!.message));
 });
 
+const FUSSY = {
+  signature: 'fussy',
+  list: [
+    {
+      name: 'fussy',
+      compileRouteConfig() {
+        throw new Error('not this one');
+      },
+    },
+  ],
+};
+
+/** That FUSSY cannot use, and others can. */
+function badForFussy(name: string) {
+  return routesTo('known', name, { typed_per_filter_config: { fussy: { '@type': 'x' } } });
+}
+
 t.test('what a filter cannot take from its routes is rejected, whichever comes first', async (t) => {
   const fixture = new RoutesFixture();
-  const fussy = {
-    signature: 'fussy',
-    list: [
-      {
-        name: 'fussy',
-        compileRouteConfig() {
-          throw new Error('not this one');
-        },
-      },
-    ],
-  };
-  const config = routesTo('a', 'routes', { typed_per_filter_config: { fussy: { '@type': 'x' } } });
+  const config = badForFussy('routes');
   fixture.useRds();
   t.strictSame(fixture.send('route', all(config)), []);
   const init = new InitManager('fussy');
-  t.throws(() => fixture.useRds(init, 'routes', fussy), /not this one/);
+  t.throws(() => fixture.useRds(init, 'routes', FUSSY), /not this one/);
   t.strictSame(init.unreadyTargets, []);
-  fixture.useRds(undefined, 'others', fussy);
+  fixture.useRds(undefined, 'others', FUSSY);
   const rejected = [{ name: 'others', details: /not this one/ }];
   t.match(fixture.send('route', all({ ...config, name: 'others' }), 1), rejected);
 });
@@ -229,6 +235,56 @@ t.test('a scope whose key alone is another one is found by it', async (t) => {
     told.at(-1)?.scopes.map(({ fragments }) => fragments),
     [['2']],
   );
+});
+
+t.test('a scope that names other routes gets these before the former ones go', async (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useScopes(SRDS);
+  fixture.send('scoped-route', all(scope('a', '1', { route_configuration_name: 'former' })));
+  const idOf = (name: string) => [...fixture.routes.providers].find((each) => each.name === name)?.id;
+  const former = idOf('former');
+  fixture.published.length = 0;
+  fixture.send('scoped-route', all(scope('a', '1', { route_configuration_name: 'later' })));
+  const later = idOf('later');
+  t.equal(idOf('former'), undefined);
+  const told = fixture.published.map(({ routes = [], routeScopes = [], removedRoutes = [] }) => ({
+    routes: routes.map(({ id }) => id),
+    used: routeScopes.flatMap(({ scopes }) => scopes.map((each) => each.routes)),
+    removed: removedRoutes,
+  }));
+  t.strictSame(told, [
+    { routes: [later], used: [], removed: [] },
+    { routes: [], used: [later], removed: [] },
+    { routes: [], used: [], removed: [former] },
+  ]);
+});
+
+t.test('scopes are refused where a filter cannot use their routes, whichever comes first', async (t) => {
+  for (const [what, routes] of Object.entries({
+    'of their own': { route_configuration: badForFussy('own') },
+    'that they name': { route_configuration_name: 'shared' },
+  })) {
+    const fixture = new RoutesFixture();
+    fixture.useRds(undefined, 'shared');
+    fixture.send('route', all(badForFussy('shared')));
+    const first = fixture.useScopes(SRDS);
+    fixture.send('scoped-route', all(scope('a', '1', routes)));
+    const init = new InitManager('fussy');
+    t.throws(() => fixture.useScopes(SRDS, init, FUSSY), /not this one/, `routes ${what}`);
+    t.strictSame(init.unreadyTargets, []);
+    t.equal(fixture.routes.snapshots().routeScopes[0]!.scopes.length, 1, 'those who use them go on');
+    first.close();
+    t.equal([...fixture.routes.scoped].length, 0);
+
+    fixture.useScopes(SRDS, undefined, FUSSY);
+    const rejections = fixture.send('scoped-route', all(scope('a', '1', routes), scope('b', '2', routes)));
+    t.match(rejections, [
+      { name: 'a', details: /not this one/ },
+      { name: 'b', details: /not this one/ },
+    ]);
+    t.strictSame(fixture.routes.snapshots().routeScopes[0]!.scopes, []);
+    t.equal(fixture.of('route').length, 1, 'what is rejected asks for nothing');
+  }
 });
 
 t.test('virtual hosts that come on demand join the routes, and whoever waits is told', async (t) => {

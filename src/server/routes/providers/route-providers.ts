@@ -2,7 +2,7 @@
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { ConfigSource } from '../../../config/generated/api.js';
-import type { PrimaryPart } from '../../../extensions/factories.js';
+import type { PrimaryPart, RouteFilters } from '../../../extensions/factories.js';
 import { rdsKey } from '../../../http/routing/tables/route-keys.js';
 import type { Dismissals, HostQuestion, WantedHost } from '../../../worker/routes/awaited-hosts.js';
 import type { RoutesHost } from '../routes-host.js';
@@ -13,6 +13,8 @@ import { RouteProvider } from './route-provider.js';
 export interface RouteLease extends PrimaryPart {
   /** Of the route configuration, on the workers. */
   readonly id: number;
+  /** Everything that is wrong with what there is of it for chains with these filters; ''. */
+  problemsFor(filters: Iterable<RouteFilters>): string;
 }
 
 export class RouteProviders {
@@ -47,6 +49,7 @@ export class RouteProviders {
     provider.add(user);
     return {
       id: provider.id,
+      problemsFor: (filters) => provider.problemsFor(filters),
       close: () => {
         provider.remove(user);
         if (!provider.isUsed) this.#remove(provider);

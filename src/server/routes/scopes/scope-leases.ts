@@ -1,6 +1,5 @@
 // The route configurations that scopes name: each is leased once, for as long as a scope names it.
 
-import { messageOf } from '../../../common/errors/errors.js';
 import type { ConfigSource } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
 import type { ProviderUser } from '../providers/provider-users.js';
@@ -32,31 +31,29 @@ export class ScopeLeases {
     return this.#awaited.size === 0;
   }
 
-  /** Leases that one, unless it is leased already. Gives why that cannot be; '' when it is. */
-  take(name: string): string {
-    if (this.#leases.has(name)) return '';
+  /** Its id on the workers, which know it until keep() leaves it out. Throws, with nothing leased, why it cannot be used. */
+  take(name: string): number {
+    const known = this.#leases.get(name);
+    if (known !== undefined) return known.id;
+    const host = this.#host;
     this.#awaited.add(name);
     const ready = () => {
-      if (this.#awaited.delete(name)) this.#host.ready();
+      if (this.#awaited.delete(name)) host.ready();
     };
     try {
-      this.#leases.set(name, this.#use(name, { filters: () => this.#host.filters(), ready }));
-      return '';
+      const user = { filters: () => host.filters(), ready };
+      const lease = host.providers.use(host.source, name, host.statPrefix, user);
+      this.#leases.set(name, lease);
+      return lease.id;
     } catch (error) {
       this.#awaited.delete(name);
-      return messageOf(error);
+      throw error;
     }
   }
 
-  /** Of one that is leased, on the workers. */
-  idOf(name: string): number {
-    return this.#leases.get(name)!.id;
-  }
-
-  /** Throws BatonError CONFIG_INVALID when one of them cannot be used with the filters of `user`, whom nothing is told. */
-  check(user: ProviderUser): void {
-    const onlyAsked: ProviderUser = { filters: () => user.filters(), ready: () => {} };
-    for (const name of this.#leases.keys()) this.#use(name, onlyAsked).close();
+  /** What is wrong with what there is of each of them for a user with these filters; '' where nothing is. */
+  problemsFor(user: Pick<ProviderUser, 'filters'>): string[] {
+    return Array.from(this.#leases.values(), (lease) => lease.problemsFor(user.filters()));
   }
 
   /** Ends all but those with these ids. */
@@ -70,11 +67,6 @@ export class ScopeLeases {
   }
 
   close(): void {
-    for (const lease of this.#leases.values()) lease.close();
-  }
-
-  #use(name: string, user: ProviderUser): RouteLease {
-    const { providers, source, statPrefix } = this.#host;
-    return providers.use(source, name, statPrefix, user);
+    this.keep(new Set());
   }
 }

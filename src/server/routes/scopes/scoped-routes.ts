@@ -1,7 +1,7 @@
 // The scopes of connection managers (scoped_routes): written in their configuration, or delivered by a source (SRDS). Each
 // scope has routes of its own, or names a route configuration that a source delivers.
 
-import { BatonError } from '../../../common/errors/errors.js';
+import { BatonError, messageOf } from '../../../common/errors/errors.js';
 import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
 import { scopeKey } from '../../../http/routing/tables/scope-key.js';
@@ -31,6 +31,9 @@ interface Scope {
   readonly inline: RouteConfiguration | undefined;
 }
 
+/** By name. */
+type Scopes = ReadonlyMap<string, Scope>;
+
 export interface ScopedRoutesOptions {
   /** As in route-keys.ts. */
   readonly key: string;
@@ -51,7 +54,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   readonly #users = new ProviderUsers();
   /** Undefined without rds_config_source. */
   readonly #leases: ScopeLeases | undefined;
-  #scopes = new Map<string, Scope>();
+  #scopes: Scopes = new Map();
   /** Refused because others have their keys: used when these are gone. */
   readonly #clashing = new Map<string, ScopeResource>();
   #state: DynamicState = REQUESTED;
@@ -88,7 +91,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       return;
     }
     const scopes = (list?.scoped_route_configurations ?? []).map(inlineScope);
-    const [problem] = this.#apply(new Map(scopes.map((scope) => [scope.name, scope])), scopes);
+    const [problem] = this.#apply(new Map(), scopes);
     if (problem !== undefined) {
       throw new BatonError('CONFIG_INVALID', `scope '${problem.name}': ${problem.details}`);
     }
@@ -97,11 +100,10 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 
   /** It is told when it can go on. Throws BatonError CONFIG_INVALID when scopes cannot be used with its filters. */
   add(user: ProviderUser): void {
-    for (const { inline } of this.#scopes.values()) {
-      const problems = inline && this.#problems(inline, user.filters());
-      if (problems) throw new BatonError('CONFIG_INVALID', problems);
-    }
-    this.#leases?.check(user);
+    const own = Array.from(ownRoutes(this.#scopes).values(), (config) => this.#problems(config, user.filters()));
+    const named = this.#leases?.problemsFor(user) ?? [];
+    const problem = [...own, ...named].find((each) => each !== '');
+    if (problem !== undefined) throw new BatonError('CONFIG_INVALID', problem);
     this.#users.add(user);
   }
 
@@ -128,29 +130,24 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 
   /** Of scopes with routes of their own. */
   get routeSnapshots(): RouteSnapshot[] {
-    return Array.from(this.#scopes.values()).flatMap(({ inline, routes: id }) =>
-      inline === undefined ? [] : { id, key: '', config: packRoutes(inline) },
-    );
+    return Array.from(ownRoutes(this.#scopes), ([id, config]) => ({ id, key: '', config: packRoutes(config) }));
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
-    const next = new Map(update.isComplete && !hidesNames(update.refused) ? [] : this.#inUse());
+    const kept = new Map(update.isComplete && !hidesNames(update.refused) ? [] : this.#scopes);
     // What is refused is there, in another version: the one before it stays.
-    for (const refusal of update.refused) {
-      const before = this.#scopes.get(refusal.name);
-      if (before !== undefined) next.set(refusal.name, before.resource);
+    for (const { name } of update.refused) {
+      const before = this.#scopes.get(name);
+      if (before !== undefined) kept.set(name, before);
     }
-    for (const name of update.removed) next.delete(name);
+    for (const name of update.removed) kept.delete(name);
     const told = new Set([...update.removed, ...[...update.refused, ...update.resources].map(({ name }) => name)]);
     const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
     this.#clashing.clear();
-    for (const resource of update.resources) next.set(resource.name, resource);
-    const rejections = this.#apply(next, update.resources);
+    const rejections = this.#apply(kept, update.resources);
     for (const { name, details } of rejections) logger.warning(`the scope '${name}' is rejected: ${details}`);
     // They get what the others have left.
-    if (clashing.length > 0) {
-      this.#apply(new Map([...this.#inUse(), ...clashing.map((each) => [each.name, each] as const)]), clashing);
-    }
+    if (clashing.length > 0) this.#apply(this.#scopes, clashing);
     this.#note(update, rejections);
     this.#answered();
     return rejections;
@@ -163,78 +160,70 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 
   close(): void {
     this.#subscription?.close();
-    const ids = this.routeSnapshots.map(({ id }) => id);
-    this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: ids });
+    this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
     this.#leases?.close();
     this.#stats?.close();
   }
 
-  /** Makes `next` the scopes, but for those of `fresh` that cannot be: these are returned, and stay as they were. */
-  #apply(next: Map<string, ScopeResource>, fresh: readonly ScopeResource[]): Rejection[] {
-    const owners = ownersOfKeys(next, new Set(fresh.map(({ name }) => name)));
-    const rejections = fresh.flatMap((resource) => {
-      const details = this.#detailsOf(resource, owners);
-      return details === '' ? [] : [{ name: resource.name, details }];
-    });
-    for (const each of fresh) if (owners.get(keyOf(each)) !== each.name) this.#clashing.set(each.name, each);
-    for (const { name } of rejections) {
-      const before = this.#scopes.get(name)?.resource;
-      if (before === undefined || (owners.get(keyOf(before)) ?? name) !== name) next.delete(name);
-      else next.set(name, before);
+  /** Makes `kept` and those of `fresh` that can be used the scopes. Returns the others of `fresh`, which stay as they were. */
+  #apply(kept: Scopes, fresh: readonly ScopeResource[]): Rejection[] {
+    const owners = ownersOfKeys(kept, fresh);
+    const next = new Map(kept);
+    const rejections: Rejection[] = [];
+    for (const resource of fresh) {
+      const { name } = resource;
+      if (owners.get(keyOf(resource)) !== name) this.#clashing.set(name, resource);
+      try {
+        next.set(name, this.#scopeOf(resource, owners));
+      } catch (error) {
+        rejections.push({ name, details: messageOf(error) });
+        const before = this.#scopes.get(name);
+        if (before !== undefined && (owners.get(keyOf(before.resource)) ?? name) === name) next.set(name, before);
+        else next.delete(name);
+      }
     }
     this.#replace(next);
     return rejections;
   }
 
-  #replace(next: ReadonlyMap<string, ScopeResource>): void {
+  /** Workers get new routes before the scopes that lead to them, and lose former ones behind those that did. */
+  #replace(next: Scopes): void {
     const former = this.#scopes;
-    const scopes = new Map<string, Scope>();
-    for (const [name, resource] of next) {
-      const before = former.get(name);
-      scopes.set(name, before?.resource.message === resource.message ? { ...before, resource } : this.#scope(resource));
-    }
-    const isSame =
-      scopes.size === former.size &&
-      [...scopes].every(([name, { resource }]) => former.get(name)?.resource.message === resource.message);
-    this.#scopes = scopes;
-    if (isSame && this.#hasAnswer) return;
-    this.#stats?.changed(scopes.size);
-    const kept = new Set(this.routeSnapshots.map(({ id }) => id));
-    const known = new Set([...former.values()].flatMap(({ inline, routes: id }) => (inline === undefined ? [] : id)));
+    this.#scopes = next;
+    if (this.#hasAnswer && areSame(former, next)) return;
+    this.#stats?.changed(next.size);
+    const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#host.publish({ routes, routeScopes: [this.snapshot] });
-    const gone = [...known].filter((id) => !kept.has(id));
-    if (gone.length > 0) this.#host.publish({ removedRoutes: gone });
-    this.#leases?.keep(new Set(Array.from(scopes.values(), ({ routes }) => routes)));
+    const kept = ownRoutes(next);
+    const removedRoutes = [...known.keys()].filter((id) => !kept.has(id));
+    if (removedRoutes.length > 0) this.#host.publish({ removedRoutes });
+    this.#leases?.keep(new Set(Array.from(next.values(), ({ routes: id }) => id)));
   }
 
-  #scope(resource: ScopeResource): Scope {
-    const { route_configuration: config, route_configuration_name: name = '' } = resource.message;
-    if (config === undefined) return { resource, routes: this.#leases!.idOf(name), inline: undefined };
-    return { resource, routes: this.#nextId(), inline: config };
-  }
-
-  /** What is wrong with a scope among others; '' when it can be used: the routes that it names are leased then. */
-  #detailsOf(resource: ScopeResource, owners: ReadonlyMap<string, string>): string {
-    const { route_configuration: inline, route_configuration_name: routes = '' } = resource.message;
+  /** With the routes that it names leased. Throws why it cannot be used. */
+  #scopeOf(resource: ScopeResource, owners: ReadonlyMap<string, string>): Scope {
+    const { message, name } = resource;
+    const { route_configuration: inline, route_configuration_name: named = '' } = message;
     const owner = owners.get(keyOf(resource));
-    if (owner !== resource.name) return `its key is that of the scope '${owner}'`;
-    if (inline !== undefined) {
-      return routes === ''
-        ? this.#problems(inline, this.#users.filters())
-        : 'it has routes of its own, and names others';
-    }
-    if (routes === '') return 'it needs route_configuration_name or route_configuration';
-    if (this.#leases === undefined) return 'scoped_routes has no rds_config_source to get its routes from';
-    return this.#leases.take(routes);
+    if (owner !== name) throw new Error(`its key is that of the scope '${owner}'`);
+    if (inline === undefined) return { resource, routes: this.#lease(named), inline };
+    if (named !== '') throw new Error('it has routes of its own, and names others');
+    const problems = this.#problems(inline, this.#users.filters());
+    if (problems !== '') throw new Error(problems);
+    const before = this.#scopes.get(name);
+    const isSame = before?.resource.message === message;
+    return { resource, routes: isSame ? before.routes : this.#nextId(), inline };
+  }
+
+  #lease(name: string): number {
+    if (name === '') throw new Error('it needs route_configuration_name or route_configuration');
+    if (this.#leases === undefined) throw new Error('scoped_routes has no rds_config_source to get its routes from');
+    return this.#leases.take(name);
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
     return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), true);
-  }
-
-  *#inUse(): Generator<[string, ScopeResource], void> {
-    for (const [name, { resource }] of this.#scopes) yield [name, resource];
   }
 
   /** Keeps what dumps show: of several failures the first. */
@@ -275,13 +264,32 @@ function keyOf({ message }: ScopeResource): string {
   return scopeKey(fragmentsOf(message));
 }
 
-/** Names of scopes by key: of several with the same one it belongs to the first, and to those that are not fresh before others. */
-function ownersOfKeys(scopes: ReadonlyMap<string, ScopeResource>, fresh: ReadonlySet<string>): Map<string, string> {
+/** Names of scopes by key: of several with the same one it belongs to the first, and to those that stay before others. */
+function ownersOfKeys(kept: Scopes, fresh: readonly ScopeResource[]): Map<string, string> {
+  const changed = new Set(fresh.map(({ name }) => name));
+  const all = new Map<string, ScopeResource>();
+  for (const { resource } of kept.values()) all.set(resource.name, resource);
+  for (const resource of fresh) all.set(resource.name, resource);
   const owners = new Map<string, string>();
   for (const isFresh of [false, true]) {
-    for (const [name, resource] of scopes) {
-      if (fresh.has(name) === isFresh && !owners.has(keyOf(resource))) owners.set(keyOf(resource), name);
+    for (const [name, resource] of all) {
+      if (changed.has(name) === isFresh && !owners.has(keyOf(resource))) owners.set(keyOf(resource), name);
     }
   }
   return owners;
+}
+
+/** The routes of scopes that have their own, by id. */
+function ownRoutes(scopes: Scopes): Map<number, RouteConfiguration> {
+  const routes = new Map<number, RouteConfiguration>();
+  for (const { inline, routes: id } of scopes.values()) if (inline !== undefined) routes.set(id, inline);
+  return routes;
+}
+
+function areSame(some: Scopes, others: Scopes): boolean {
+  if (some.size !== others.size) return false;
+  for (const [name, { resource }] of some) {
+    if (others.get(name)?.resource.message !== resource.message) return false;
+  }
+  return true;
 }
