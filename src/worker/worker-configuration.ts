@@ -87,10 +87,9 @@ export class WorkerConfiguration {
       this.#routes.apply(snapshot);
       for (const listener of snapshot.listeners) this.#applyListener(listener, snapshot);
       this.listeners.applyRoutes(snapshot.inlineRoutes);
-      if (snapshot.removedListeners.length > 0 || snapshot.removedChains.length > 0) {
+      if (snapshot.removedListeners.length > 0) {
         thread.transport.beginTurn();
         this.listeners.remove(snapshot.removedListeners);
-        this.listeners.removeChains(snapshot.removedChains);
       }
       scopes.remove(snapshot.removedScopes);
       this.#routes.remove(snapshot);

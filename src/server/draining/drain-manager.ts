@@ -118,13 +118,11 @@ export class DrainManager {
     return window !== undefined && !(isStopped && this.#host.now() >= window.startMs + window.timeMs);
   }
 
-  /**
-   * Drains listener versions, or filter chains, that an update has replaced. `over` is called at the end of the time.
-   */
-  leave(ids: readonly number[], { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
+  /** Drains a listener version, or a filter chain, that an update has replaced. `over` is called at the end of the time. */
+  leave(id: number, { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
     const window: DrainWindow = { startMs: this.#host.now(), timeMs, strategy };
     const timer = new Timer<undefined>(undefined, over);
-    this.#host.broadcast({ kind: 'drain', windows: new Map(ids.map((id) => [id, window])) });
+    this.#host.broadcast({ kind: 'drain', windows: new Map([[id, window]]) });
     this.#host.timers.reschedule(timer, timeMs);
     return { window, cancel: () => this.#host.timers.cancel(timer) };
   }

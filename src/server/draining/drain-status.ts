@@ -13,8 +13,8 @@ export async function drainStatus({ byName, drains, formers }: ListenerSet): Pro
     listeners.push({ name: listener.name, state, connections, requests });
   }
   const now = monotonicMs();
-  for (const { chain, listener, window } of formers.all) {
-    const { connections = 0, requests = 0 } = open.listeners.get(chain?.id ?? listener.id) ?? {};
+  for (const { chain, id, listener, window } of formers.all) {
+    const { connections = 0, requests = 0 } = open.listeners.get(id) ?? {};
     const remainingMs = Math.max(0, window.startMs + window.timeMs - now);
     const change = { strategy: window.strategy, filterChain: chain && (chain.config.name ?? ''), remainingMs };
     listeners.push({ name: listener.name, state: 'DRAINING', connections, requests, change });

@@ -59,8 +59,8 @@ export class ListenerDrains {
   }
 
   /** See DrainManager.leave(). */
-  leave(ids: readonly number[], over: () => void): LeavingDrain {
-    return this.manager.leave(ids, this.#defaults, over);
+  leave(id: number, over: () => void): LeavingDrain {
+    return this.manager.leave(id, this.#defaults, over);
   }
 
   /**
@@ -80,9 +80,10 @@ export class ListenerDrains {
     await this.stop(stopped, { acceptRest });
   }
 
-  /** The same for listeners that are marked as stopped already, and without waiting for a child process. */
+  /** The same for these listeners, and without waiting for a child process. */
   async stop(listeners: readonly PrimaryListener[], { acceptRest }: Pick<StopOptions, 'acceptRest'>): Promise<void> {
     const { publication, workers } = this.#primary;
+    for (const listener of listeners) listener.stop();
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();

@@ -85,8 +85,8 @@ export class ListenerSet {
     const isBesideAnother = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
     this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, isBesideAnother, parts, scopes, shim };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
-    this.formers = new FormerListeners(primary, this.drains, publish);
-    this.#rollout = new ListenerRollout(primary, this.drains, this.formers, publish);
+    this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
+    this.formers = new FormerListeners(primary, this.drains, this.#rollout);
   }
 
   /** Connections are accepted: until then active listeners only get ready. */
@@ -258,7 +258,7 @@ export class ListenerSet {
     for (const listener of this.#postponed) listener.close();
     for (const entry of this.#entries.values()) {
       entry.active?.close();
-      if (entry.warming?.chains === undefined) entry.warming?.listener.close();
+      entry.warming?.newVersion?.close();
       entry.warming = undefined;
     }
   }
@@ -311,7 +311,7 @@ export class ListenerSet {
     }
     const { warming } = entry;
     entry.warming = update;
-    if (warming !== undefined) this.#rollout.drop(warming, new Error('a later change has taken its place'));
+    if (warming !== undefined) this.#cancel(warming, new Error('a later change has taken its place'));
     const known = entry;
     // Before that the server itself waits, and nobody is served.
     if (!this.#isRunning) this.#use(known, update);
@@ -321,7 +321,7 @@ export class ListenerSet {
 
   /** A reload may have waited for something since it was checked. */
   #whyNotAnyMore(
-    { chains, spec: { config, name } }: ListenerUpdate,
+    { newVersion, spec: { config, name } }: ListenerUpdate,
     entry: Entry | undefined,
     isStatic: boolean,
     leaving: PreparedChange['leaving'],
@@ -334,7 +334,7 @@ export class ListenerSet {
     if (entry !== undefined && entry.isStatic !== isStatic) return `a dynamic listener has the name '${name}' by now`;
     const others = [...this.#entries.values()].filter((other) => other !== entry);
     const versions = others.flatMap(versionsOf).filter((version) => !leaving.has(version));
-    if (chains === undefined && isAddressTaken(boundAddressOf(config), versions))
+    if (newVersion !== undefined && isAddressTaken(boundAddressOf(config), versions))
       return `another listener has the address of '${name}' by now`;
     return undefined;
   }
@@ -398,7 +398,20 @@ export class ListenerSet {
     const { warming } = entry;
     entry.warming = undefined;
     if (entry.active === undefined) this.#entries.delete(entry.name);
-    if (warming !== undefined) this.#rollout.drop(warming, why);
+    if (warming !== undefined) this.#cancel(warming, why);
+  }
+
+  /** An update that is not in use yet never will be, because of `why`. */
+  #cancel(update: ListenerUpdate, why: unknown): void {
+    const { isPublished, listener, newChains, newVersion } = update;
+    if (!isPublished) update.discard();
+    else if (newVersion !== undefined) this.#rollout.forget([newVersion]);
+    else {
+      // Workers that could build the new chains may have given connections to them.
+      this.#rollout.publish(listener);
+      this.formers.addChains(listener, newChains);
+    }
+    update.settle(why);
   }
 
   #prepare(change: ListenerChange, isStatic: boolean): PreparedChange {
@@ -418,7 +431,7 @@ export class ListenerSet {
     const { active, name, warming } = entry;
     this.#entries.delete(name);
     entry.warming = undefined;
-    if (warming !== undefined) this.#rollout.drop(warming, new Error('the listener was removed'));
+    if (warming !== undefined) this.#cancel(warming, new Error('the listener was removed'));
     this.#stats.increment(ListenerManagerStats.at.listener_removed);
     if (active === undefined) return;
     this.#active.delete(name);
@@ -427,13 +440,14 @@ export class ListenerSet {
 
   /** A version is not used any more. */
   #leave(listener: PrimaryListener): void {
-    if (!this.#isRunning) return this.#rollout.forget(listener);
+    if (!this.#isRunning) return this.#rollout.forget([listener]);
     if (this.#primary.takeOver.isBeginning) return void this.#postponed.push(listener);
     const { lineage } = listener;
     const goesOn = [...this.#entries.values()].some(
       ({ active, warming }) => active?.lineage === lineage || warming?.listener.lineage === lineage,
     );
-    this.#rollout.leave(listener, goesOn);
+    // Another version that uses its sockets gets what waits there.
+    this.formers.addListener(listener, !goesOn);
   }
 
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {

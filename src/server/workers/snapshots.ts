@@ -74,7 +74,6 @@ export class Snapshots {
       listeners: parts.listeners ?? [],
       inlineRoutes: parts.inlineRoutes ?? [],
       removedListeners: parts.removedListeners ?? [],
-      removedChains: parts.removedChains ?? [],
       removedScopes: parts.removedScopes ?? [],
     };
   }

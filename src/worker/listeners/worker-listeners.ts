@@ -197,18 +197,15 @@ export class WorkerListeners {
     return counts;
   }
 
-  /** Versions of listeners are gone, and connections that they still have end. */
+  /** Versions of listeners, or filter chains, are gone, and connections that they still have end. */
   remove(ids: readonly number[]): void {
     for (const id of ids) {
-      this.#listeners.get(id)?.remove();
+      const listener = this.#listeners.get(id);
+      if (listener !== undefined) listener.remove();
+      else for (const each of this.#listeners.values()) each.removeChain(id);
       this.#listeners.delete(id);
       this.#unbuilt.delete(id);
     }
-  }
-
-  /** The same for filter chains. */
-  removeChains(ids: readonly number[]): void {
-    for (const id of ids) for (const listener of this.#listeners.values()) listener.removeChain(id);
   }
 
   /** The thread ends, and all connections with it. */

@@ -114,9 +114,8 @@ export interface Snapshot {
   readonly listeners: readonly ListenerSnapshot[];
   /** Changed all together, or none when one cannot be. */
   readonly inlineRoutes: readonly InlineRoutesSnapshot[];
-  /** Versions that are over, and chains of versions that go on: connections that they still have are closed. */
+  /** Ids of versions that are over, and of chains of versions that go on: connections that they still have are closed. */
   readonly removedListeners: readonly number[];
-  readonly removedChains: readonly number[];
   /** Scopes of listeners that are gone, by key. */
   readonly removedScopes: readonly string[];
 }

@@ -16,7 +16,7 @@ t.test('the drain times of some are over while the others are looked at: those t
   let answer = (_open: OpenConnections): void => undefined;
   t.intercept(globalThis, 'setTimeout', { value: (look: () => void) => looks.push(look) });
   const drains = {
-    leave: (_ids: readonly number[], over: () => void) => {
+    leave: (_id: number, over: () => void) => {
       overs.push(over);
       return { window: {}, cancel: () => undefined };
     },
@@ -26,10 +26,10 @@ t.test('the drain times of some are over while the others are looked at: those t
         answer = resolve;
       }),
   } as unknown as ListenerDrains;
-  const primary = { takeOver: { isDone: false }, snapshots: { whenApplied: () => undefined } } as unknown as Primary;
-  const formers = new FormerListeners(primary, drains, () => undefined);
+  const primary = { takeOver: { isDone: false } } as unknown as Primary;
+  const formers = new FormerListeners(primary, drains, { forget: () => undefined });
   for (let id = 0; id < KEPT_EMPTY + 2; id++) {
-    formers.addListener({ id, retire: () => [], close: () => undefined } as unknown as PrimaryListener);
+    formers.addListener({ id, isStopped: true, close: () => undefined } as unknown as PrimaryListener, false);
   }
   const look = async (during?: () => void) => {
     looks.shift()!();

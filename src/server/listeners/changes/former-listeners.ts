@@ -1,5 +1,5 @@
-// Listener versions and filter chains that an update has replaced. They drain; after that their connections are closed, and what
-// workers and stats keep for them is given back.
+// Listener versions and filter chains that an update has replaced. They drain; after that workers forget them, and their connections
+// are closed.
 
 import type { DrainWindow } from '../../../listener/drain-window.js';
 import { Level } from '../../../log/levels.js';
@@ -7,12 +7,14 @@ import { getLogger } from '../../../log/logger.js';
 import type { LeavingDrain } from '../../draining/drain-manager.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
 import type { Primary } from '../../primary.js';
-import type { Publish } from '../../workers/snapshots.js';
 import type { PrimaryChain } from '../version/primary-chain.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
+import type { ListenerRollout } from './listener-rollout.js';
 
 /** What has been replaced. */
 export interface Former {
+  /** Of the chain, or else of the version. */
+  readonly id: number;
   readonly listener: PrimaryListener;
   /** Undefined: the whole version. */
   readonly chain: PrimaryChain | undefined;
@@ -29,20 +31,21 @@ const logger = getLogger('main');
 export class FormerListeners {
   readonly #primary: Primary;
   readonly #drains: ListenerDrains;
-  readonly #publish: Publish;
+  readonly #rollout: Pick<ListenerRollout, 'forget'>;
   readonly #formers = new Set<Leaving>();
   #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
   #look: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(primary: Primary, drains: ListenerDrains, publish: Publish) {
+  constructor(primary: Primary, drains: ListenerDrains, rollout: Pick<ListenerRollout, 'forget'>) {
     this.#primary = primary;
     this.#drains = drains;
-    this.#publish = publish;
+    this.#rollout = rollout;
   }
 
-  /** A version that does not accept any more, or is about to stop. */
-  addListener(listener: PrimaryListener): void {
+  /** A version, which stops accepting if it has not yet. `acceptRest`: what waits at its sockets is accepted first. */
+  addListener(listener: PrimaryListener, acceptRest: boolean): void {
+    if (!listener.isStopped) void this.#drains.stop([listener], { acceptRest });
     this.#add(listener, undefined);
   }
 
@@ -87,8 +90,9 @@ export class FormerListeners {
   }
 
   #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
-    const drain = this.#drains.leave([chain?.id ?? listener.id], () => this.#remove([former]));
-    const former: Leaving = { listener, chain, drain, window: drain.window, isEmpty: false };
+    const { id } = chain ?? listener;
+    const drain = this.#drains.leave(id, () => this.#remove([former]));
+    const former: Leaving = { id, listener, chain, drain, window: drain.window, isEmpty: false };
     this.#formers.add(former);
     this.#drains.count();
     if (this.#formers.size > KEPT_EMPTY) this.#look ??= setTimeout(() => void this.#removeEmpty(), LOOK_MS);
@@ -106,20 +110,7 @@ export class FormerListeners {
       for (const each of [former, ...chains]) if (this.#formers.delete(each)) removed.push(each);
     }
     for (const { drain } of removed) drain.cancel();
-    const listeners = removed.filter(({ chain }) => chain === undefined).map(({ listener }) => listener);
-    const chains = removed.flatMap(({ chain }) => chain ?? []);
-    this.#publish({
-      removedListeners: listeners.map(({ id }) => id),
-      removedChains: chains.map(({ id }) => id),
-      removedScopes: [
-        ...listeners.flatMap((listener) => listener.retire()),
-        ...chains.flatMap(({ scopes }) => scopes.retire()),
-      ],
-    });
-    this.#primary.snapshots.whenApplied(() => {
-      for (const chain of chains) chain.free();
-      for (const listener of listeners) listener.free();
-    });
+    this.#rollout.forget(removed.map(({ chain, listener }) => chain ?? listener));
     this.#drains.count();
     this.#tellGone(removed);
   }
@@ -141,8 +132,7 @@ export class FormerListeners {
         // Some may have gone during the wait: then there are fewer than are kept.
         if (empty.length >= most) break;
         const wasEmpty = former.isEmpty;
-        const id = former.chain?.id ?? former.listener.id;
-        former.isEmpty = open.isComplete && (open.listeners.get(id)?.connections ?? 0) === 0;
+        former.isEmpty = open.isComplete && (open.listeners.get(former.id)?.connections ?? 0) === 0;
         if (wasEmpty && former.isEmpty) empty.push(former);
       }
       if (empty.length > 0) this.#remove(empty);

@@ -1,27 +1,25 @@
-// Brings listener versions and filter chains to the workers, and takes them away again.
+// What workers are told of listener versions and filter chains: to build them, to accept on their sockets, to forget them.
 
 import { addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
 import type { ListenerSnapshot } from '../../../worker/messages/messages.js';
-import type { ListenerDrains } from '../../draining/listener-drains.js';
+import type { DrainManager } from '../../draining/drain-manager.js';
 import type { Primary } from '../../primary.js';
 import type { Publish } from '../../workers/snapshots.js';
+import type { KnownToWorkers } from '../version/known-to-workers.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
-import type { FormerListeners } from './former-listeners.js';
 import type { ListenerUpdate } from './listener-update.js';
 
 const logger = getLogger('main');
 
 export class ListenerRollout {
   readonly #primary: Primary;
-  readonly #drains: ListenerDrains;
-  readonly #formers: FormerListeners;
+  readonly #drains: DrainManager;
   readonly #publish: Publish;
 
-  constructor(primary: Primary, drains: ListenerDrains, formers: FormerListeners, publish: Publish) {
+  constructor(primary: Primary, drains: DrainManager, publish: Publish) {
     this.#primary = primary;
     this.#drains = drains;
-    this.#formers = formers;
     this.#publish = publish;
   }
 
@@ -46,9 +44,7 @@ export class ListenerRollout {
   *snapshots(active: PrimaryListener | undefined, warming: ListenerUpdate | undefined): Generator<ListenerSnapshot> {
     const update = warming?.isPublished ? warming : undefined;
     if (active !== undefined) yield this.#snapshot(active, update?.chains ?? active.chains);
-    if (update !== undefined && update.chains === undefined) {
-      yield this.#snapshot(update.listener, update.listener.chains);
-    }
+    if (update?.newVersion !== undefined) yield this.#snapshot(update.newVersion, update.newVersion.chains);
   }
 
   /** Lets workers accept on its sockets. Throws ListenError. */
@@ -59,36 +55,18 @@ export class ListenerRollout {
     this.#primary.workers.broadcast({ kind: 'accept', id: listener.id });
   }
 
-  /** A replaced version stops accepting, and drains. `goesOn`: another version uses its sockets, and gets their pending connections. */
-  leave(listener: PrimaryListener, goesOn: boolean): void {
-    if (!listener.isStopped) {
-      listener.stop();
-      void this.#drains.stop([listener], { acceptRest: !goesOn });
-    }
-    this.#formers.addListener(listener);
-  }
-
-  /** A version that has never had a connection: workers forget it at once. */
-  forget(listener: PrimaryListener): void {
-    listener.stop();
-    this.#publish({ removedListeners: [listener.id], removedScopes: listener.retire() });
-    this.#primary.snapshots.whenApplied(() => listener.free());
-  }
-
-  /** Drops an update that is not in use yet, because of `why`. */
-  drop(update: ListenerUpdate, why: unknown): void {
-    const { chains, isPublished, listener, newChains } = update;
-    if (!isPublished) update.discard();
-    else if (chains === undefined) this.forget(listener);
-    else {
-      // Workers that could build the new chains may have given connections to them.
-      this.publish(listener);
-      this.#formers.addChains(listener, newChains);
-    }
-    update.settle(why);
+  /** Workers forget these at once, and end connections that they still have of them; what was kept for these is freed then. */
+  forget(gone: readonly KnownToWorkers[]): void {
+    this.#publish({
+      removedListeners: gone.map(({ id }) => id),
+      removedScopes: gone.flatMap((each) => each.retire()),
+    });
+    this.#primary.snapshots.whenApplied(() => {
+      for (const each of gone) each.free();
+    });
   }
 
   #snapshot(listener: PrimaryListener, chains: PrimaryListener['chains']): ListenerSnapshot {
-    return listener.snapshot(this.#drains.manager.windowOf(listener.config), chains);
+    return listener.snapshot(this.#drains.windowOf(listener.config), chains);
   }
 }

@@ -35,7 +35,12 @@ export class ListenerUpdate {
     });
   }
 
-  /** Those that the version in use does not have. */
+  /** Undefined: only the filter chains of the version in use change. */
+  get newVersion(): PrimaryListener | undefined {
+    return this.chains === undefined ? this.listener : undefined;
+  }
+
+  /** Chains that the version in use does not have. */
   get newChains(): PrimaryChain[] {
     return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
   }
@@ -47,8 +52,8 @@ export class ListenerUpdate {
 
   /** Gives up an update that no worker has been told of. */
   discard(): void {
-    if (this.chains === undefined) this.listener.discard();
-    else for (const chain of this.newChains) chain.discard();
+    this.newVersion?.discard();
+    for (const chain of this.newChains) chain.discard();
   }
 }
 

@@ -215,6 +215,5 @@ function wantedAddress(config: Listener, entry: ListenerEntry | undefined): stri
 
 /** Versions that have sockets of their own. */
 export function versionsOf({ active, warming }: Partial<ListenerEntry> = {}): PrimaryListener[] {
-  const versions = [active, warming?.chains === undefined ? warming?.listener : undefined];
-  return versions.filter((version) => version !== undefined);
+  return [active, warming?.newVersion].filter((version) => version !== undefined);
 }

@@ -10,7 +10,7 @@ import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-r
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
-import { newId } from './ids.js';
+import { type KnownToWorkers, newId } from './known-to-workers.js';
 
 export interface ChainMakers {
   readonly extensions: ExtensionRegistry;
@@ -18,7 +18,7 @@ export interface ChainMakers {
   readonly parts: FilterParts;
 }
 
-export class PrimaryChain {
+export class PrimaryChain implements KnownToWorkers {
   readonly id = newId();
   readonly isDefault: boolean;
   readonly scopes: HeldScopes;
@@ -76,7 +76,11 @@ export class PrimaryChain {
     return this.#packed;
   }
 
-  /** Call it when its scopes are retired, and no worker has it any more. */
+  /** See KnownToWorkers. */
+  retire(): string[] {
+    return this.scopes.retire();
+  }
+
   free(): void {
     this.#part.close();
     this.scopes.free();

@@ -16,7 +16,7 @@ import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../../worker/mes
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
-import { newId } from './ids.js';
+import { type KnownToWorkers, newId } from './known-to-workers.js';
 import {
   copySockets,
   type FormerSockets,
@@ -51,7 +51,7 @@ export interface ListenerMakers extends ChainMakers {
   isBesideAnother(): boolean;
 }
 
-export class PrimaryListener {
+export class PrimaryListener implements KnownToWorkers {
   /** Unique in the process. */
   readonly id = newId();
   readonly name: string;
@@ -263,12 +263,12 @@ export class PrimaryListener {
     for (const fd of this.#sockets.fds) this.#makers.shim.closeDescriptor(fd);
   }
 
-  /** Workers are about to forget it. Returns the prefixes of scopes that nobody else has. */
+  /** Its chains with it. It stops, too, if it has not yet. */
   retire(): string[] {
-    return [this.#scopes, ...this.#chains.map(({ scopes }) => scopes)].flatMap((scopes) => scopes.retire());
+    this.stop();
+    return [this.#scopes, ...this.#chains].flatMap((each) => each.retire());
   }
 
-  /** Closes it after retire(): no worker has it any more. */
   free(): void {
     this.close();
     for (const chain of this.#chains) chain.free();
