@@ -28,7 +28,7 @@ export interface DrainedListeners {
     readonly chainCount: number;
   };
   /** Marks all listeners, or those for inbound traffic, as stopped. Returns those that were not yet; their sockets are still open. */
-  stop(reach: DrainReach): PrimaryListener[];
+  markStopped(reach: DrainReach): PrimaryListener[];
 }
 
 const logger = getLogger('main');
@@ -74,14 +74,17 @@ export class ListenerDrains {
       logger.info('listeners are stopped when the child process has taken over, or is gone');
       await takeOver.settled;
     }
-    const stopped = this.#listeners.stop(reach);
+    const stopped = this.#listeners.markStopped(reach);
     // A drain whose time was over went on as long as they accepted.
     this.count();
-    await this.stop(stopped, { acceptRest });
+    await this.stopAccepting(stopped, { acceptRest });
   }
 
   /** The same for these listeners, and without waiting for a child process. */
-  async stop(listeners: readonly PrimaryListener[], { acceptRest }: Pick<StopOptions, 'acceptRest'>): Promise<void> {
+  async stopAccepting(
+    listeners: readonly PrimaryListener[],
+    { acceptRest }: Pick<StopOptions, 'acceptRest'>,
+  ): Promise<void> {
     const { publication, workers } = this.#primary;
     for (const listener of listeners) listener.stop();
     const ids = listeners.map((listener) => listener.id);

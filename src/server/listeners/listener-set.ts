@@ -190,7 +190,7 @@ export class ListenerSet {
   }
 
   /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */
-  stop(reach: DrainReach): PrimaryListener[] {
+  markStopped(reach: DrainReach): PrimaryListener[] {
     this.#stoppedDirections.add(reach);
     for (const entry of [...this.#entries.values()]) {
       if (entry.warming !== undefined && this.#stoppedDirections.includes(entry.warming.spec.config)) {

@@ -83,10 +83,10 @@ export class Succession implements RestartedServer {
     set.childHasSettled();
     this.#export = this.#exportFrom(this.#export);
     const kept = set.offers.withNumbers(taken);
-    const listeners = set.stop('all');
+    const listeners = set.markStopped('all');
     const dropped = listeners.filter((each) => !kept.has(each));
-    const stopped = [set.drains.stop([...kept], { acceptRest: false })];
-    if (dropped.length > 0) stopped.push(set.drains.stop(dropped, { acceptRest: true }));
+    const stopped = [set.drains.stopAccepting([...kept], { acceptRest: false })];
+    if (dropped.length > 0) stopped.push(set.drains.stopAccepting(dropped, { acceptRest: true }));
     // A client that is asked to leave must not come back to a worker here that is about to stop.
     void Promise.all(stopped).then(() => {
       if (!this.#server.isEnding) set.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });

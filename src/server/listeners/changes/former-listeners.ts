@@ -45,7 +45,7 @@ export class FormerListeners {
 
   /** A version, which stops accepting if it has not yet. `acceptRest`: what waits at its sockets is accepted first. */
   addListener(listener: PrimaryListener, acceptRest: boolean): void {
-    if (!listener.isStopped) void this.#drains.stop([listener], { acceptRest });
+    if (!listener.isStopped) void this.#drains.stopAccepting([listener], { acceptRest });
     this.#add(listener, undefined);
   }
 

@@ -36,7 +36,7 @@ export function socketSource(
   if (!bindsToPort(config)) return { former: undefined, address: undefined };
   const wanted = addressText(listenAddress(config.address));
   for (const owner of owners) {
-    if (owner.hasSockets && !owner.isUseless && isAt(owner, name, wanted)) return sourceOf(owner, config);
+    if (owner.sharesSockets && isAt(owner, name, wanted)) return sourceOf(owner, config);
   }
   const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
   return { former: inherited && { ...inherited, mode: 0, lineage: {} }, address: undefined };

@@ -26,8 +26,6 @@ export interface ListenSockets {
   readonly isReusePort: boolean;
   /** Permissions that the file of a Unix socket has got here; 0: those that it was made with. */
   readonly mode: number;
-  /** They listen, and workers accept on them: from startListening() on. */
-  readonly isListening: boolean;
   /** The same object for versions of a listener that have the same sockets. */
   readonly lineage: object;
 }
@@ -84,7 +82,7 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
     const { lineage = {}, mode = 0 } = former ?? {};
-    return { address, fds, isShared, isReusePort, mode, isListening: false, lineage };
+    return { address, fds, isShared, isReusePort, mode, lineage };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
     throw listenError(wanted, error);
@@ -94,7 +92,7 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
 /** No sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
   const address = listenAddress(listener.address);
-  return { address, fds: [], isShared: false, isReusePort: false, mode: 0, isListening: true, lineage: {} };
+  return { address, fds: [], isShared: false, isReusePort: false, mode: 0, lineage: {} };
 }
 
 /** What goes on listening is given another version, which has copies of the descriptors. */
@@ -117,7 +115,7 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
     const mode = listener.address?.pipe?.mode ?? 0;
     if (mode !== sockets.mode) chmodSync(sockets.address.path, mode || 0o777 & ~process.umask());
     for (const fd of sockets.fds) shim.listen(fd, listener.tcp_backlog_size ?? largestBacklog());
-    return { ...sockets, mode, isListening: true };
+    return { ...sockets, mode };
   } catch (error) {
     throw listenError(sockets.address, error);
   }

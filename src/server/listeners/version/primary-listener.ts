@@ -51,6 +51,18 @@ export interface ListenerMakers extends ChainMakers {
   isBesideAnother(): boolean;
 }
 
+/** How far a version is with its sockets. */
+type State =
+  /** They are open, and nobody can connect. */
+  | 'bound'
+  /** Workers accept. */
+  | 'listening'
+  /** Workers are given them no longer; they are open until those that have them have been told. */
+  | 'stopped'
+  /** The same for one that has not listened: nobody has connected, and nobody will. */
+  | 'useless'
+  | 'closed';
+
 export class PrimaryListener implements KnownToWorkers {
   /** Unique in the process. */
   readonly id = newId();
@@ -63,8 +75,7 @@ export class PrimaryListener implements KnownToWorkers {
   #spec: ListenerSpec;
   #chains: readonly PrimaryChain[] = [];
   #sockets: ListenSockets;
-  #isStopped = false;
-  #isClosed = false;
+  #state: State;
 
   /**
    * Binds its sockets, or takes over `former`; at `address`, if it is given, which is where a version before it has got port 0.
@@ -94,6 +105,7 @@ export class PrimaryListener implements KnownToWorkers {
             keepsBoundPath: !spec.isStatic && makers.isBesideAnother(),
           })
         : noSockets(config);
+      this.#state = bindsToPort(config) ? 'bound' : 'listening';
       undo.push(() => this.close());
       this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
       this.#scopes = scopes.hold(this.#ownScopes());
@@ -128,17 +140,17 @@ export class PrimaryListener implements KnownToWorkers {
   }
 
   get isStopped(): boolean {
-    return this.#isStopped;
+    return this.#state !== 'bound' && this.#state !== 'listening';
   }
 
   /** It has its address: they are open. */
   get hasSockets(): boolean {
-    return !this.#isClosed && this.#sockets.fds.length > 0;
+    return this.#state !== 'closed' && this.#sockets.fds.length > 0;
   }
 
-  /** Nobody can have connected to them, and nobody will. */
-  get isUseless(): boolean {
-    return this.#isStopped && !this.#sockets.isListening;
+  /** Another version may go on with them. */
+  get sharesSockets(): boolean {
+    return this.hasSockets && this.#state !== 'useless';
   }
 
   get isReusePort(): boolean {
@@ -213,7 +225,7 @@ export class PrimaryListener implements KnownToWorkers {
 
   /** With `chains` for new connections. */
   snapshot(drain: DrainWindow | undefined, chains: readonly PrimaryChain[]): ListenerSnapshot {
-    const { fds, isShared, isListening } = this.#sockets;
+    const { fds, isShared } = this.#sockets;
     return {
       id: this.id,
       name: this.name,
@@ -222,22 +234,24 @@ export class PrimaryListener implements KnownToWorkers {
       statToken: this.#statToken,
       block: this.block,
       // Each worker copies its own before any of them listens: want of descriptors is known before somebody can connect.
-      fds: this.#isStopped ? [] : fds,
+      fds: this.isStopped ? [] : fds,
       isShared,
-      isListening,
+      isListening: this.#state === 'listening',
       drain,
     };
   }
 
   /** All its sockets listen from now on. Throws ListenError. */
   startListening(): void {
-    if (!this.#isStopped) this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
+    if (this.isStopped) return;
+    this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
+    this.#state = 'listening';
   }
 
   /** Its sockets for a child process; undefined when it has none that are open. */
   offer(id: number): Offer | undefined {
-    const { address, fds, isListening, isReusePort } = this.#sockets;
-    if (this.#isStopped || !isListening || fds.length === 0) return undefined;
+    const { address, fds, isReusePort } = this.#sockets;
+    if (this.#state !== 'listening' || fds.length === 0) return undefined;
     return {
       id,
       isAdmin: false,
@@ -252,14 +266,14 @@ export class PrimaryListener implements KnownToWorkers {
 
   /** Workers are given its sockets no longer. Those that have them are told on their own. */
   stop(): void {
-    this.#isStopped = true;
+    if (this.#state === 'bound') this.#state = 'useless';
+    if (this.#state === 'listening') this.#state = 'stopped';
   }
 
-  /** stop(), and closes the sockets, which no worker is about to copy any more. */
+  /** Closes the sockets, which no worker is about to copy any more. */
   close(): void {
-    this.stop();
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
     for (const fd of this.#sockets.fds) this.#makers.shim.closeDescriptor(fd);
   }
 
