@@ -2,28 +2,15 @@
 
 import { type HistogramMerger, MergedHistogram } from './histograms/merged-histogram.js';
 import { Kind, type Layout, type StatEntry } from './layout.js';
-import {
-  Control,
-  HistogramRecord,
-  PAGE_SLOTS,
-  RANGE_MASK,
-  RANGE_SHIFT,
-  RecordType,
-  SCOPE_TEXT,
-  ScopeFlag,
-  ScopeRecord,
-} from './memory/format.js';
+import { type BlockSlots, clearBlock } from './memory/foreign-writes.js';
+import { Control, RecordType, SCOPE_TEXT, ScopeFlag, ScopeRecord } from './memory/format.js';
 import type { Block, StatsMemory } from './memory/memory.js';
-import type { RangeView } from './memory/range.js';
 import type { ScopeRef } from './thread-stats.js';
 
 /** A layout as its store knows it: slots by kind. */
-export interface KnownLayout {
+export interface KnownLayout extends BlockSlots {
   readonly layout: Layout;
-  readonly counters: readonly number[];
-  readonly gauges: readonly number[];
   readonly texts: readonly number[];
-  readonly histograms: readonly number[];
   /** Blocks serve scopes of one layout only, so that the histograms they point to fit the next scope. */
   readonly freeBlocks: Block[];
 }
@@ -139,27 +126,15 @@ export class ScopeDirectory {
     return place;
   }
 
-  /** Zeroes a block in every page. Histograms stay where they are, empty, for the next scope of the layout. */
+  /** Zeroes a block for the next scope of the layout. */
   #clear({ ref, layout, merged }: KnownScope): void {
-    const { threads, pages, ranges, own } = this.#memory;
-    const page = pages[ref.chunk]!;
-    for (let thread = 0; thread < threads; thread++) {
-      const first = ref.base + thread * PAGE_SLOTS;
-      for (const at of layout.counters) page[first + at] = 0;
-      for (const at of layout.gauges) page[first + at] = page[first + at + 1] = 0;
-      for (const at of layout.histograms) clearHistogram(ranges[thread]!, page[first + at]!);
-    }
-    const view = ref.base + threads * PAGE_SLOTS;
-    for (const at of layout.counters) page[view + at] = 0;
-    layout.histograms.forEach((at, i) => {
-      page[view + at] = 0;
-      this.#merger.drop(merged[i]!);
-    });
-    for (const at of layout.texts) {
-      const text = page[view + at]!;
-      page[view + at] = 0;
-      if (text !== 0) own.range.free(text);
-    }
+    const memory = this.#memory;
+    clearBlock(memory, ref, layout);
+    const texts = layout.texts.map((at) => memory.view(ref, at)).filter((place) => place !== 0);
+    // Before the records that readers find there are free.
+    for (const at of [...layout.counters, ...layout.histograms, ...layout.texts]) memory.setView(ref, at, 0);
+    for (const histogram of merged) this.#merger.drop(histogram);
+    for (const text of texts) memory.own.range.free(text);
   }
 }
 
@@ -181,17 +156,4 @@ function refuseSharedNames(prefix: string, layout: Layout, other: Layout): void 
   throw new Error(
     `two layouts of the stats scope "${prefix}" have a stat "${shared.name}": one of them must leave it out`,
   );
-}
-
-function clearHistogram(range: RangeView, place: number): void {
-  if (place === 0) return;
-  const slots = range.slots[place >>> RANGE_SHIFT]!;
-  const at = place & RANGE_MASK;
-  slots.fill(0, at + HistogramRecord.Count, at + HistogramRecord.Decades);
-  for (let i = at + HistogramRecord.Decades; i < at + range.size(place); i++) {
-    const decade = slots[i]!;
-    if (decade === 0) continue;
-    const first = decade & RANGE_MASK;
-    range.slots[decade >>> RANGE_SHIFT]!.fill(0, first + 1, first + range.size(decade));
-  }
 }

@@ -12,8 +12,8 @@ import {
   type StatEntry,
   type TextSlot,
 } from './layout.js';
+import { clearGauges, clearNamedGauge, freeName } from './memory/foreign-writes.js';
 import {
-  Control,
   NamedRecord,
   PAGE_SLOTS,
   RANGE_MASK,
@@ -126,13 +126,12 @@ export class StatsStore {
     const own = this.#names.removeOne(ref.prefix, name, OWN_THREAD);
     if (own === undefined) return;
     if (own.kind === kind) {
-      const page = this.#memory.pages[ref.chunk]!;
-      const slot = ref.base + at;
-      page[slot]! += this.#named(own, NamedRecord.Value);
-      if (kind === Kind.Gauge) page[slot + 1]! += this.#named(own, NamedRecord.Downs);
-      else page[slot + this.#memory.threads * PAGE_SLOTS]! += this.#named(own, NamedRecord.View);
+      const scope = this.scope(ref);
+      scope.add(at, this.#named(own, NamedRecord.Value));
+      if (kind === Kind.Gauge) scope.subtract(at, this.#named(own, NamedRecord.Downs));
+      else this.#memory.setView(ref, at, this.#memory.view(ref, at) + this.#named(own, NamedRecord.View));
     }
-    this.#freeName(own);
+    freeName(this.#memory, own);
   }
 
   /**
@@ -155,12 +154,10 @@ export class StatsStore {
 
   /** Sets a text readout of a scope. */
   setText(ref: ScopeRef, at: TextSlot, text: string): void {
-    const page = this.#memory.pages[ref.chunk]!;
-    const slot = ref.base + at + this.#memory.threads * PAGE_SLOTS;
     const bytes = Buffer.byteLength(text);
     const needed = TEXT_BYTES + ((bytes + 7) >> 3);
     const own = this.own.range;
-    const before = page[slot]!;
+    const before = this.#memory.view(ref, at);
     let place = before;
     if (before === 0 || own.size(before) < needed) {
       place = this.#memory.newRecord(Math.max(16, needed), RecordType.Text);
@@ -170,7 +167,7 @@ export class StatsStore {
     own.setWord(place, TEXT_BYTES_WORD, bytes);
     own.setText(place, TEXT_BYTES, 0, text);
     own.commit(place);
-    page[slot] = place;
+    this.#memory.setView(ref, at, place);
     if (before !== 0 && before !== place) own.free(before);
   }
 
@@ -313,10 +310,7 @@ export class StatsStore {
     let resets = 0;
     for (const { ref, layout } of this.#scopes.all()) {
       const page = pages[ref.chunk]!;
-      for (const at of layout.counters) {
-        const slot = ref.base + at;
-        page[slot + threads * PAGE_SLOTS] = slotSum(page, slot, threads);
-      }
+      for (const at of layout.counters) this.#memory.setView(ref, at, slotSum(page, ref.base + at, threads));
       resets += layout.counters.length;
       if (resets < RESETS_PER_STEP) continue;
       resets = 0;
@@ -334,17 +328,11 @@ export class StatsStore {
 
   /** The worker is gone: what it counted stays, what it held (its share of every gauge) is no longer there. */
   workerDied(worker: number): void {
-    const { pages, ranges } = this.#memory;
     const thread = worker + 1;
-    for (const { ref, layout } of this.#scopes.all()) {
-      const first = ref.base + thread * PAGE_SLOTS;
-      for (const at of layout.gauges) clearGauge(pages[ref.chunk]!, first + at);
-    }
+    for (const { ref, layout } of this.#scopes.all()) clearGauges(this.#memory, ref, layout.gauges, thread);
     this.#names.sync();
     for (const named of this.#names.all()) {
-      if (named.kind !== Kind.Gauge || named.thread !== thread) continue;
-      const slots = ranges[thread]!.slots[named.place >>> RANGE_SHIFT]!;
-      clearGauge(slots, (named.place & RANGE_MASK) + NamedRecord.Value);
+      if (named.kind === Kind.Gauge && named.thread === thread) clearNamedGauge(this.#memory, named);
     }
   }
 
@@ -364,27 +352,23 @@ export class StatsStore {
     this.#names.sync();
     for (const { histogram, named } of this.#names.remove(prefix)) {
       if (histogram !== undefined) this.#merger.drop(histogram.merged);
-      this.#freeName(named);
+      freeName(this.#memory, named);
     }
-  }
-
-  #freeName({ place, thread }: NamedPlace): void {
-    this.#memory.ranges[thread]!.retag(place, RecordType.Free);
-    this.#memory.note(thread, Control.Retired);
   }
 
   #mergeScope({ ref, layout, merged }: KnownScope): void {
     const page = this.#memory.pages[ref.chunk]!;
     const places = this.#places;
     for (let i = 0; i < merged.length; i++) {
-      let slot = ref.base + layout.histograms[i]!;
+      const at = layout.histograms[i]!;
+      let slot = ref.base + at;
       let any = false;
       for (let thread = 0; thread < places.length; thread++, slot += PAGE_SLOTS) {
         if ((places[thread] = page[slot]!) !== 0) any = true;
       }
       if (!any) continue;
       this.#merger.merge(places, merged[i]!);
-      page[slot] = merged[i]!.place;
+      this.#memory.setView(ref, at, merged[i]!.place);
     }
   }
 
@@ -404,11 +388,4 @@ export class StatsStore {
     const slots = this.#memory.ranges[named.thread]!.slots[named.place >>> RANGE_SHIFT]!;
     slots[(named.place & RANGE_MASK) + NamedRecord.View] = value;
   }
-}
-
-/** Takes a thread's share out of a gauge that was changed, and leaves it changed. */
-function clearGauge(slots: Float64Array, at: number): void {
-  if (slots[at] === 0 && Object.is(slots[at + 1], 0)) return;
-  slots[at] = 0;
-  slots[at + 1] = -0;
 }

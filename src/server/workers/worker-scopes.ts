@@ -21,7 +21,10 @@ export interface HeldScopes {
 export class WorkerScopes {
   readonly #store: StatsStore;
   readonly #all: Record<string, ScopeRef> = {};
-  /** How often each of them is held. */
+  /**
+   * How often each of them is held by somebody whom workers have been told of. The store counts until free(): a scope that is held
+   * anew before that goes on with its numbers.
+   */
   readonly #holders = new Map<string, number>();
 
   constructor(store: StatsStore) {
@@ -35,9 +38,8 @@ export class WorkerScopes {
 
   /** Adds a scope for the life of the process. */
   add(prefix: string, layout: Layout<LayoutDefinition>): Scope {
-    const ref = this.#store.addScope(prefix, layout);
-    this.#all[scopeKey(prefix, layout)] = ref;
-    return this.#store.scope(ref);
+    this.hold([{ prefix, layout }]);
+    return this.#store.scope(this.ref(prefix, layout));
   }
 
   /** Of a scope that somebody holds. */

@@ -7,6 +7,10 @@
 // In the view page, which the primary writes, a counter's slot holds the baseline of the last reset, a histogram's the
 // place of its merged record in the primary's range, and a text readout's the place of its text.
 //
+// Each word has one writer, and everybody reads: a thread writes its page, its range and the first half of its control words, the
+// primary the view, the second half of all control words, and NamedRecord.View in all ranges. Where the primary writes what is
+// another thread's all the same, that thread does not: foreign-writes.ts has all of it.
+//
 // Memory that nobody has touched costs address space only, so chunks are generous.
 
 /** Slots of one thread's page in one chunk. A block of a scope lies in one chunk. */

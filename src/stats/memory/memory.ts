@@ -74,6 +74,15 @@ export class StatsMemory {
     return { chunk: this.pages.length - 1, base };
   }
 
+  /** What the view has of a stat of a block. */
+  view({ base, chunk }: Block, at: number): number {
+    return this.pages[chunk]![base + at + this.threads * PAGE_SLOTS]!;
+  }
+
+  setView({ base, chunk }: Block, at: number, value: number): void {
+    this.pages[chunk]![base + at + this.threads * PAGE_SLOTS] = value;
+  }
+
   /** A record in the primary's own range, which grows as it has to. */
   newRecord(slots: number, pool: RecordType): number {
     if (slots > SPARE_SLOTS) {

@@ -110,11 +110,6 @@ export class RangeWriter extends RangeView {
   /** Freed records by their purpose and size: what once held a name comes to hold names only. */
   readonly #free = new Map<number, number[]>();
 
-  /** Slots that are left in the attached chunks. */
-  room(): number {
-    return this.slots.length * RANGE_SLOTS - this.end();
-  }
-
   /** A record of at least `slots` slots, its head included, still free; 0 when there is no room. Contents are 0. */
   allocate(slots: number, pool: RecordType): number {
     const size = (slots + 3) & ~3;

@@ -115,7 +115,7 @@ export class StatsReader {
   beforeReset(section: Section, table: StatTable, index: number): number {
     const place = table.at[index]!;
     if (section.parts !== undefined) return this.#dynamicTotal(section.parts[place]!, NamedRecord.View);
-    return this.#pages[section.chunk]![section.base + place + this.#source.threads * PAGE_SLOTS]!;
+    return this.#view(section, place);
   }
 
   /** Whether a counter was ever incremented, a gauge ever changed, a histogram merged or a text set. */
@@ -124,7 +124,7 @@ export class StatsReader {
     if (section.parts !== undefined) return this.#isDynamicUsed(section.parts[table.at[index]!]!);
     const page = this.#pages[section.chunk]!;
     let slot = section.base + table.at[index]!;
-    if (kind === Kind.Histogram || kind === Kind.Text) return page[slot + this.#source.threads * PAGE_SLOTS] !== 0;
+    if (kind === Kind.Histogram || kind === Kind.Text) return this.#view(section, table.at[index]!) !== 0;
     for (let thread = 0; thread < this.#source.threads; thread++, slot += PAGE_SLOTS) {
       if (page[slot] !== 0 || (kind === Kind.Gauge && !Object.is(page[slot + 1], 0))) return true;
     }
