@@ -1,32 +1,21 @@
 // The listeners of one worker: versions built from snapshots, kept by id.
 
-import { atOnce, inBatches } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
-import type { Any } from '../../config/generated/api.js';
-import type { ListenerIdentity, WorkerContext } from '../../extensions/factories.js';
+import type { WorkerContext } from '../../extensions/factories.js';
 import { bufferLimits } from '../../io/transport.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
 import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
-import { FilterChainTable } from '../../listener/filter-chain-match.js';
-import { ListenerDrain } from '../../listener/listener-drain.js';
-import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../../listener/network-filter.js';
+import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
 import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
-import type {
-  ChainSnapshot,
-  InlineRoutesSnapshot,
-  ListenerSnapshot,
-  Snapshot,
-  WorkerConnections,
-} from '../messages/messages.js';
-import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
-import { chainFingerprint } from './chain-fingerprint.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot, Snapshot, WorkerConnections } from '../messages/messages.js';
+import { ChainBuilder, finderOf } from './chain-builder.js';
 import { IdleHosts } from './idle-hosts.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
@@ -40,9 +29,7 @@ export class WorkerListeners {
   readonly #nextSerial: () => number;
   readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, ActiveListener>();
-  /** What prepare() has built of the snapshot that comes next. */
-  readonly #chains = new Map<ChainSnapshot, FilterChain>();
-  readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
+  readonly #builder: ChainBuilder;
   #departures: Departures | undefined;
   readonly #unbuilt = new UnbuiltListeners((snapshot) => {
     this.#context.transport.beginTurn();
@@ -60,6 +47,7 @@ export class WorkerListeners {
     maxConnections?: number,
   ) {
     this.#context = context;
+    this.#builder = new ChainBuilder(context, (listener, chain) => this.#listeners.get(listener)?.chain(chain));
     context.transport.onLost = (id) => {
       for (const listener of this.#listeners.values()) listener.lost(id);
     };
@@ -85,7 +73,7 @@ export class WorkerListeners {
     try {
       const chains = snapshot.chains.map((chain) => {
         const known = existing?.chain(chain.id);
-        if (known === undefined) made.push(this.#takeChain(snapshot, chain));
+        if (known === undefined) made.push(this.#builder.chain(snapshot, chain));
         return known ?? made.at(-1)!;
       });
       const finder = finderOf(snapshot.chains, chains);
@@ -111,54 +99,16 @@ export class WorkerListeners {
     if (snapshot.isListening) listener.accept();
   }
 
-  /**
-   * Builds what of a snapshot has long routes, for apply() and applyRoutes(), in steps between which requests are served. What
-   * cannot be built is left to these.
-   */
-  *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
-    for (const { terminal } of this.#chains.values()) terminal.close?.();
-    this.#chains.clear();
-    this.#changes.clear();
-    try {
-      for (const listener of listeners) yield* this.#prepareChains(listener);
-      for (const routes of inlineRoutes) yield* this.#prepareRoutes(routes);
-    } catch {
-      return;
-    }
-  }
-
-  *#prepareChains(snapshot: ListenerSnapshot): Generator<void, void> {
-    const existing = this.#listeners.get(snapshot.id);
-    for (const chain of snapshot.chains) {
-      if (chain.routes === undefined || !isLong(chain.routes) || existing?.chain(chain.id) !== undefined) continue;
-      this.#chains.set(chain, yield* this.#chainSteps(snapshot, chain));
-    }
-  }
-
-  /** As prepare() has built it, or built now. */
-  #takeChain(snapshot: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
-    const prepared = this.#chains.get(chain);
-    this.#chains.delete(chain);
-    return prepared ?? atOnce(this.#chainSteps(snapshot, chain));
-  }
-
-  *#prepareRoutes(snapshot: InlineRoutesSnapshot): Generator<void, void> {
-    const { chain, listener, routes } = snapshot;
-    if (!isLong(routes) || this.#listeners.get(listener)?.chain(chain) === undefined) return;
-    this.#changes.set(snapshot, yield* this.#routesChange(snapshot));
+  /** Builds what of a snapshot takes long, for apply() and applyRoutes(), in steps between which requests are served. */
+  prepare(snapshot: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
+    return this.#builder.prepare(snapshot);
   }
 
   /** Throws when routes cannot be built; none of these has changed then. */
   applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
-    const changes = snapshots.map((snapshot) => this.#changes.get(snapshot) ?? atOnce(this.#routesChange(snapshot)));
+    const changes = snapshots.map((snapshot) => this.#builder.routesChange(snapshot));
     for (const change of changes) change();
     for (const snapshot of snapshots) this.#unbuilt.setRoutes(snapshot);
-  }
-
-  *#routesChange({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
-    // A version that is over takes no more requests.
-    const terminal = this.#listeners.get(listener)?.chain(chain)?.terminal;
-    return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
   }
 
   /** Its sockets listen. */
@@ -278,68 +228,4 @@ export class WorkerListeners {
     const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
     return listener?.expect(cargo) ?? `there is no listener '${name}'`;
   }
-
-  *#chainSteps(
-    { config: listener, drain: window, name, statToken }: ListenerSnapshot,
-    { config, id, routes }: ChainSnapshot,
-  ): Generator<void, FilterChain> {
-    const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
-    drain.window = window;
-    const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
-    const identity: ListenerIdentity = { name, statToken, bufferLimit };
-    const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
-    const terminal = filterConfig === undefined ? NO_FILTERS : this.#terminal(filterConfig, identity);
-    try {
-      if (routes !== undefined) (yield* routesChange(terminal, routes))();
-    } catch (error) {
-      terminal.close?.();
-      throw error;
-    }
-    return {
-      id,
-      name: config.name ?? '',
-      terminal,
-      drain,
-      fingerprint: () => chainFingerprint(listener.address, config),
-    };
-  }
-
-  #terminal(config: Any, identity: ListenerIdentity): TerminalNetworkFilter {
-    const extension = this.#context.extensions.networkFilter(config);
-    const terminal = extension.createOnWorker(config, identity, this.#context);
-    if (typeof terminal?.accept === 'function') return terminal;
-    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with an accept()`);
-  }
 }
-
-/** Unpacks and builds routes; what it returns gives them to the filter. */
-function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
-  const unpacked = yield* unpackRoutes(routes, ownRoutes.get(terminal));
-  const steps = terminal.prepareRoutes?.(unpacked.config);
-  const change = steps && (yield* inBatches(steps, BATCH));
-  return () => {
-    change?.();
-    if (isLong(routes)) ownRoutes.set(terminal, unpacked);
-    else ownRoutes.delete(terminal);
-  };
-}
-
-/** Long ones that filters have, for those that follow. */
-const ownRoutes = new WeakMap<FilterChain['terminal'], UnpackedRoutes>();
-
-/** `chains` are those of the snapshots, in their order. */
-function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {
-  const fallback = chains.find((_, index) => snapshots[index]!.isDefault);
-  const matched = snapshots.flatMap(({ config, isDefault }, index) =>
-    isDefault ? [] : [{ match: config.filter_chain_match, chain: chains[index]! }],
-  );
-  return new FilterChainTable(matched, fallback);
-}
-
-/** A chain without filters closes its connections. */
-const NO_FILTERS: FilterChain['terminal'] = {
-  accept(connection) {
-    connection.close(0);
-    return undefined;
-  },
-};

@@ -1,0 +1,133 @@
+// Builds the filter chains of one worker, and other routes for those that it has. Long routes are built in steps, between which
+// requests are served, before the snapshot that brings them is applied.
+
+import { atOnce, inBatches } from '../../common/time/next-turn.js';
+import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
+import type { Any } from '../../config/generated/api.js';
+import type { ListenerIdentity, WorkerContext } from '../../extensions/factories.js';
+import { FilterChainTable } from '../../listener/filter-chain-match.js';
+import { ListenerDrain } from '../../listener/listener-drain.js';
+import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../../listener/network-filter.js';
+import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot } from '../messages/messages.js';
+import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
+import { chainFingerprint } from './chain-fingerprint.js';
+
+/** The chain of this id that a listener of the worker has; undefined: it has none. */
+export type ChainOf = (listener: number, chain: number) => FilterChain | undefined;
+
+export class ChainBuilder {
+  readonly #context: WorkerContext;
+  readonly #chainOf: ChainOf;
+  /** What prepare() has built of the snapshot that comes next. */
+  readonly #chains = new Map<ChainSnapshot, FilterChain>();
+  readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
+
+  constructor(context: WorkerContext, chainOf: ChainOf) {
+    this.#context = context;
+    this.#chainOf = chainOf;
+  }
+
+  /** Builds in steps what of a snapshot has long routes. What cannot be built is left to chain() and routesChange(). */
+  *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
+    for (const { terminal } of this.#chains.values()) terminal.close?.();
+    this.#chains.clear();
+    this.#changes.clear();
+    try {
+      for (const listener of listeners) {
+        for (const chain of listener.chains) {
+          const isLongOne = chain.routes !== undefined && isLong(chain.routes);
+          if (!isLongOne || this.#chainOf(listener.id, chain.id) !== undefined) continue;
+          this.#chains.set(chain, yield* this.#chainSteps(listener, chain));
+        }
+      }
+      for (const routes of inlineRoutes) {
+        if (!isLong(routes.routes) || this.#chainOf(routes.listener, routes.chain) === undefined) continue;
+        this.#changes.set(routes, yield* this.#changeSteps(routes));
+      }
+    } catch {
+      return;
+    }
+  }
+
+  /** As prepare() has built it, or built now. Throws when it cannot be. */
+  chain(listener: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
+    const prepared = this.#chains.get(chain);
+    this.#chains.delete(chain);
+    return prepared ?? atOnce(this.#chainSteps(listener, chain));
+  }
+
+  /** What it returns gives the chain these routes. Throws when they cannot be built. */
+  routesChange(routes: InlineRoutesSnapshot): () => void {
+    return this.#changes.get(routes) ?? atOnce(this.#changeSteps(routes));
+  }
+
+  *#changeSteps({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
+    // A version that is over takes no more requests.
+    const terminal = this.#chainOf(listener, chain)?.terminal;
+    return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
+  }
+
+  *#chainSteps(
+    { config: listener, drain: window, name, statToken }: ListenerSnapshot,
+    { config, id, routes }: ChainSnapshot,
+  ): Generator<void, FilterChain> {
+    const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
+    drain.window = window;
+    const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
+    const identity: ListenerIdentity = { name, statToken, bufferLimit };
+    const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
+    const terminal = filterConfig === undefined ? NO_FILTERS : this.#terminal(filterConfig, identity);
+    try {
+      if (routes !== undefined) (yield* routesChange(terminal, routes))();
+    } catch (error) {
+      terminal.close?.();
+      throw error;
+    }
+    return {
+      id,
+      name: config.name ?? '',
+      terminal,
+      drain,
+      fingerprint: () => chainFingerprint(listener.address, config),
+    };
+  }
+
+  #terminal(config: Any, identity: ListenerIdentity): TerminalNetworkFilter {
+    const extension = this.#context.extensions.networkFilter(config);
+    const terminal = extension.createOnWorker(config, identity, this.#context);
+    if (typeof terminal?.accept === 'function') return terminal;
+    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with an accept()`);
+  }
+}
+
+/** Unpacks and builds routes; what it returns gives them to the filter. */
+function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
+  const unpacked = yield* unpackRoutes(routes, ownRoutes.get(terminal));
+  const steps = terminal.prepareRoutes?.(unpacked.config);
+  const change = steps && (yield* inBatches(steps, BATCH));
+  return () => {
+    change?.();
+    if (isLong(routes)) ownRoutes.set(terminal, unpacked);
+    else ownRoutes.delete(terminal);
+  };
+}
+
+/** Long ones that filters have, for those that follow. */
+const ownRoutes = new WeakMap<FilterChain['terminal'], UnpackedRoutes>();
+
+/** Of a version's chains, which are those of the snapshots in their order. */
+export function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {
+  const fallback = chains.find((_, index) => snapshots[index]!.isDefault);
+  const matched = snapshots.flatMap(({ config, isDefault }, index) =>
+    isDefault ? [] : [{ match: config.filter_chain_match, chain: chains[index]! }],
+  );
+  return new FilterChainTable(matched, fallback);
+}
+
+/** A chain without filters closes its connections. */
+const NO_FILTERS: FilterChain['terminal'] = {
+  accept(connection) {
+    connection.close(0);
+    return undefined;
+  },
+};
