@@ -243,7 +243,8 @@ export class PrimaryListener implements KnownToWorkers {
 
   /** All its sockets listen from now on. Throws ListenError. */
   startListening(): void {
-    if (this.isStopped) return;
+    // With bind_to_port: false there is none.
+    if (this.isStopped || this.#sockets.fds.length === 0) return;
     this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
     this.#state = 'listening';
   }
