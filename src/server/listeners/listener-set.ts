@@ -14,20 +14,12 @@ import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
+import { boundAddressOf, isAddressTaken, tradingPlaces } from './changes/addresses.js';
 import { FormerListeners } from './changes/former-listeners.js';
+import { type ListenerEntry, versionsOf } from './changes/listener-entry.js';
 import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';
-import {
-  isAddressTaken,
-  type ListenerChange,
-  type ListenerEntry,
-  type PreparedChange,
-  type PresentListeners,
-  prepare,
-  tradingPlaces,
-  versionsOf,
-} from './changes/prepare-change.js';
-import { boundAddressOf } from './changes/socket-source.js';
+import { type ListenerChange, type PreparedChange, type PresentListeners, prepare } from './changes/prepare-change.js';
 import { StoppedDirections } from './changes/stopped-directions.js';
 import { SocketOffers } from './socket-offers.js';
 import type { FilterParts } from './version/filter-parts.js';
@@ -144,23 +136,12 @@ export class ListenerSet {
    * against it is to be seen at each by itself.
    */
   planTrades(set: readonly ListenerSpec[]): ListenerPlan | undefined {
-    try {
-      const trading = tradingPlaces(set, this.#entries);
-      return trading.length === 0
-        ? undefined
-        : this.#planOf(this.#prepare({ set: trading, removed: [] }, false), false);
-    } catch {
-      return undefined;
-    }
+    return this.#tryPlan(() => tradingPlaces(set, this.#entries));
   }
 
   /** What takes up a listener of LDS that could not be had; undefined: it still cannot, or something else stands against it by now. */
   planAgain(spec: ListenerSpec): ListenerPlan | undefined {
-    try {
-      return this.#planOf(this.#prepare({ set: [spec], removed: [] }, false), false);
-    } catch {
-      return undefined;
-    }
+    return this.#tryPlan(() => [spec]);
   }
 
   /**
@@ -170,23 +151,6 @@ export class ListenerSet {
   planRoutes(specs: readonly ListenerSpec[]): () => void {
     const changes = specs.map((spec) => this.#active.get(spec.name)?.prepareRoutes(spec));
     return () => this.#publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
-  }
-
-  /** Static listeners by their places in the bootstrap. */
-  staticSpecs(): Map<number, ListenerSpec> {
-    const specs = new Map<number, ListenerSpec>();
-    for (const { spec } of this.#active.values()) {
-      if (spec.isStatic && spec.number !== undefined) specs.set(spec.number, spec);
-    }
-    return specs;
-  }
-
-  /** Static listeners have other places in the bootstrap: new ones by the old. */
-  renumber(places: ReadonlyMap<number, number>): void {
-    for (const listener of this.#active.values()) {
-      const { isStatic, number } = listener.spec;
-      if (isStatic && number !== undefined) listener.renumber(places.get(number));
-    }
   }
 
   /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */
@@ -260,6 +224,16 @@ export class ListenerSet {
       entry.active?.close();
       entry.warming?.newVersion?.close();
       entry.warming = undefined;
+    }
+  }
+
+  /** plan() of listeners of LDS, of which a failure does not count. */
+  #tryPlan(choose: () => readonly ListenerSpec[]): ListenerPlan | undefined {
+    try {
+      const set = choose();
+      return set.length === 0 ? undefined : this.#planOf(this.#prepare({ set, removed: [] }, false), false);
+    } catch {
+      return undefined;
     }
   }
 

@@ -9,7 +9,7 @@ import type { Change } from './carry-out.js';
 import type { PlannedListener, ReloadPlan } from './comparison/comparison.js';
 
 export interface ReloadedListeners {
-  readonly listeners: Pick<ListenerSet, 'entry' | 'plan' | 'planRoutes' | 'renumber' | 'staticSpecs'>;
+  readonly listeners: Pick<ListenerSet, 'byName' | 'entry' | 'plan' | 'planRoutes'>;
   /** Aborted when the server ends. */
   readonly ended: AbortSignal;
   /** Resolves when all workers run what has been published; rejects when one cannot. */
@@ -29,7 +29,7 @@ export class ListenerChange implements Change {
   #plan: ListenerPlan | undefined;
 
   constructor({ listeners, places, removedListeners }: ReloadPlan, server: ReloadedListeners) {
-    const known = server.listeners.staticSpecs();
+    const known = staticSpecs(server.listeners);
     const removed = removedListeners.flatMap((number) => known.get(number) ?? []);
     this.#server = server;
     this.#set = listeners.map((listener) => specOf(listener, known));
@@ -47,7 +47,7 @@ export class ListenerChange implements Change {
 
   async commit(): Promise<void> {
     const { listeners, settle } = this.#server;
-    listeners.renumber(this.#places);
+    renumber(listeners, this.#places);
     await used(this.#plan!, settle);
   }
 
@@ -60,7 +60,7 @@ export class ListenerChange implements Change {
     const known = new Set(this.#former.map(({ name }) => name));
     const added = this.#set.flatMap(({ name }) => (known.has(name) ? [] : [name]));
     const plan = await prepared(this.#former, added, this.#server);
-    listeners.renumber(new Map(Array.from(this.#places, ([before, after]) => [after, before])));
+    renumber(listeners, new Map(Array.from(this.#places, ([before, after]) => [after, before])));
     await used(plan, settle);
   }
 }
@@ -73,7 +73,7 @@ export class RouteChange implements Change {
   #apply: (() => void) | undefined;
 
   constructor({ routes }: ReloadPlan, server: ReloadedListeners) {
-    const known = server.listeners.staticSpecs();
+    const known = staticSpecs(server.listeners);
     this.#server = server;
     this.#set = routes.map((listener) => specOf(listener, known));
     this.#former = routes.map(({ before, number }) => ({ ...known.get(before!)!, number }));
@@ -93,6 +93,23 @@ export class RouteChange implements Change {
   undo(): Promise<void> {
     this.#server.listeners.planRoutes(this.#former)();
     return this.#server.settle();
+  }
+}
+
+/** Static listeners by their places in the bootstrap. */
+function staticSpecs({ byName }: Pick<ListenerSet, 'byName'>): Map<number, ListenerSpec> {
+  const specs = new Map<number, ListenerSpec>();
+  for (const { spec } of byName.values()) {
+    if (spec.isStatic && spec.number !== undefined) specs.set(spec.number, spec);
+  }
+  return specs;
+}
+
+/** They have other places in the bootstrap: new ones by the old. */
+function renumber({ byName }: Pick<ListenerSet, 'byName'>, places: ReadonlyMap<number, number>): void {
+  for (const listener of byName.values()) {
+    const { isStatic, number } = listener.spec;
+    if (isStatic && number !== undefined) listener.renumber(places.get(number));
   }
 }
 

@@ -99,8 +99,8 @@ export class Snapshots {
     return this.#version;
   }
 
-  /** Resolves when all workers run the latest version. Rejects when one of them cannot use that, or any version after `after`. */
-  outcome(after: number): Promise<void> {
+  /** Resolves when all workers run the latest version. Rejects when one of them cannot use that, or any other after `after`. */
+  outcome(after = this.#version - 1): Promise<void> {
     const { message, version } = this.#failure;
     if (version > after) return Promise.reject(new Error(message));
     return new Promise((callback, reject) => {

@@ -30,8 +30,7 @@ export class ListenerRollout {
   build(update: ListenerUpdate): Promise<void> {
     update.isPublished = true;
     this.publish(update.listener, update.chains);
-    const { snapshots } = this.#primary;
-    return snapshots.outcome(snapshots.version - 1);
+    return this.#primary.snapshots.outcome();
   }
 
   /** Tells workers of a version, with `chains` for new connections. */

@@ -2,30 +2,22 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Listener } from '../../../config/generated/api.js';
-import { addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import { changesReusePort, ListenError } from '../version/listen-sockets.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
+import { isAddressTaken, leavesAddress, wantedAddress } from './addresses.js';
 import type { FormerListeners } from './former-listeners.js';
+import { type ListenerEntry, versionsOf } from './listener-entry.js';
 import { changesChainsAlone, initManagerOf, ListenerUpdate } from './listener-update.js';
-import { boundAddressOf, leavesAddress, socketSource } from './socket-source.js';
+import { socketSource } from './socket-source.js';
 import type { StoppedDirections } from './stopped-directions.js';
 
 /** Listeners that come, change and go together. */
 export interface ListenerChange {
   readonly set: readonly ListenerSpec[];
   readonly removed: readonly string[];
-}
-
-/** What there is of one name. */
-export interface ListenerEntry {
-  readonly name: string;
-  readonly isStatic: boolean;
-  /** What connections are given to. */
-  readonly active: PrimaryListener | undefined;
-  readonly warming: ListenerUpdate | undefined;
 }
 
 /** What there is before the change. */
@@ -74,31 +66,6 @@ export function prepare(
   }
   const { leaving, restored, updates } = preparation;
   return { removed, restored, updates, leaving };
-}
-
-/** Those of LDS that want an address which another one leaves when all of them are set, and those that leave it. */
-export function tradingPlaces(
-  set: readonly ListenerSpec[],
-  entries: ReadonlyMap<string, ListenerEntry>,
-): ListenerSpec[] {
-  const holders = new Map<string, ListenerSpec>();
-  for (const spec of set) {
-    const entry = entries.get(spec.name);
-    for (const version of entry?.isStatic ? [] : versionsOf(entry)) {
-      if (leavesAddress(version, spec.config)) holders.set(addressText(version.address), spec);
-    }
-  }
-  const trading = new Set<ListenerSpec>();
-  for (const spec of set) {
-    const holder = holders.get(wantedAddress(spec.config, entries.get(spec.name)) ?? '');
-    if (holder !== undefined && holder !== spec) trading.add(holder).add(spec);
-  }
-  return [...trading];
-}
-
-/** Whether one of these has that address. */
-export function isAddressTaken(address: string | undefined, versions: readonly PrimaryListener[]): boolean {
-  return address !== undefined && versions.some((each) => each.hasSockets && addressText(each.address) === address);
 }
 
 class Preparation {
@@ -205,15 +172,4 @@ class Preparation {
     // Workers are just being told to stop.
     yield* this.#now.formers.listeners();
   }
-}
-
-/** What two listeners cannot both have: with port 0 the port is the one that the listener has got. */
-function wantedAddress(config: Listener, entry: ListenerEntry | undefined): string | undefined {
-  const kept = versionsOf(entry).find((version) => version.hasSockets && !leavesAddress(version, config));
-  return boundAddressOf(config) ?? (kept && addressText(kept.address));
-}
-
-/** Versions that have sockets of their own. */
-export function versionsOf({ active, warming }: Partial<ListenerEntry> = {}): PrimaryListener[] {
-  return [active, warming?.newVersion].filter((version) => version !== undefined);
 }

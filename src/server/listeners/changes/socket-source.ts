@@ -2,7 +2,7 @@
 // connection is refused between them.
 
 import type { Listener } from '../../../config/generated/api.js';
-import { type Address, AddressKind, addressText } from '../../../io/addresses/address.js';
+import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import {
@@ -13,6 +13,7 @@ import {
   wantsReusePort,
 } from '../version/listen-sockets.js';
 import { bindsToPort, type PrimaryListener } from '../version/primary-listener.js';
+import { isAt } from './addresses.js';
 
 export interface SocketSource {
   /** What it takes over. */
@@ -40,23 +41,6 @@ export function socketSource(
   }
   const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
   return { former: inherited && { ...inherited, mode: 0, lineage: {} }, address: undefined };
-}
-
-/** What two listeners cannot both be bound to; undefined where the kernel chooses the port, or nothing is bound. */
-export function boundAddressOf(config: Listener): string | undefined {
-  if (!bindsToPort(config)) return undefined;
-  const address = listenAddress(config.address);
-  return address.kind !== AddressKind.Unix && address.port === 0 ? undefined : addressText(address);
-}
-
-/** Whether a version has no place in a configuration of its name: its address is free then. */
-export function leavesAddress(version: PrimaryListener, config: Listener): boolean {
-  return !bindsToPort(config) || !isAt(version, version.name, addressText(listenAddress(config.address)));
-}
-
-function isAt(owner: PrimaryListener, name: string, wanted: string): boolean {
-  if (addressText(owner.address) === wanted) return true;
-  return owner.name === name && addressText(listenAddress(owner.config.address)) === wanted;
 }
 
 function sourceOf(owner: PrimaryListener, config: Listener): SocketSource {
