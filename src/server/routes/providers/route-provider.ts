@@ -4,8 +4,7 @@
 import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
 import { getLogger } from '../../../log/logger.js';
-import { ReloadStats, RouteUpdateStats } from '../../../stats/layouts/xds.js';
-import type { ScopeRef } from '../../../stats/thread-stats.js';
+import { RouteUpdateStats } from '../../../stats/layouts/xds.js';
 import type { RouteSnapshot } from '../../../worker/messages/messages.js';
 import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-routes.js';
 import type { WantedHost } from '../../../worker/routes/awaited-hosts.js';
@@ -20,6 +19,7 @@ import {
 import { hidesNames, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems } from '../check-routes.js';
+import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesHost } from '../routes-host.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
@@ -45,8 +45,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly name: string;
   readonly #host: RoutesHost;
   readonly #statPrefix: string;
-  readonly #scope: ScopeRef;
-  readonly #updates: ScopeRef;
+  readonly #counts: ReloadCounts;
   readonly #subscription: Subscription;
   readonly #users = new ProviderUsers();
   readonly #publication: RoutePublication;
@@ -73,11 +72,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
       settle: (name) => host.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
     });
     const prefix = `${statPrefix}rds.${name}.`;
-    const scopes = host.store.addScopes([
-      { prefix, layout: ReloadStats },
-      { prefix, layout: RouteUpdateStats },
-    ]);
-    [this.#scope, this.#updates] = scopes as [ScopeRef, ScopeRef];
+    this.#counts = new ReloadCounts(host.store, prefix, RouteUpdateStats);
     this.#subscription = host.sources.subscribe<RouteConfiguration>({
       source,
       type: 'route',
@@ -162,13 +157,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#subscription.close();
     this.#virtualHosts?.close();
     this.#publication.close();
-    this.#host.store.removeScope(this.#scope);
-    this.#host.store.removeScope(this.#updates);
+    this.#counts.close();
   }
 
   /** The update has none; `isGone`: it says so. */
   #miss(isGone: boolean): void {
-    if (!isGone) this.#host.store.scope(this.#updates).increment(RouteUpdateStats.at.update_empty);
+    if (!isGone) this.#counts.besides.increment(RouteUpdateStats.at.update_empty);
     if (this.#resource !== undefined) return;
     if (isGone) this.#state = DOES_NOT_EXIST;
     logger.warning(`the source has no route configuration '${this.name}': requests that it is for get 404`);
@@ -195,9 +189,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#publication.now();
     if (staysSource) former.ownChanged();
     else this.#subscribeHosts(message.vhds?.config_source);
-    const scope = this.#host.store.scope(this.#scope);
-    scope.increment(ReloadStats.at.config_reload);
-    scope.set(ReloadStats.at.config_reload_time_ms, Date.now());
+    this.#counts.reloaded();
     logger.debug(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
     return undefined;
   }

@@ -3,10 +3,10 @@
 
 import type { ConfigSource, VirtualHost } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
-import { AwaitedHostStats, ReloadStats } from '../../../stats/layouts/xds.js';
-import type { ScopeRef } from '../../../stats/thread-stats.js';
+import { AwaitedHostStats } from '../../../stats/layouts/xds.js';
 import type { Resource, Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
+import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesHost } from '../routes-host.js';
 import { domainClashes } from './domain-clashes.js';
 import { PendingHosts } from './pending-hosts.js';
@@ -29,11 +29,9 @@ export interface VirtualHostsUser {
 export class VirtualHosts implements Watcher<VirtualHost> {
   /** vhds.config_source. */
   readonly source: ConfigSource;
-  readonly #host: RoutesHost;
   readonly #user: VirtualHostsUser;
   readonly #prefix: string;
-  readonly #scope: ScopeRef;
-  readonly #awaited: ScopeRef;
+  readonly #counts: ReloadCounts;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
   /** Refused because others have their domains: used when these are gone. */
   #clashing: HostsByName = new Map();
@@ -50,18 +48,11 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   /** Subscribes. `statPrefix`: `http.ingress.` */
   constructor(host: RoutesHost, source: ConfigSource, routes: string, statPrefix: string, user: VirtualHostsUser) {
     this.source = source;
-    this.#host = host;
     this.#user = user;
     this.#prefix = `${routes}/`;
     const prefix = `${statPrefix}vhds.${routes}.`;
-    const scopes = host.store.addScopes([
-      { prefix, layout: ReloadStats },
-      { prefix, layout: AwaitedHostStats },
-    ]);
-    [this.#scope, this.#awaited] = scopes as [ScopeRef, ScopeRef];
-    this.#pending = new PendingHosts(this.#prefix, host.store.scope(this.#awaited), (name) =>
-      this.#answer(name, false),
-    );
+    this.#counts = new ReloadCounts(host.store, prefix, AwaitedHostStats);
+    this.#pending = new PendingHosts(this.#prefix, this.#counts.besides, (name) => this.#answer(name, false));
     this.#subscription = host.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',
@@ -102,7 +93,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   countDismissed(requests: number): void {
-    this.#host.store.scope(this.#awaited).add(AwaitedHostStats.at.requests_overflow, requests);
+    this.#counts.besides.add(AwaitedHostStats.at.requests_overflow, requests);
   }
 
   update(update: Update<VirtualHost>): readonly Rejection[] {
@@ -136,8 +127,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#isClosed = true;
     this.#pending.giveAllUp();
     this.#subscription.close();
-    this.#host.store.removeScope(this.#scope);
-    this.#host.store.removeScope(this.#awaited);
+    this.#counts.close();
   }
 
   #ready(): void {
@@ -180,9 +170,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   #use(next: HostsByName): void {
     this.#hosts.clear();
     for (const [name, resource] of next) this.#hosts.set(name, resource);
-    const stats = this.#host.store.scope(this.#scope);
-    stats.increment(ReloadStats.at.config_reload);
-    stats.set(ReloadStats.at.config_reload_time_ms, Date.now());
+    this.#counts.reloaded();
     this.#user.changed(this.all);
   }
 

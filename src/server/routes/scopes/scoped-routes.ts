@@ -6,6 +6,7 @@ import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from 
 import type { RouteFilters } from '../../../extensions/factories.js';
 import { scopeKey } from '../../../http/routing/tables/scope-key.js';
 import { getLogger } from '../../../log/logger.js';
+import { ScopedRoutesStats } from '../../../stats/layouts/xds.js';
 import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../../worker/messages/messages.js';
 import { packRoutes } from '../../../worker/messages/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../../xds/dynamic-state.js';
@@ -14,8 +15,8 @@ import type { Rejection, Subscription, Watcher } from '../../../xds/subscription
 import { routeProblems } from '../check-routes.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
 import type { RouteProviders } from '../providers/route-providers.js';
+import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesHost } from '../routes-host.js';
-import { ScopeCounts } from './scope-counts.js';
 import { ScopeLeases } from './scope-leases.js';
 
 const logger = getLogger('router');
@@ -58,7 +59,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Refused because others have their keys: used when these are gone. */
   readonly #clashing = new Map<string, ScopeResource>();
   #state: DynamicState = REQUESTED;
-  #stats: ScopeCounts | undefined;
+  /** Undefined without a source. */
+  #counts: ReloadCounts | undefined;
   #subscription: Subscription | undefined;
   #hasAnswer = false;
 
@@ -85,7 +87,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     if (srds !== undefined) {
       const statPrefix = `${this.#statPrefix}scoped_rds.${name}.`;
       const source = srds.scoped_rds_config_source!;
-      this.#stats = new ScopeCounts(this.#host.store, statPrefix);
+      this.#counts = new ReloadCounts(this.#host.store, statPrefix, ScopedRoutesStats);
       const request = { source, type: 'scoped-route', names: '*', statPrefix, watcher: this } as const;
       this.#subscription = this.#host.sources.subscribe<ScopedRouteConfiguration>(request);
       return;
@@ -162,7 +164,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#subscription?.close();
     this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
     this.#leases?.close();
-    this.#stats?.close();
+    this.#counts?.close();
   }
 
   /** Makes `kept` and those of `fresh` that can be used the scopes. Returns the others of `fresh`, which stay as they were. */
@@ -191,7 +193,9 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     const former = this.#scopes;
     this.#scopes = next;
     if (this.#hasAnswer && areSame(former, next)) return;
-    this.#stats?.changed(next.size);
+    this.#counts?.reloaded();
+    this.#counts?.besides.set(ScopedRoutesStats.at.all_scopes, next.size);
+    this.#counts?.besides.set(ScopedRoutesStats.at.active_scopes, next.size);
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#host.publish({ routes, routeScopes: [this.snapshot] });

@@ -1,0 +1,34 @@
+// What is counted of routes and scopes of which one version replaces another while it is used.
+
+import type { Layout } from '../../stats/layout.js';
+import { ReloadStats } from '../../stats/layouts/xds.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+
+export class ReloadCounts {
+  /** What else is counted under the prefix. */
+  readonly besides: Scope;
+  readonly #store: StatsStore;
+  readonly #refs: readonly ScopeRef[];
+  readonly #reloads: Scope;
+
+  /** `prefix`: `http.<stat_prefix>.rds.<name>.`; `layout` is that of `besides`. */
+  constructor(store: StatsStore, prefix: string, layout: Layout) {
+    this.#store = store;
+    this.#refs = store.addScopes([
+      { prefix, layout: ReloadStats },
+      { prefix, layout },
+    ]);
+    [this.#reloads, this.besides] = this.#refs.map((ref) => store.scope(ref)) as [Scope, Scope];
+  }
+
+  /** Another version is in use. */
+  reloaded(): void {
+    this.#reloads.increment(ReloadStats.at.config_reload);
+    this.#reloads.set(ReloadStats.at.config_reload_time_ms, Date.now());
+  }
+
+  close(): void {
+    for (const ref of this.#refs) this.#store.removeScope(ref);
+  }
+}
