@@ -78,7 +78,7 @@ export class ListenerSet {
     this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, isBesideAnother, parts, scopes, shim };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
-    this.formers = new FormerListeners(primary, this.drains, this.#rollout);
+    this.formers = new FormerListeners(primary.takeOver, this.drains, this.#rollout);
   }
 
   /** Connections are accepted: until then active listeners only get ready. */

@@ -4,7 +4,6 @@ import t from 'tap';
 import type { ListenerDrains } from '../../../src/server/draining/listener-drains.js';
 import { FormerListeners } from '../../../src/server/listeners/changes/former-listeners.js';
 import type { PrimaryListener } from '../../../src/server/listeners/version/primary-listener.js';
-import type { Primary } from '../../../src/server/primary.js';
 import type { OpenConnections } from '../../../src/server/workers/open-connections.js';
 
 const KEPT_EMPTY = 16;
@@ -26,8 +25,7 @@ t.test('the drain times of some are over while the others are looked at: those t
         answer = resolve;
       }),
   } as unknown as ListenerDrains;
-  const primary = { takeOver: { isDone: false } } as unknown as Primary;
-  const formers = new FormerListeners(primary, drains, { forget: () => undefined });
+  const formers = new FormerListeners({ isDone: false }, drains, { forget: () => undefined });
   for (let id = 0; id < KEPT_EMPTY + 2; id++) {
     formers.addListener({ id, isStopped: true, close: () => undefined } as unknown as PrimaryListener, false);
   }

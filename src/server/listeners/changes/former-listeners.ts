@@ -6,7 +6,7 @@ import { Level } from '../../../log/levels.js';
 import { getLogger } from '../../../log/logger.js';
 import type { LeavingDrain } from '../../draining/drain-manager.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
-import type { Primary } from '../../primary.js';
+import type { TakeOver } from '../../restart/take-over.js';
 import type { PrimaryChain } from '../version/primary-chain.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
 import type { ListenerRollout } from './listener-rollout.js';
@@ -29,7 +29,7 @@ const LOOK_MS = 2000;
 const logger = getLogger('main');
 
 export class FormerListeners {
-  readonly #primary: Primary;
+  readonly #takeOver: Pick<TakeOver, 'isDone'>;
   readonly #drains: ListenerDrains;
   readonly #rollout: Pick<ListenerRollout, 'forget'>;
   readonly #formers = new Set<Leaving>();
@@ -37,8 +37,8 @@ export class FormerListeners {
   #look: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(primary: Primary, drains: ListenerDrains, rollout: Pick<ListenerRollout, 'forget'>) {
-    this.#primary = primary;
+  constructor(takeOver: Pick<TakeOver, 'isDone'>, drains: ListenerDrains, rollout: Pick<ListenerRollout, 'forget'>) {
+    this.#takeOver = takeOver;
     this.#drains = drains;
     this.#rollout = rollout;
   }
@@ -100,7 +100,7 @@ export class FormerListeners {
 
   #remove(formers: readonly Leaving[]): void {
     // When a child process has taken over, connections may still be on their way to it.
-    if (this.#isClosed || this.#primary.takeOver.isDone) return;
+    if (this.#isClosed || this.#takeOver.isDone) return;
     const removed: Leaving[] = [];
     for (const former of formers) {
       // The chains of a version go with the version.
