@@ -124,7 +124,7 @@ export class ListenerSet {
    */
   plan(change: ListenerChange, isStatic: boolean): ListenerPlan {
     try {
-      return this.#planOf(this.#prepare(change, isStatic), isStatic);
+      return this.#planOf(this.#prepare(change, isStatic));
     } catch (error) {
       this.#stats.increment(ListenerManagerStats.at.listener_create_failure);
       throw error;
@@ -231,13 +231,13 @@ export class ListenerSet {
   #tryPlan(choose: () => readonly ListenerSpec[]): ListenerPlan | undefined {
     try {
       const set = choose();
-      return set.length === 0 ? undefined : this.#planOf(this.#prepare({ set, removed: [] }, false), false);
+      return set.length === 0 ? undefined : this.#planOf(this.#prepare({ set, removed: [] }, false));
     } catch {
       return undefined;
     }
   }
 
-  #planOf(prepared: PreparedChange, isStatic: boolean): ListenerPlan {
+  #planOf(prepared: PreparedChange): ListenerPlan {
     const { leaving, removed, restored, updates } = prepared;
     return {
       names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
@@ -252,7 +252,7 @@ export class ListenerSet {
         }
         // Nobody goes from an address before all that come to others can.
         const ready = this.#isRunning && leaving.size > 0 ? whenAllReady(updates) : undefined;
-        for (const update of updates) this.#begin(update, isStatic, leaving, ready);
+        for (const update of updates) this.#begin(update, prepared, ready);
         this.#countListeners();
         return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
       },
@@ -263,16 +263,11 @@ export class ListenerSet {
   }
 
   /** `ready`: when it may be rolled out; undefined: when it has what it needs. */
-  #begin(
-    update: ListenerUpdate,
-    isStatic: boolean,
-    leaving: PreparedChange['leaving'],
-    ready: Promise<void> | undefined,
-  ): void {
+  #begin(update: ListenerUpdate, change: PreparedChange, ready: Promise<void> | undefined): void {
     const { name } = update.spec;
     const { at } = ListenerManagerStats;
     let entry = this.#entries.get(name);
-    const why = this.#whyNotAnyMore(update, entry, isStatic, leaving);
+    const why = this.#whyNotAnyMore(update, entry, change);
     if (why !== undefined) {
       update.discard();
       update.settle(new Error(why));
@@ -280,7 +275,7 @@ export class ListenerSet {
     }
     this.#stats.increment(entry === undefined ? at.listener_added : at.listener_modified);
     if (entry === undefined) {
-      entry = { name, isStatic, active: undefined, warming: undefined };
+      entry = { name, isStatic: change.isStatic, active: undefined, warming: undefined };
       this.#entries.set(name, entry);
     }
     const { warming } = entry;
@@ -297,8 +292,7 @@ export class ListenerSet {
   #whyNotAnyMore(
     { newVersion, spec: { config, name } }: ListenerUpdate,
     entry: Entry | undefined,
-    isStatic: boolean,
-    leaving: PreparedChange['leaving'],
+    { isStatic, leaving }: PreparedChange,
   ): string | undefined {
     // Before that nothing waits.
     if (!this.#isRunning) return undefined;

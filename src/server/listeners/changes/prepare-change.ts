@@ -35,6 +35,8 @@ export interface PresentListeners {
 }
 
 export interface PreparedChange {
+  /** Its listeners are those of the bootstrap. */
+  readonly isStatic: boolean;
   readonly removed: readonly string[];
   /** Listeners whose configuration is again what is active: their updates are dropped. */
   readonly restored: readonly string[];
@@ -65,7 +67,7 @@ export function prepare(
     throw error;
   }
   const { leaving, restored, updates } = preparation;
-  return { removed, restored, updates, leaving };
+  return { isStatic, removed, restored, updates, leaving };
 }
 
 class Preparation {
