@@ -11,6 +11,6 @@ export function scopePrefix(text: string): string {
  * Tells the scope of this layout from others with the same prefix: of layouts that share one, no two have a stat of the same name, so that
  * the first name is enough.
  */
-export function scopeKey(prefix: string, { entries }: Layout): string {
+export function statScopeKey(prefix: string, { entries }: Layout): string {
   return `${prefix}\n${entries[0]?.name ?? ''}`;
 }

@@ -79,7 +79,7 @@ export class WorkerConfiguration {
     const { scopes, send, thread } = this.#host;
     try {
       thread.stats.addChunks(snapshot.chunks);
-      scopes.add(snapshot.scopes);
+      scopes.add(snapshot.statScopes);
       for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
       this.#filterConfigs.apply(snapshot);
       yield* this.#routes.prepare(snapshot);
@@ -91,7 +91,7 @@ export class WorkerConfiguration {
         thread.transport.beginTurn();
         this.listeners.remove(snapshot.removedListeners);
       }
-      scopes.remove(snapshot.removedScopes);
+      scopes.remove(snapshot.removedStatScopes);
       this.#routes.remove(snapshot);
       this.#filterConfigs.remove(snapshot);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);

@@ -85,7 +85,7 @@ class Worker {
     this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
     this.#scopes = new ThreadScopes(stats);
-    this.#scopes.add(start.snapshot.scopes);
+    this.#scopes.add(start.snapshot.statScopes);
     this.#serverStats = this.#scopes.find('server.', ServerStats);
     this.#countMemory();
     this.#filesystemStats = new FilesystemStatsUpdate(

@@ -5,7 +5,7 @@ import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
 import { createPart } from '../../extensions/primary-part.js';
-import { scopeKey } from '../../stats/scope-prefix.js';
+import { statScopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsHost } from './filter-configs-host.js';
@@ -21,7 +21,7 @@ export interface PreparedConfig {
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
   readonly #host: FilterConfigsHost;
-  /** By scopeKey(). They stay until the chain is gone: streams count in those of the configuration that they began with. */
+  /** By statScopeKey(). They stay until the chain is gone: streams count in those of the configuration that they began with. */
   readonly #scopes = new Map<string, HeldScopes>();
   #part: PrimaryPart | undefined;
 
@@ -41,7 +41,7 @@ export class ChainUse {
     const { chain, context } = this.#user;
     const scopes = ofExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
     for (const { prefix, layout } of scopes) {
-      const key = scopeKey(prefix, layout);
+      const key = statScopeKey(prefix, layout);
       if (this.#scopes.has(key)) continue;
       this.#scopes.set(key, this.#host.scopes.hold([{ prefix, layout }]));
     }
@@ -78,8 +78,8 @@ export class ChainUse {
   close(): void {
     this.#part?.close();
     const held = [...this.#scopes.values()];
-    const removedScopes = held.flatMap((scopes) => scopes.retire());
-    if (removedScopes.length > 0) this.#host.publish({ removedScopes });
+    const removedStatScopes = held.flatMap((scopes) => scopes.retire());
+    if (removedStatScopes.length > 0) this.#host.publish({ removedStatScopes });
     for (const scopes of held) scopes.free();
   }
 }

@@ -78,7 +78,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
         logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${prepared}`);
       }
     }
-    this.#host.publish({ scopes: use.scopes });
+    this.#host.publish({ statScopes: use.scopes });
     if (this.#isSettled) ready();
   }
 
@@ -167,7 +167,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
 
   #publish(uses: readonly ChainUse[]): void {
     const scopes = Object.assign({}, ...uses.map((use) => use.scopes));
-    this.#host.publish({ scopes, filterConfigs: [this.snapshot] });
+    this.#host.publish({ statScopes: scopes, filterConfigs: [this.snapshot] });
   }
 
   #count(at: number): void {

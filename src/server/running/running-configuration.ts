@@ -143,7 +143,7 @@ export class RunningConfiguration {
   snapshots(): SnapshotParts {
     return {
       // A copy: a thread that starts reads it later, and is sent changes relative to this.
-      scopes: { ...this.#primary.scopes.all },
+      statScopes: { ...this.#primary.scopes.all },
       clusters: this.clusters.snapshots(),
       ...this.routes.snapshots(),
       ...this.filterConfigs.snapshots(),

@@ -62,7 +62,7 @@ export class Snapshots {
       version: this.#version,
       isComplete,
       chunks,
-      scopes: parts.scopes ?? {},
+      statScopes: parts.statScopes ?? {},
       clusters: parts.clusters ?? [],
       removedClusters: parts.removedClusters ?? [],
       filterConfigs: parts.filterConfigs ?? [],
@@ -74,7 +74,7 @@ export class Snapshots {
       listeners: parts.listeners ?? [],
       inlineRoutes: parts.inlineRoutes ?? [],
       removedListeners: parts.removedListeners ?? [],
-      removedScopes: parts.removedScopes ?? [],
+      removedStatScopes: parts.removedStatScopes ?? [],
     };
   }
 

@@ -2,13 +2,13 @@
 // the last holder.
 
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
-import { scopeKey } from '../../stats/scope-prefix.js';
+import { statScopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
 /** Scopes that are held. They are given back in two steps: retire() before the workers forget them, free() after that. */
 export interface HeldScopes {
-  /** By scopeKey(), as the workers are told of them. */
+  /** By statScopeKey(), as the workers are told of them. */
   readonly refs: Readonly<Record<string, ScopeRef>>;
   /** Workers that start are not told of them any more. Returns the keys of those that nobody else holds. */
   retire(): string[];
@@ -44,14 +44,14 @@ export class WorkerScopes {
 
   /** Of a scope that somebody holds. */
   ref(prefix: string, layout: Layout): ScopeRef {
-    return this.#all[scopeKey(prefix, layout)]!;
+    return this.#all[statScopeKey(prefix, layout)]!;
   }
 
   /** Stats that are new begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
     const added = this.#store.addScopes(requests);
     const refs = Object.fromEntries(
-      added.map((ref, index) => [scopeKey(requests[index]!.prefix, requests[index]!.layout), ref]),
+      added.map((ref, index) => [statScopeKey(requests[index]!.prefix, requests[index]!.layout), ref]),
     );
     for (const [key, ref] of Object.entries(refs)) {
       this.#holders.set(key, (this.#holders.get(key) ?? 0) + 1);

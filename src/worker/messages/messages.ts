@@ -68,13 +68,13 @@ export interface InlineRoutesSnapshot {
   readonly routes: PackedRoutes;
 }
 
-/** What a connection manager's scopes are. */
-export interface ScopesSnapshot {
+/** What a connection manager's scopes are (SRDS). */
+export interface RouteScopesSnapshot {
   readonly key: string;
-  readonly scopes: readonly ScopeSnapshot[];
+  readonly scopes: readonly RouteScopeSnapshot[];
 }
 
-export interface ScopeSnapshot {
+export interface RouteScopeSnapshot {
   readonly fragments: readonly string[];
   /** Id of its route configuration. */
   readonly routes: number;
@@ -96,10 +96,10 @@ export interface Snapshot {
   readonly version: number;
   /** For a worker that begins: everything as it is at that version. */
   readonly isComplete: boolean;
-  /** Memory of stats that the scopes lie in and that the worker may not know. */
+  /** Memory of stats that scopes lie in and that the worker may not know. */
   readonly chunks: StatsChunks;
-  /** Scopes of listeners and their filters, by scopeKey(). */
-  readonly scopes: Readonly<Record<string, ScopeRef>>;
+  /** Scopes of stats that the worker counts in, by statScopeKey(); those of clusters are in `clusters`. */
+  readonly statScopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
   readonly removedClusters: readonly string[];
   readonly filterConfigs: readonly FilterConfigSnapshot[];
@@ -108,7 +108,7 @@ export interface Snapshot {
   readonly routes: readonly RouteSnapshot[];
   /** By id. */
   readonly removedRoutes: readonly number[];
-  readonly routeScopes: readonly ScopesSnapshot[];
+  readonly routeScopes: readonly RouteScopesSnapshot[];
   /** By key. */
   readonly removedRouteScopes: readonly string[];
   readonly listeners: readonly ListenerSnapshot[];
@@ -116,8 +116,8 @@ export interface Snapshot {
   readonly inlineRoutes: readonly InlineRoutesSnapshot[];
   /** Ids of versions that are over, and of chains of versions that go on: connections that they still have are closed. */
   readonly removedListeners: readonly number[];
-  /** Scopes of listeners that are gone, by key. */
-  readonly removedScopes: readonly string[];
+  /** By key: nobody counts in them any more. */
+  readonly removedStatScopes: readonly string[];
 }
 
 /** Everything that a worker begins with. */

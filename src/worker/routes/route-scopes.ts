@@ -6,7 +6,7 @@ import type { HeaderBlock } from '../../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../../http/manager-context.js';
 import { buildRouteTable, type RouteTable } from '../../http/routing/tables/route-table.js';
 import { ScopeKeyBuilder, scopeKey } from '../../http/routing/tables/scope-key.js';
-import type { ScopeSnapshot } from '../messages/messages.js';
+import type { RouteScopeSnapshot } from '../messages/messages.js';
 
 /** The routes with this id for a chain with these filters; undefined: there are none. */
 export type SourceOf = (id: number, filters: RouteFilters) => RouteSource | undefined;
@@ -15,11 +15,11 @@ export type SourceOf = (id: number, filters: RouteFilters) => RouteSource | unde
 export class RouteScopes {
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveScopes>>();
-  #scopes: readonly ScopeSnapshot[] = [];
+  #scopes: readonly RouteScopeSnapshot[] = [];
   #sourceOf: SourceOf = () => undefined;
 
   /** From now on new requests choose among these. */
-  update(scopes: readonly ScopeSnapshot[], sourceOf: SourceOf): void {
+  update(scopes: readonly RouteScopeSnapshot[], sourceOf: SourceOf): void {
     this.#scopes = scopes;
     this.#sourceOf = sourceOf;
     for (const [signature, reference] of this.#sources) {

@@ -1,12 +1,12 @@
 // The scopes of stats that a worker has been told of.
 
 import type { Layout } from '../../stats/layout.js';
-import { scopeKey } from '../../stats/scope-prefix.js';
+import { statScopeKey } from '../../stats/scope-prefix.js';
 import type { Scope, ScopeRef, ThreadStats } from '../../stats/thread-stats.js';
 
 export class ThreadScopes {
   readonly #stats: ThreadStats;
-  /** By scopeKey(). */
+  /** By statScopeKey(). */
   readonly #refs = new Map<string, ScopeRef>();
 
   constructor(stats: ThreadStats) {
@@ -23,7 +23,7 @@ export class ThreadScopes {
 
   /** Throws when the primary has not made it. */
   find(prefix: string, layout: Layout): Scope {
-    const ref = this.#refs.get(scopeKey(prefix, layout));
+    const ref = this.#refs.get(statScopeKey(prefix, layout));
     if (ref === undefined) {
       const names = layout.entries.map(({ name }) => name).join(', ');
       throw new Error(

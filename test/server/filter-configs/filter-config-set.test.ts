@@ -196,7 +196,7 @@ t.test('stats of a filter come with its configuration, and go with its chain', (
   const { part } = attach();
   t.strictSame(store.scopesUnder('http.a.probe.'), []);
   sources.to('limit').deliver({ resources: [resource(probe('one'))] });
-  const told = Object.values(published.at(-1)!.scopes!).map(({ prefix }) => prefix);
+  const told = Object.values(published.at(-1)!.statScopes!).map(({ prefix }) => prefix);
   t.strictSame(told, ['http.a.probe.'], 'workers are told with the configuration');
   sources.to('limit').deliver({ resources: [resource(probe('two'))] });
   t.equal(store.scopesUnder('http.a.probe.').length, 1);

@@ -36,7 +36,7 @@ export class ListenerRollout {
   /** Tells workers of a version, with `chains` for new connections. */
   publish(listener: PrimaryListener, chains = listener.chains): void {
     const snapshot = this.#snapshot(listener, chains);
-    this.#publish({ scopes: listener.scopesWith(chains), listeners: [snapshot] });
+    this.#publish({ statScopes: listener.scopesWith(chains), listeners: [snapshot] });
   }
 
   /** For a worker that starts: what is in use, and what the others have just been told to build. */
@@ -58,7 +58,7 @@ export class ListenerRollout {
   forget(gone: readonly KnownToWorkers[]): void {
     this.#publish({
       removedListeners: gone.map(({ id }) => id),
-      removedScopes: gone.flatMap((each) => each.retire()),
+      removedStatScopes: gone.flatMap((each) => each.retire()),
     });
     this.#primary.snapshots.whenApplied(() => {
       for (const each of gone) each.free();

@@ -7,7 +7,7 @@ import type { RouteFilters } from '../../../extensions/factories.js';
 import { scopeKey } from '../../../http/routing/tables/scope-key.js';
 import { getLogger } from '../../../log/logger.js';
 import { ScopedRoutesStats } from '../../../stats/layouts/xds.js';
-import type { RouteSnapshot, ScopeSnapshot, ScopesSnapshot } from '../../../worker/messages/messages.js';
+import type { RouteScopeSnapshot, RouteScopesSnapshot, RouteSnapshot } from '../../../worker/messages/messages.js';
 import { packRoutes } from '../../../worker/messages/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../../xds/dynamic-state.js';
 import { hidesNames, type Resource, type Update } from '../../../xds/resource.js';
@@ -126,7 +126,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     for (const { resource } of this.#scopes.values()) yield resource;
   }
 
-  get snapshot(): ScopesSnapshot {
+  get snapshot(): RouteScopesSnapshot {
     return { key: this.key, scopes: Array.from(this.#scopes.values(), scopeSnapshot) };
   }
 
@@ -260,7 +260,7 @@ function fragmentsOf({ key }: ScopedRouteConfiguration): string[] {
   return (key?.fragments ?? []).map(({ string_key }) => string_key ?? '');
 }
 
-function scopeSnapshot({ resource, routes }: Scope): ScopeSnapshot {
+function scopeSnapshot({ resource, routes }: Scope): RouteScopeSnapshot {
   return { fragments: fragmentsOf(resource.message), routes };
 }
 
