@@ -158,7 +158,7 @@ export class ListenerSet {
     this.#stoppedDirections.add(reach);
     for (const entry of [...this.#entries.values()]) {
       if (entry.warming !== undefined && this.#stoppedDirections.includes(entry.warming.spec.config)) {
-        this.#restore(entry);
+        this.#drop(entry);
       }
     }
     const isMeant = (each: PrimaryListener) => !each.isStopped && this.#stoppedDirections.includes(each.config);
@@ -248,7 +248,7 @@ export class ListenerSet {
         for (const name of removed) this.#remove(this.#entries.get(name)!);
         for (const name of restored) {
           this.#stats.increment(ListenerManagerStats.at.listener_modified);
-          this.#restore(this.#entries.get(name)!);
+          this.#drop(this.#entries.get(name)!);
         }
         // Nobody goes from an address before all that come to others can.
         const ready = this.#isRunning && leaving.size > 0 ? whenAllReady(updates) : undefined;
@@ -356,13 +356,8 @@ export class ListenerSet {
     this.#stats.add(ListenerManagerStats.at.listener_create_success, this.#primary.concurrency);
   }
 
-  /** The update is dropped, and the listener serves on as it is. */
-  #restore(entry: Entry): void {
-    this.#drop(entry, new Error('the listener is to stay as it is'));
-  }
-
-  /** The same, because of `why`; without an active version the listener is gone. */
-  #drop(entry: Entry, why: unknown): void {
+  /** Its update is dropped, because of `why`, and it serves on as it is; without an active version it is gone. */
+  #drop(entry: Entry, why: unknown = new Error('the listener is to stay as it is')): void {
     const { warming } = entry;
     entry.warming = undefined;
     if (entry.active === undefined) this.#entries.delete(entry.name);

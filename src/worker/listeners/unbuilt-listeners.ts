@@ -1,7 +1,6 @@
 // Listeners that a new worker could not build although the ended one whose place it takes had them, as when the directory of an
 // access log is gone. The kernel goes on giving connections to their sockets, so they are tried again until they can be built.
 
-import type { DrainWindow } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot } from '../messages/messages.js';
 
@@ -30,29 +29,21 @@ export class UnbuiltListeners {
     this.#snapshots.delete(id);
   }
 
-  /** Its sockets listen. */
-  accept(id: number): void {
-    this.#change(id, { isListening: true });
-  }
-
-  drain(id: number, drain: DrainWindow): void {
-    this.#change(id, { drain });
+  /** What workers have been told of a listener since. */
+  change(id: number, change: Partial<Pick<ListenerSnapshot, 'chains' | 'drain' | 'isListening'>>): void {
+    const snapshot = this.#snapshots.get(id);
+    if (snapshot !== undefined) this.#snapshots.set(id, { ...snapshot, ...change });
   }
 
   setRoutes({ chain: id, listener, routes }: InlineRoutesSnapshot): void {
     const chains = this.#snapshots.get(listener)?.chains;
     if (chains === undefined) return;
-    this.#change(listener, { chains: chains.map((chain) => (chain.id === id ? { ...chain, routes } : chain)) });
+    this.change(listener, { chains: chains.map((chain) => (chain.id === id ? { ...chain, routes } : chain)) });
   }
 
   close(): void {
     clearTimeout(this.#retry);
     this.#snapshots.clear();
-  }
-
-  #change(id: number, change: Partial<ListenerSnapshot>): void {
-    const snapshot = this.#snapshots.get(id);
-    if (snapshot !== undefined) this.#snapshots.set(id, { ...snapshot, ...change });
   }
 
   #buildAll(): void {

@@ -114,7 +114,7 @@ export class WorkerListeners {
   /** Its sockets listen. */
   accept(id: number): void {
     this.#listeners.get(id)?.accept();
-    this.#unbuilt.accept(id);
+    this.#unbuilt.change(id, { isListening: true });
   }
 
   /** No more connections are accepted; those that there are go on. */
@@ -131,7 +131,7 @@ export class WorkerListeners {
       const listener = this.#listeners.get(id);
       if (listener !== undefined) listener.beginDrain(window);
       else for (const each of this.#listeners.values()) each.beginDrain(window, id);
-      this.#unbuilt.drain(id, window);
+      this.#unbuilt.change(id, { drain: window });
     }
   }
 

@@ -18,7 +18,8 @@ export class ListenerUpdate {
   isPublished = false;
   /** Resolves to undefined when it is in use, or to the reason why it never will be. */
   readonly outcome: Promise<unknown>;
-  #settle!: (error: unknown) => void;
+  /** It is in use; or, with `error`, never will be. */
+  settle!: (error?: unknown) => void;
 
   constructor(
     spec: ListenerSpec,
@@ -31,7 +32,7 @@ export class ListenerUpdate {
     this.listener = listener;
     this.chains = chains;
     this.outcome = new Promise((resolve) => {
-      this.#settle = resolve;
+      this.settle = resolve;
     });
   }
 
@@ -43,11 +44,6 @@ export class ListenerUpdate {
   /** Chains that the version in use does not have. */
   get newChains(): PrimaryChain[] {
     return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
-  }
-
-  /** It is in use; or, with `error`, never will be. */
-  settle(error?: unknown): void {
-    this.#settle(error);
   }
 
   /** Gives up an update that no worker has been told of. */
