@@ -97,10 +97,19 @@ async function loadAndServe(
   // Taken before it is read: what is written meanwhile is a change.
   const identity = options.watchConfig ? fileIdentity(options.configPath) : '';
   // The server is loaded only where one will run, and while the configuration is read.
-  const [loaded, server] = await Promise.all([
-    load(options),
+  const loading = Promise.all([
+    load(options, signals.ending),
     options.mode === 'serve' ? import('../server/serve.js') : undefined,
   ]);
+  const [loaded, server] = await loading.catch((error) => {
+    if (signals.ending.aborted) return [];
+    throw error;
+  });
+  if (loaded === undefined) {
+    logger.warning(`caught ${signals.ending.reason}`);
+    logger.info('exiting');
+    return 0;
+  }
   for (const warning of loaded.warnings) logger.warning(formatProblem(warning));
   if (!loaded.ok) {
     const what = options.mode === 'serve' ? 'config' : 'configuration';
@@ -168,8 +177,8 @@ function enableCoreDump(): void {
 }
 
 /** The configuration with the node that the command line makes of it. */
-async function load(options: Options): Promise<LoadResult> {
-  const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options));
+async function load(options: Options, signal?: AbortSignal): Promise<LoadResult> {
+  const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options), signal);
   if (!loaded.ok) return loaded;
   const { serviceCluster, serviceNode, serviceZone } = options;
   const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });

@@ -19,6 +19,7 @@ const DEBUGGER_IS_OPEN_BY_MS = 1000;
 export class Signals {
   readonly #waiting: SignalName[] = [];
   readonly #startedBy = process.ppid;
+  readonly #ending = new AbortController();
   #handler: ((name: SignalName) => void) | undefined;
   #terminatedAt = Number.NEGATIVE_INFINITY;
 
@@ -32,9 +33,15 @@ export class Signals {
     setTimeout(() => this.closeDebugger(), DEBUGGER_IS_OPEN_BY_MS).unref();
   }
 
+  /** Aborted by a SIGTERM or SIGINT, which is its reason, while nobody handles signals: what takes long need not be finished. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   received(name: SignalName): void {
-    if (this.#handler === undefined) this.#waiting.push(name);
-    else this.#handler(name);
+    if (this.#handler !== undefined) return this.#handler(name);
+    this.#waiting.push(name);
+    if (name === 'SIGTERM' || name === 'SIGINT') this.#ending.abort(name);
   }
 
   /** From now on `handler` gets every signal, first those that have come already. */

@@ -13,10 +13,12 @@ export interface ThreadQuestion<A> {
   readonly limits: ResourceLimits;
   /** The answer when they are not enough: the process goes on. */
   tooLarge(): A;
+  /** Ends the thread when nobody wants the answer any more. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Rejects when the thread fails, or ends without an answer. */
-export function askThread<A>({ entry, name, data, limits, tooLarge }: ThreadQuestion<A>): Promise<A> {
+export function askThread<A>({ entry, name, data, limits, tooLarge, signal }: ThreadQuestion<A>): Promise<A> {
   leaveRemovedDirectory();
   return new Promise((resolve, reject) => {
     const thread = new Worker(entry, { name, workerData: data, resourceLimits: limits });
@@ -26,5 +28,7 @@ export function askThread<A>({ entry, name, data, limits, tooLarge }: ThreadQues
       else reject(error);
     });
     thread.once('exit', (code) => reject(new Error(`the thread ${name} ended with ${code} and no answer`)));
+    signal?.addEventListener('abort', () => void thread.terminate());
+    if (signal?.aborted) void thread.terminate();
   });
 }

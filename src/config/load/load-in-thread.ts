@@ -23,10 +23,12 @@ const YOUNG_HEAP_MB = 96;
 /**
  * Loads in a thread of its own.
  * @param entry file of the thread; it calls runLoaderThread
+ * @param signal ends it, which rejects
  */
-export function loadInThread(entry: URL, options: ThreadOptions): Promise<LoadResult> {
+export function loadInThread(entry: URL, options: ThreadOptions, signal?: AbortSignal): Promise<LoadResult> {
   return askThread({
     entry,
+    signal,
     name: 'config-loader',
     data: options,
     limits: { maxOldGenerationSizeMb: MAX_HEAP_MB, maxYoungGenerationSizeMb: YOUNG_HEAP_MB },

@@ -1,5 +1,6 @@
 // Signals: two end the server in order, one reopens its files, the others leave it alone.
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { constants } from 'node:os';
@@ -229,6 +230,23 @@ t.test('SIGTERM while the configuration is read ends it with status 0', async (t
   t.equal(code, 0);
   t.equal(signal, null);
   t.notMatch(baton.stderr, /\[(error|critical)\]/);
+});
+
+t.test('SIGTERM and SIGINT do not wait for a configuration that never comes', async (t) => {
+  const path = join(tempDir(t), 'bootstrap.yaml');
+  execFileSync('mkfifo', [path]);
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    const baton = await startBaton(t, { wait: 'spawned', args: ['-c', path] });
+    await waitUntilHandled(baton, constants.signals.SIGPIPE);
+    // What somebody does with these is not known yet, and is no reason to end.
+    baton.child.kill('SIGHUP');
+    baton.child.kill('SIGUSR1');
+    const { code, signal } = await baton.kill(name);
+    t.equal(code, 0);
+    t.equal(signal, null);
+    t.match(baton.stderr, `caught ${name}`);
+    t.notMatch(baton.stderr, /\[(error|critical)\]/, 'and it has not been waited for');
+  }
 });
 
 function config(manager: Config = {}): Config {
