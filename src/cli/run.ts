@@ -69,7 +69,10 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
 }
 
 async function serveOrValidate(options: Options, logging: Logging, signals: Signals): Promise<number> {
-  if (options.mode !== 'serve' || options.disableHotRestart) return loadAndServe(options, logging, signals, undefined);
+  const hasNone = options.configPath === '' && options.configYaml === '';
+  // Without a configuration it does not matter whose the names of this epoch are.
+  if (options.mode !== 'serve' || options.disableHotRestart || hasNone)
+    return loadAndServe(options, logging, signals, undefined);
   let restart: HotRestart;
   try {
     restart = await openHotRestart(options);

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { tempDir } from '../../harness/index.js';
+import { loopback, startBaton, tempDir } from '../../harness/index.js';
 import { runBaton } from './run.js';
 
 const nodeMajor = Number.parseInt(process.versions.node, 10);
@@ -60,6 +60,16 @@ for (const limit of nodeMajor < 22 ? [25, 35, 40, 45] : [25, 26, 28]) {
     );
   });
 }
+
+t.test('that there is no configuration is told also where another server has the base ID', async (t) => {
+  const names = ['--base-id', '0', '--socket-path', join(tempDir(t), 'socket')];
+  const running = await startBaton(t, { config: { admin: { address: loopback(0) } }, args: names });
+  const { code, stderr } = await runBaton(t, { args: names });
+  t.equal(code, 1);
+  t.match(stderr, 'At least one of --config-path or --config-yaml');
+  t.notMatch(stderr, 'unable to bind');
+  t.match(await running.kill('SIGTERM'), { code: 0 });
+});
 
 for (const mode of ['serve', 'validate']) {
   t.test(`--mode ${mode}: no configuration at all`, async (t) => {
