@@ -139,7 +139,7 @@ export class ParentEnd {
     if (version !== HOT_RESTART_VERSION) {
       return `Hot restart version mismatch! It has version ${version}, its parent ${HOT_RESTART_VERSION}`;
     }
-    if (epoch !== own + 1) return `its parent has epoch ${own}`;
+    if (epoch !== own + 1) return `its parent has epoch ${own}: --restart-epoch ${own + 1} takes over from it`;
     if (stage === 'ending') return 'its parent is shutting down';
     const isBusy = stage === 'initializing' || this.#state === 'welcomed' || this.#state === 'replaced';
     return isBusy ? 'previous baton process is still initializing' : undefined;

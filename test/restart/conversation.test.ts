@@ -42,7 +42,7 @@ t.test('a parent welcomes one child at a time, and says why it refuses others', 
   const { end, host } = parent();
   const cases: [change: Partial<ParentHost>, version: string, epoch: number, reason: RegExp][] = [
     [{}, '0.1', 4, /^Hot restart version mismatch! It has version 0\.1, its parent /],
-    [{}, HOT_RESTART_VERSION, 7, /^its parent has epoch 3$/],
+    [{}, HOT_RESTART_VERSION, 7, /^its parent has epoch 3: --restart-epoch 4 takes over from it$/],
     [{ stage: 'ending' }, HOT_RESTART_VERSION, 4, /^its parent is shutting down$/],
     [{ stage: 'initializing' }, HOT_RESTART_VERSION, 4, /^previous baton process is still initializing$/],
   ];
