@@ -147,6 +147,7 @@ export class AccessLogFile {
       },
       maxPendingBytes: options.maxPendingBytes,
       onProblem: (message) => getLogger('file').error(message),
+      onMended: (message) => getLogger('file').info(message),
     });
   }
 

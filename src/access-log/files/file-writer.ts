@@ -41,6 +41,8 @@ export interface FileWriterOptions {
   onWritten(bytes: Uint8Array): void;
   /** Called when something fails; for writing once until it works again. */
   onProblem(message: string): void;
+  /** Called when what has failed works again, and nothing is lost. */
+  onMended(message: string): void;
 }
 
 interface Chunk {
@@ -62,8 +64,10 @@ export class FileWriter {
   /** Length of the write that another thread does now; 0 when there is none. */
   #writing = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** The last write failed: that is told once. */
+  /** The last write failed. */
   #isFailing = false;
+  /** That is told once, until nothing is left of what could not be written. */
+  #isFailureTold = false;
   /** Lines given up since a chunk was taken last: that they are is told once, and how many when it is over. */
   #dropped = 0;
   #isClosed = false;
@@ -184,7 +188,7 @@ export class FileWriter {
     clearTimeout(this.#reopening);
     this.#reopening = setTimeout(() => {
       void this.#tryToReopen().then((error) => {
-        if (error === null) this.#options.onProblem(`'${this.#options.path}' is open anew`);
+        if (error === null) this.#options.onMended(`'${this.#options.path}' is open anew`);
       });
     }, FAILED_RETRY_MS).unref();
   }
@@ -253,12 +257,16 @@ export class FileWriter {
     if (chunk.start < chunk.end) return;
     this.#queue.splice(index, 1);
     this.#options.onWritten(chunk.bytes);
+    if (!this.#isFailureTold || this.#queue.length > 0) return;
+    this.#isFailureTold = false;
+    this.#options.onMended(`'${this.#options.path}' is written to again`);
   }
 
   #tell(error: NodeJS.ErrnoException): void {
     if (error.code === 'EAGAIN') return;
     this.#options.counters.writeFailed++;
-    if (!this.#isFailing) this.#options.onProblem(`cannot write to '${this.#options.path}': ${error.message}`);
+    if (!this.#isFailureTold) this.#options.onProblem(`cannot write to '${this.#options.path}': ${error.message}`);
+    this.#isFailureTold = true;
     this.#isFailing = true;
   }
 

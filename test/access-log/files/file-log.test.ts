@@ -178,7 +178,7 @@ t.test('a rotation that fails is tried again until it works', async (t) => {
   };
   await waitFor(isNew, { what: 'a line in the new file' });
   t.equal(files.counters.reopenFailed, 1);
-  t.match(readFileSync(processLog, 'utf8'), /'.*back-later\/a\.log' is open anew/);
+  t.match(readFileSync(processLog, 'utf8'), /^info '.*back-later\/a\.log' is open anew$/m);
   logger.close();
 });
 
@@ -353,6 +353,30 @@ t.test('however often a torn line is tried while the disk is full, no line is wr
     lines,
     Array.from({ length: 120 }, (_, i) => String(i).padStart(100, 'x')),
   );
+});
+
+t.test('that a full disk takes lines again is told once, and is no error', async (t) => {
+  const path = join(directory, 'mended.log');
+  const told = join(directory, 'mended-process.log');
+  const script = `
+    const { execFileSync } = await import('node:child_process');
+    const { initLogging } = await import(${JSON.stringify(new URL('../log/logger.js', accessLogUrl).href)});
+    initLogging({ path: ${JSON.stringify(told)}, format: '%l %v' });
+    const { files, log } = open(${JSON.stringify(path)}, { flushMinBytes: 1000, flushIntervalMs: 3_600_000 });
+    for (let i = 0; i < 120; i++) log('x'.repeat(99));
+    for (let i = 0; i < 3; i++) await files.flush();
+    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited']);
+    for (let i = 0; i < 2; i++) {
+      await files.flush();
+      log('one more');
+    }
+    await files.flush();
+    process.exit(0);
+  `;
+  t.equal(await runOnFullDisk(script), 0);
+  const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
+  t.equal(lines.length, 2);
+  t.match(lines, [`error cannot write to '${path}': EFBIG`, new RegExp(`^info '${path}' is written to again$`)]);
 });
 
 t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
