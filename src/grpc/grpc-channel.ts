@@ -8,6 +8,7 @@ import {
   type ClientDuplexStream,
   type ClientUnaryCall,
   type ClientWritableStream,
+  connectivityState,
   credentials,
   type ServiceError,
   setLogger,
@@ -43,6 +44,7 @@ export class GrpcChannel {
   readonly #hosts: ClusterHosts;
   /** Unary calls without an answer. */
   readonly #calls = new Set<ClientUnaryCall>();
+  #isClosed = false;
 
   constructor(service: GrpcService, hosts: ClusterHosts) {
     const { envoy_grpc: own, google_grpc: google } = service;
@@ -72,15 +74,24 @@ export class GrpcChannel {
     );
   }
 
-  /** Resolves when there is a connection; rejects when there is none within the cluster's connect_timeout. */
+  /** Resolves when there is a connection; rejects when there is none within the cluster's connect_timeout, or when it is closed. */
   ready(): Promise<void> {
     const cluster = this.#service.envoy_grpc?.cluster_name;
     const timeoutMs = cluster === undefined ? DEFAULT_CONNECT_MS : this.#hosts.connectTimeoutMs(cluster);
+    const deadline = Date.now() + Math.min(LONGEST_TIMER_MS, timeoutMs);
+    const channel = this.#client.getChannel();
     return new Promise((resolve, reject) => {
-      this.#client.waitForReady(Date.now() + Math.min(LONGEST_TIMER_MS, timeoutMs), (error) => {
-        if (error === undefined) resolve();
-        else reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
-      });
+      // As Client.waitForReady, which asks a channel that is being closed for its state: that makes it connect again, until
+      // the deadline or for good.
+      const check = (error?: Error) => {
+        if (this.#isClosed) return reject(new Error('the channel is closed'));
+        if (error !== undefined)
+          return reject(new Error(`no connection within the connect timeout of ${timeoutMs} ms`));
+        const state = channel.getConnectivityState(true);
+        if (state === connectivityState.READY) resolve();
+        else channel.watchConnectivityState(state, deadline, check);
+      };
+      setImmediate(check);
     });
   }
 
@@ -115,6 +126,7 @@ export class GrpcChannel {
 
   /** Cancels calls that wait for their answer. */
   close(): void {
+    this.#isClosed = true;
     for (const call of this.#calls) call.cancel();
     this.#client.close();
   }

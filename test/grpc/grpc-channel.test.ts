@@ -8,6 +8,7 @@ import type { GrpcService } from '../../src/config/generated/api.js';
 import type { Http2Keepalive } from '../../src/grpc/cluster-hosts.js';
 import { GrpcChannel } from '../../src/grpc/grpc-channel.js';
 import { parseAddress } from '../../src/io/addresses/address.js';
+import { freePort } from '../e2e/harness/environment.js';
 import { startTcpUpstream, type Teardown, waitFor, withDeadline } from '../e2e/harness/index.js';
 
 /** A host is connected to once in so long at most. */
@@ -67,6 +68,17 @@ for (const encoding of [undefined, 'identity', 'snappy']) {
     await t.rejects(channel.unary('/service/method', new Uint8Array(0), 60_000), reason);
   });
 }
+
+t.test('a channel that is closed while it cannot connect does not try on', async (t) => {
+  const channel = channelTo(t, await freePort(), { connectTimeoutMs: 3_600_000 });
+  const ready = channel.ready();
+  const call = channel.stream('/service/method');
+  call.on('error', () => {});
+  const ended = new Promise<number>((resolve) => call.on('status', ({ code }) => resolve(code)));
+  t.equal(await withDeadline(ended, 'a status'), status.UNAVAILABLE);
+  channel.close();
+  await t.rejects(withDeadline(ready, 'the end of the attempts'), { message: 'the channel is closed' });
+});
 
 t.test('pings end a connection whose other end has vanished, and its calls', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
@@ -157,9 +169,14 @@ function answerWell(stream: ServerHttp2Stream): void {
 interface ChannelOptions {
   readonly service?: GrpcService;
   readonly keepalive?: Http2Keepalive;
+  readonly connectTimeoutMs?: number;
 }
 
-function channelTo(t: Teardown, port: number, { keepalive, service }: ChannelOptions = {}): GrpcChannel {
+function channelTo(
+  t: Teardown,
+  port: number,
+  { keepalive, service, connectTimeoutMs = 5000 }: ChannelOptions = {},
+): GrpcChannel {
   const channel = new GrpcChannel(
     { envoy_grpc: { cluster_name: 'service' }, ...service },
     {
@@ -167,7 +184,7 @@ function channelTo(t: Teardown, port: number, { keepalive, service }: ChannelOpt
         const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${port}`)!], keepalive));
         return () => clearImmediate(timer);
       },
-      connectTimeoutMs: () => 5000,
+      connectTimeoutMs: () => connectTimeoutMs,
       callLimits: () => undefined,
       connected: () => {},
     },

@@ -239,3 +239,14 @@ t.test('a server that is not there does not hold up the start for ever', async (
   await waitFor(async () => (await get(port)) === 'one', { what: 'traffic' });
   await baton.stop();
 });
+
+t.test('the end does not wait for a connection to a server that is not there', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.stop();
+  const extra = { dynamic_resources: { lds_config: plane.source('sotw', { initial_fetch_timeout: '0s' }) } };
+  const cluster = { ...plane.cluster(), connect_timeout: '3600s' };
+  const config = bootstrap({ listeners: [], clusters: [cluster], extra });
+  const baton = await startBaton(t, { config, wait: 'admin' });
+  await waitFor(() => baton.stderr.includes('gRPC config stream to control-plane closed: '), { what: 'a failed try' });
+  t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
+});
