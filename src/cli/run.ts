@@ -65,7 +65,10 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   }
   for (const warning of parsed.warnings) logger.warning(warning);
   if (options.enableCoreDump) enableCoreDump();
-  return serveOrValidate(options, logging, signals);
+  const status = await serveOrValidate(options, logging, signals);
+  // A server has written all by now. What is still under way, such as a connection that nobody answers, ends with the process.
+  if (options.mode === 'serve') process.exit(status);
+  return status;
 }
 
 async function serveOrValidate(options: Options, logging: Logging, signals: Signals): Promise<number> {

@@ -1,7 +1,10 @@
 // A management server: everything comes from it over one stream or over many, changes while traffic flows, and what it does
 // wrong, even dying, changes nothing.
 
+import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { startBlackHole } from '../harness/black-hole.js';
+import { HTTP2_CLUSTER } from '../harness/bootstrap.js';
 import { type ControlPlane, startControlPlane, type XdsProtocol, type XdsRequest } from '../harness/control-plane.js';
 import {
   type BatonProcess,
@@ -12,6 +15,7 @@ import {
   loopback,
   startBaton,
   startUpstream,
+  staticCluster,
   type Teardown,
   type Upstream,
   waitFor,
@@ -248,5 +252,22 @@ t.test('the end does not wait for a connection to a server that is not there', a
   const config = bootstrap({ listeners: [], clusters: [cluster], extra });
   const baton = await startBaton(t, { config, wait: 'admin' });
   await waitFor(() => baton.stderr.includes('gRPC config stream to control-plane closed: '), { what: 'a failed try' });
+  t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
+});
+
+t.test('the end does not wait for a connection that nobody answers', async (t) => {
+  const port = await startBlackHole(t);
+  const plane = await startControlPlane(t);
+  const extra = { dynamic_resources: { lds_config: plane.source('sotw', { initial_fetch_timeout: '0s' }) } };
+  const cluster = staticCluster('control-plane', port, HTTP2_CLUSTER);
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [cluster], extra }),
+    wait: 'admin',
+  });
+  // The kernel's table: sent to that port, no answer yet.
+  const waiting = new RegExp(` [0-9A-F]{8}:${port.toString(16).toUpperCase().padStart(4, '0')} 02 `);
+  await waitFor(() => waiting.test(readFileSync('/proc/net/tcp', 'latin1')), {
+    what: 'a connection without an answer',
+  });
   t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
 });
