@@ -3,7 +3,7 @@
 
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { type experimental, status } from '@grpc/grpc-js';
-import { endWhenStopped } from './stopped-sessions.js';
+import { endWhenStopped } from '../io/stopped-sessions.js';
 
 export type Subchannel = ReturnType<experimental.SubchannelInterface['getRealSubchannel']>;
 

@@ -242,6 +242,19 @@ t.test('a client that breaks the protocol and leaves holds nothing up', async (t
   await waitFor(() => store.value('http.admin.downstream_rq_active') === 0, { what: 'its end' });
 });
 
+t.test('a client that sends what is no HTTP/2 is left, whether it leaves or stays, and counted', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  const { port } = await startAdmin(t, { lookMs: 10, traffic: new AdminTraffic(store) });
+  for (const [count, leaves] of [true, false].entries()) {
+    const client = await connectRaw(t, port);
+    client.write(`${PREFACE}\0\0\0\x04\0\0\0\0\0${'\xff'.repeat(50)}`);
+    await waitFor(() => client.received.includes('\x07\0\0\0\0\0'), { what: 'GOAWAY' });
+    if (leaves) client.reset();
+    await waitFor(() => store.value('http.admin.downstream_cx_active') === 0, { what: 'the end of the connection' });
+    t.equal(store.value('http.admin.downstream_cx_protocol_error'), count + 1);
+  }
+});
+
 t.test('what begins like HTTP/2 and is not is refused, and bytes may come one by one', async (t) => {
   const { port } = await startAdmin(t);
   const almost = await connectRaw(t, port);

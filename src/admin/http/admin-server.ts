@@ -46,6 +46,8 @@ export interface AdminServerOptions {
   readonly handlers?: readonly AdminHandler[];
   /** How long a client may take none of the bytes that wait for it. */
   readonly stallTimeoutMs?: number;
+  /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
+  readonly lookMs?: number;
 }
 
 const logger = getLogger('admin');
@@ -94,6 +96,7 @@ export class AdminServer {
       maxHeaderBytes: MAX_HEADER_BYTES,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: KEEP_ALIVE_MS,
+      lookMs: options.lookMs,
       admits: (socket) => this.#admits(socket),
       onConnection: (socket) => {
         this.#connections.add(socket);

@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Http2Server, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import { endWhenStopped } from '../../../io/stopped-sessions.js';
 import type { AdminIncoming, AdminOutgoing } from '../messages/exchange.js';
 import { USUAL_FIELDS } from '../messages/send-response.js';
 
@@ -14,6 +15,8 @@ export interface ProtocolOptions {
   readonly requestTimeoutMs: number;
   /** How long a connection without requests is kept. */
   readonly keepAliveMs: number;
+  /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
+  readonly lookMs?: number | undefined;
   /** Whether a connection may stay; one that may not is closed. */
   admits(socket: Socket): boolean;
   onConnection(socket: Socket): void;
@@ -173,6 +176,7 @@ export class Protocols {
       if (isProtocolError(error)) this.#options.onProtocolError();
     });
     session.setTimeout(this.#options.keepAliveMs, () => session.close());
+    endWhenStopped(session, this.#options.lookMs);
     if (!this.server.listening) session.close();
   }
 }

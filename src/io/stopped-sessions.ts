@@ -1,7 +1,7 @@
 // Ends HTTP/2 sessions that have stopped by themselves. When the peer sends what is no HTTP/2, nghttp2 says so to the peer, and reads
 // and sends nothing any more; before version 22 Node tells nobody of that, and does not even notice that the peer closes the connection then.
 
-import type { ClientHttp2Session } from 'node:http2';
+import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 
 /** How often a session is looked at. */
@@ -9,10 +9,10 @@ const LOOK_MS = 5000;
 /** Node ends a session that has asked ten times in vain. */
 const MOST_UNANSWERED = 8;
 
-const watched = new WeakSet<ClientHttp2Session>();
+const watched = new WeakSet<Http2Session>();
 
-/** It ends when it has stopped, and its calls with it, some looks later. */
-export function endWhenStopped(session: ClientHttp2Session, lookMs = LOOK_MS): void {
+/** It ends when it has stopped, and its streams with it, some looks later: with an error whose code is that of a broken protocol. */
+export function endWhenStopped(session: Http2Session, lookMs = LOOK_MS): void {
   if (watched.has(session)) return;
   watched.add(session);
   let bytesRead = -1;
@@ -33,7 +33,7 @@ export function endWhenStopped(session: ClientHttp2Session, lookMs = LOOK_MS): v
       session.settings({}, () => unanswered--);
     } else if ((session.state.outboundQueueSize ?? 0) > 0 && socket.unsent === 0) {
       // It has not sent that, although the kernel has taken all that was sent before.
-      session.destroy(new Error('what came is not HTTP/2'));
+      session.destroy(Object.assign(new Error('what came is not HTTP/2'), { code: 'ERR_HTTP2_ERROR' }));
     }
   };
   const timer = setInterval(look, lookMs).unref();
@@ -47,7 +47,7 @@ interface SocketState {
 }
 
 /** Undefined when the session has ended, or is about to. */
-function socketState({ destroyed, socket }: ClientHttp2Session): SocketState | undefined {
+function socketState({ destroyed, socket }: Http2Session): SocketState | undefined {
   if (destroyed) return undefined;
   try {
     const { _handle: handle, bytesRead } = socket as SocketWithHandle;

@@ -3,7 +3,7 @@
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import t from 'tap';
-import { endWhenStopped } from '../../src/grpc/stopped-sessions.js';
+import { endWhenStopped } from '../../src/io/stopped-sessions.js';
 import { startTcpUpstream, type Teardown, waitFor } from '../e2e/harness/index.js';
 
 const LOOK_MS = 10;
