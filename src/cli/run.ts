@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 import { messageOf } from '../common/errors/errors.js';
 import { fileIdentity } from '../common/files/file-watch.js';
 import { programFile } from '../common/package/package-root.js';
-import { print } from '../common/process/print.js';
+import { print, printed } from '../common/process/print.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
@@ -67,7 +67,10 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   if (options.enableCoreDump) enableCoreDump();
   const status = await serveOrValidate(options, logging, signals);
   // A server has written all by now. What is still under way, such as a connection that nobody answers, ends with the process.
-  if (options.mode === 'serve') process.exit(status);
+  if (options.mode === 'serve') {
+    await printed();
+    process.exit(status);
+  }
   return status;
 }
 

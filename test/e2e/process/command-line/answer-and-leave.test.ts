@@ -89,6 +89,15 @@ for (const mode of ['serve', 'validate']) {
     t.notMatch(stderr, STACK);
   });
 
+  t.test(`--mode ${mode}: all mistakes are told, though a pipe does not hold them`, async (t) => {
+    const config = Object.fromEntries(Array.from({ length: 90 }, (_, index) => [`${'x'.repeat(5000)}${index}`, 1]));
+    const args = ['--mode', mode, '-l', 'off'];
+    const wrapper = ['sh', '-c', '"$@" 2>&1 | cat >&2', 'sh'];
+    const { stderr } = await runBaton(t, { args, config, configName: 'long.json', wrapper });
+    t.ok(stderr.length > 100_000, 'more than a pipe holds');
+    t.equal(stderr.match(/long\.json:\d+:\d+: /g)?.length, 90);
+  });
+
   t.test(`--mode ${mode}: a mistake is told on stderr though the log is silent or elsewhere`, async (t) => {
     for (const log of [
       ['-l', 'off'],
