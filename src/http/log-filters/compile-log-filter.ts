@@ -22,8 +22,8 @@ export function compileLogFilter(config: AccessLogFilter, where: string, context
   if (duration !== undefined) return new DurationFilter(duration.comparison!, context.runtime);
   if (config.not_health_check_filter !== undefined) return NOT_HEALTH_CHECK;
   if (config.runtime_filter !== undefined) return new SamplingFilter(config.runtime_filter, context);
-  if (and !== undefined) return new AllOf(compileEach(and.filters!, `${where}.and_filter`, context));
-  if (or !== undefined) return new OneOf(compileEach(or.filters!, `${where}.or_filter`, context));
+  if (and !== undefined) return new Combination(compileEach(and.filters!, `${where}.and_filter`, context), true);
+  if (or !== undefined) return new Combination(compileEach(or.filters!, `${where}.or_filter`, context), false);
   if (config.header_filter !== undefined) {
     return new HeaderFilter(config.header_filter.header!, `${where}.header_filter.header`);
   }
@@ -46,34 +46,22 @@ function typeFilter({ types = [], exclude = false }: LogTypeFilter, type: Access
 /** not_health_check_filter: the health check filter has not taken the request for one. */
 const NOT_HEALTH_CHECK: LogFilter = { needs: NO_NEEDS, matches: (info) => !info.isHealthCheck };
 
-/** and_filter: in their order, up to the first that does not match. */
-class AllOf implements LogFilter {
+/** and_filter and or_filter: in their order, up to the first that decides. */
+class Combination implements LogFilter {
   readonly needs;
   readonly #filters: readonly LogFilter[];
+  readonly #isAnd: boolean;
 
-  constructor(filters: readonly LogFilter[]) {
+  constructor(filters: readonly LogFilter[], isAnd: boolean) {
     this.needs = needsOfAll(filters);
     this.#filters = filters;
+    this.#isAnd = isAnd;
   }
 
   matches(info: StreamInfo): boolean {
-    for (let i = 0; i < this.#filters.length; i++) if (!this.#filters[i]!.matches(info)) return false;
-    return true;
-  }
-}
-
-/** or_filter: in their order, up to the first that matches. */
-class OneOf implements LogFilter {
-  readonly needs;
-  readonly #filters: readonly LogFilter[];
-
-  constructor(filters: readonly LogFilter[]) {
-    this.needs = needsOfAll(filters);
-    this.#filters = filters;
-  }
-
-  matches(info: StreamInfo): boolean {
-    for (let i = 0; i < this.#filters.length; i++) if (this.#filters[i]!.matches(info)) return true;
-    return false;
+    for (let i = 0; i < this.#filters.length; i++) {
+      if (this.#filters[i]!.matches(info) !== this.#isAnd) return !this.#isAnd;
+    }
+    return this.#isAnd;
   }
 }
