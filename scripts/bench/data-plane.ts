@@ -375,7 +375,8 @@ function buildWorker(): PlayedTransport {
     membershipVersion: 1,
   });
   const chain = listener.filter_chains![0]!;
-  new WorkerListeners(context, 0, 1, words.allocateListener()).apply({
+  const start = { index: 0, workers: 1, listenersBlock: words.allocateListener(), maxConnections: undefined };
+  new WorkerListeners(context, start).apply({
     id: 1,
     name: 'http',
     config: listener,

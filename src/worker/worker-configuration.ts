@@ -65,13 +65,7 @@ export class WorkerConfiguration {
       serverHealth: new ServerHealth(start.health),
       scope: (prefix, layout) => scopes.find(prefix, layout),
     };
-    this.listeners = new WorkerListeners(
-      context,
-      start.index,
-      start.workers,
-      start.listenersBlock,
-      start.maxConnections,
-    );
+    this.listeners = new WorkerListeners(context, start);
   }
 
   /** Makes a snapshot current and tells the primary. Yields between parts of what takes long to build: requests have turns then. */

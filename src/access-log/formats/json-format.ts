@@ -40,16 +40,11 @@ interface Node {
 
 class Compiler {
   readonly #needs: HeaderNeeds;
-  readonly #omit: boolean;
-  readonly #asStrings: boolean;
-  readonly #options: FormatOptions;
+  readonly #options: JsonFormatOptions;
 
   constructor(needs: HeaderNeeds, options: JsonFormatOptions) {
-    const { omitEmptyValues = false, asStrings = false } = options;
-    this.#options = options;
     this.#needs = needs;
-    this.#omit = omitEmptyValues;
-    this.#asStrings = asStrings;
+    this.#options = options;
   }
 
   object(format: Struct, path: Path): Node {
@@ -64,7 +59,7 @@ class Compiler {
   #value(format: Json, path: Path): Node {
     if (typeof format === 'string') return this.#string(format, path);
     if (typeof format !== 'object' || format === null)
-      return new Literal(JSON.stringify(this.#asStrings ? String(format) : format));
+      return new Literal(JSON.stringify(this.#options.asStrings ? String(format) : format));
     if (Array.isArray(format)) {
       const items = buildEach(format as readonly Json[], (item, index) => this.#value(item, [...path, index]));
       return new SequenceNode(
@@ -78,9 +73,10 @@ class Compiler {
 
   #string(format: string, path: Path): Node {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
+    const { asStrings = false, omitEmptyValues = false } = this.#options;
     const operators = placed(formatPath(path), () => parseOperators(format, this.#needs, this.#options));
-    if (operators.length === 1 && !this.#asStrings) return new ValueNode(operators[0]!, this.#omit);
-    return new TextNode(operators, this.#omit);
+    if (operators.length === 1 && !asStrings) return new ValueNode(operators[0]!, omitEmptyValues);
+    return new TextNode(operators, omitEmptyValues);
   }
 }
 

@@ -6,8 +6,8 @@ import type { HeaderBlock } from './header-block.js';
 const GRPC_TIMEOUT = headerKey('grpc-timeout');
 const LARGEST = 99_999_999;
 
-/** Milliseconds of each unit: hours, minutes, seconds, milli-, micro- and nanoseconds. */
-const UNITS: { readonly [unit: string]: number } = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+/** Milliseconds of each unit that has whole ones; micro- and nanoseconds (u, n) have not. */
+const UNITS: { readonly [unit: string]: number } = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
 /** Those that are written: the first in which the number has no more than eight digits. */
 const WRITTEN = ['m', 'S', 'M', 'H'] as const;
 

@@ -14,12 +14,21 @@ import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
-import type { InlineRoutesSnapshot, ListenerSnapshot, Snapshot, WorkerConnections } from '../messages/messages.js';
+import type {
+  InlineRoutesSnapshot,
+  ListenerSnapshot,
+  Snapshot,
+  WorkerConnections,
+  WorkerStart,
+} from '../messages/messages.js';
 import { ChainBuilder, finderOf } from './chain-builder.js';
 import { IdleHosts } from './idle-hosts.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
+
+/** What the worker begins with, as far as it is about listeners. */
+type ListenersStart = Pick<WorkerStart, 'index' | 'listenersBlock' | 'maxConnections' | 'workers'>;
 
 export class WorkerListeners {
   readonly #context: WorkerContext;
@@ -36,16 +45,7 @@ export class WorkerListeners {
     this.apply(snapshot);
   });
 
-  /**
-   * `listenersBlock` is the block of all listeners together in the shared words; `maxConnections` is as in WorkerStart.
-   */
-  constructor(
-    context: WorkerContext,
-    workerIndex: number,
-    workers: number,
-    listenersBlock: number,
-    maxConnections?: number,
-  ) {
+  constructor(context: WorkerContext, { index, listenersBlock, maxConnections, workers }: ListenersStart) {
     this.#context = context;
     this.#builder = new ChainBuilder(context, (listener, chain) => this.#listeners.get(listener)?.chain(chain));
     context.transport.onLost = (id) => {
@@ -57,9 +57,9 @@ export class WorkerListeners {
       maxConnections === undefined
         ? this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT)
         : this.#monitored(listenersBlock, maxConnections);
-    this.#workerIndex = workerIndex;
+    this.#workerIndex = index;
     this.#workers = workers;
-    let serial = workerIndex;
+    let serial = index;
     this.#nextSerial = () => (serial += workers);
   }
 
