@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Teardown } from './environment.js';
-import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
+import { DEFAULT_DEADLINE_MS, withDeadline } from './wait-for.js';
 
 /** How the peer left: 'end' is an orderly FIN, 'reset' an RST. */
 export type HowClosed = 'open' | 'end' | 'reset';
@@ -122,9 +122,11 @@ export async function takeReserve(t: Teardown, baton: { pid: number; adminPort: 
   const open = () => readdirSync(`/proc/${baton.pid}/fd`).length;
   const connections: RawConnection[] = [];
   while (open() < limit) {
-    const before = open();
-    connections.push(await connectRaw(t, baton.adminPort));
-    await waitFor(() => open() > before, { what: 'the connection to be accepted' });
+    const connection = await connectRaw(t, baton.adminPort);
+    // It has its descriptor then, whatever others have come and gone.
+    connection.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await connection.readUntil('\r\n\r\n');
+    connections.push(connection);
   }
   return connections;
 }
