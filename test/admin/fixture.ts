@@ -186,9 +186,8 @@ class FakeCluster implements ClusterView {
 
   get hosts(): KnownHost[] {
     return Array.from(this.directory.hosts, (host) => {
-      const { endpoint } = host;
-      const healthFlags = endpoint.healthFlags | (this.flags.get(host.address) ?? 0);
-      return { ...host, endpoint: { ...endpoint, healthFlags } };
+      const healthFlags = host.healthFlags | (this.flags.get(host.address) ?? 0);
+      return { ...host, healthFlags };
     });
   }
 

@@ -46,7 +46,7 @@ function thresholdsJson(limits: Thresholds): JsonObject {
 }
 
 function hostJson({ host, counts }: CountedHost): JsonObject {
-  const { address, healthFlags, hostname, weight, priority, locality } = host.endpoint;
+  const { address, hostname, weight, priority, locality } = host.endpoint;
   const metric = (index: number) => ({
     name: COUNT_NAMES[index],
     value: counts[index] === 0 ? undefined : String(counts[index]),
@@ -54,7 +54,7 @@ function hostJson({ host, counts }: CountedHost): JsonObject {
   return {
     address: addressJson(address),
     stats: [...COUNTERS.map(metric), ...GAUGES.map((index) => ({ type: 'GAUGE', ...metric(index) }))],
-    health_status: healthJson(healthFlags),
+    health_status: healthJson(host.healthFlags),
     weight,
     hostname: hostname || undefined,
     priority: priority || undefined,

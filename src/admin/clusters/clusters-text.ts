@@ -42,8 +42,8 @@ function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName }: Clust
 }
 
 function hostLines(prefix: string, { host, counts }: CountedHost): string {
-  const { healthFlags, hostname, weight, locality, priority, isCanary } = host.endpoint;
-  const health = healthFlagsText(healthFlags);
+  const { hostname, weight, locality, priority, isCanary } = host.endpoint;
+  const health = healthFlagsText(host.healthFlags);
   let text = '';
   for (let i = 0; i < counts.length; i++) text += `${prefix}${COUNT_NAMES[i]}::${counts[i]}\n`;
   return (

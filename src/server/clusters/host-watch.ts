@@ -65,7 +65,7 @@ const DEFAULT_CONNECT_MS = 5000;
 /** The healthy hosts; all of them when none is. */
 function addressesOf(cluster: PrimaryCluster): Address[] {
   const all = [...cluster.hosts];
-  const healthy = all.filter((host) => (host.endpoint.healthFlags & UNHEALTHY_FLAGS) === 0);
+  const healthy = all.filter((host) => (host.healthFlags & UNHEALTHY_FLAGS) === 0);
   return (healthy.length > 0 ? healthy : all).map((host) => host.endpoint.address);
 }
 

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
+import type { ObservedHealth } from './observed-health.js';
 
 /** What a host owns in shared memory. */
 export interface HostResources {
@@ -25,6 +26,8 @@ export interface KnownHost extends HostResources {
   readonly endpoint: ResolvedEndpoint;
   /** `127.0.0.1:80` */
   readonly address: string;
+  /** HealthFlag bits: those of the endpoint, and what was seen of it. */
+  readonly healthFlags: number;
 }
 
 /** Endpoints that a step of prepare() looks at, and how many of them one that is new counts for. */
@@ -88,16 +91,17 @@ export class HostDirectory {
   }
 
   /**
-   * Takes a new list. Hosts are told apart by `key` or address, an address that comes twice counts once, and a host that
-   * was there keeps its words and stats. Returns how many came and went, and whether anything is different at all; that only
-   * the order is, does not count. Throws a RangeError, with nothing changed, when there is no room for a new one. Most hosts
-   * of a long list stay where they are: they are compared, and not looked up.
+   * Takes a new list, and what was seen of its hosts. They are told apart by keyOf(), an address that comes twice counts once,
+   * and a host that was there keeps its words and stats. Returns how many came and went, and whether anything is different at
+   * all; that only the order is, does not count. Throws a RangeError, with nothing changed, when there is no room for a new one.
+   * Most hosts of a long list stay where they are: they are compared, and not looked up.
    */
-  update(endpoints: readonly ResolvedEndpoint[]): HostChanges {
+  update(endpoints: readonly ResolvedEndpoint[], observed?: ObservedHealth): HostChanges {
     const update = ++this.#update;
     const before = this.#hosts;
     const after: ListedHost[] = [];
-    const moved: { readonly host: ListedHost; readonly endpoint: ResolvedEndpoint }[] = [];
+    const moved: { readonly host: ListedHost; readonly endpoint: ResolvedEndpoint; readonly healthFlags: number }[] =
+      [];
     let added = 0;
     /** Where the next endpoint would be if nothing had changed. */
     let place = 0;
@@ -109,7 +113,7 @@ export class HostDirectory {
       if (host?.update === update) continue;
       if (host === undefined) {
         try {
-          after.push(this.#add(endpoint, update));
+          after.push(this.#add(endpoint, observed, update));
         } catch (error) {
           for (const host of after) if (host.place < 0) this.#retire(host);
           throw error;
@@ -120,9 +124,11 @@ export class HostDirectory {
       place = host.place + 1;
       host.update = update;
       after.push(host);
-      if (!isSameEndpoint(host.endpoint, endpoint)) moved.push({ host, endpoint });
+      const healthFlags = healthOf(endpoint, host.key, observed);
+      if (healthFlags !== host.healthFlags || !isSameEndpoint(host.endpoint, endpoint))
+        moved.push({ host, endpoint, healthFlags });
     }
-    for (const { endpoint, host } of moved) host.moveTo(endpoint);
+    for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags);
     const removed = before.length - (after.length - added);
     if (moved.length + added + removed === 0) return { added, removed, hasChanged: false };
     if (removed > 0) this.#remove(before, update);
@@ -131,16 +137,32 @@ export class HostDirectory {
     return { added, removed, hasChanged: true };
   }
 
+  /** More was seen of the hosts that there are. Returns whether any has other flags now. */
+  updateHealth(observed: ObservedHealth): boolean {
+    let healthFlags: Int32Array | undefined;
+    for (const [index, host] of this.#hosts.entries()) {
+      const flags = healthOf(host.endpoint, host.key, observed);
+      if (flags === host.healthFlags) continue;
+      host.healthFlags = flags;
+      healthFlags ??= this.#data.healthFlags.slice();
+      healthFlags[index] = flags;
+    }
+    if (healthFlags === undefined) return false;
+    this.#data = { ...this.#data, healthFlags };
+    return true;
+  }
+
   /** Gives everything back: the cluster is gone. */
   retireAll(): void {
     this.update([]);
   }
 
-  #add(endpoint: ResolvedEndpoint, update: number): ListedHost {
+  #add(endpoint: ResolvedEndpoint, observed: ObservedHealth | undefined, update: number): ListedHost {
     const key = keyOf(endpoint);
     const prepared = this.#prepared.get(key);
     if (prepared !== undefined) this.#prepared.delete(key);
     const host = new ListedHost(endpoint, key, prepared ?? this.#source.allocate(addressText(endpoint.address)));
+    host.healthFlags = healthOf(endpoint, key, observed);
     host.update = update;
     this.#byKey.set(host.key, host);
     return host;
@@ -161,6 +183,7 @@ export class HostDirectory {
 class ListedHost implements KnownHost {
   endpoint: ResolvedEndpoint;
   address: string;
+  healthFlags = 0;
   readonly key: string;
   readonly block: number;
   readonly statsChunk: number;
@@ -181,17 +204,23 @@ class ListedHost implements KnownHost {
     this.statsBase = statsBase;
   }
 
-  moveTo(endpoint: ResolvedEndpoint): void {
+  moveTo(endpoint: ResolvedEndpoint, healthFlags: number): void {
     if (!isSameAddress(this.endpoint.address, endpoint.address)) {
       this.address = addressText(endpoint.address);
       this.hasMoved = true;
     }
     this.endpoint = endpoint;
+    this.healthFlags = healthFlags;
   }
 }
 
-function keyOf(endpoint: ResolvedEndpoint): string {
+/** What a host of a cluster is known by: its `key`, or its address. */
+export function keyOf(endpoint: ResolvedEndpoint): string {
   return endpoint.key ?? addressText(endpoint.address);
+}
+
+function healthOf(endpoint: ResolvedEndpoint, key: string, observed: ObservedHealth | undefined): number {
+  return observed === undefined ? endpoint.healthFlags : endpoint.healthFlags | observed.flagsOf(key);
 }
 
 function isSameHost(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
@@ -202,11 +231,10 @@ function isSameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && a.ip === b.ip && a.kind === b.kind && a.path === b.path;
 }
 
-/** Of the same host: whether anything that is told of it differs. */
+/** Of the same host: whether anything that is told of it differs, but for its health. */
 function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return (
     a.weight === b.weight &&
-    a.healthFlags === b.healthFlags &&
     a.isCanary === b.isCanary &&
     a.priority === b.priority &&
     a.hostname === b.hostname &&
@@ -247,7 +275,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     data.statsBases[index] = statsBase;
     data.weights[index] = endpoint.weight;
     data.priorities[index] = endpoint.priority;
-    data.healthFlags[index] = endpoint.healthFlags;
+    data.healthFlags[index] = host.healthFlags;
     data.hostnameIndexes[index] = names.indexOf(endpoint.hostname);
     data.zoneIndexes[index] = zones.indexOf(endpoint.locality.zone);
     if (endpoint.isCanary) data.canaries[index] = 1;

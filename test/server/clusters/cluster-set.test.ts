@@ -4,6 +4,7 @@ import t from 'tap';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { scopePrefix } from '../../../src/stats/scope-prefix.js';
 import { ThreadStats } from '../../../src/stats/thread-stats.js';
+import { HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
 
@@ -32,6 +33,44 @@ t.test('a changed cluster serves with its old hosts until the new version has it
     [1, 1, 0, 1],
   );
   t.equal(clusters.value('cluster.a.warming_state'), 0);
+});
+
+t.test('what is seen of hosts in a turn comes on top of what discovery says of them', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a')]);
+  const eds = clusters.sources.to('a');
+  eds.deliver({ resources: [resource(assignment('a', ['10.0.0.1', '10.0.0.2'], { health: 'DEGRADED' }))] });
+  const cluster = clusters.set.byName.get('a')!;
+  const flags = () => Array.from(cluster.hosts, (host) => host.healthFlags);
+  const healthGauges = () => ['healthy', 'degraded'].map((kind) => clusters.value(`cluster.a.membership_${kind}`));
+  const failedCheck = HealthFlag.FailedActiveHealthCheck;
+  const ejected = HealthFlag.FailedOutlierCheck;
+  const degraded = HealthFlag.DegradedEdsHealth;
+  await clusters.turn();
+  const before = clusters.published.length;
+
+  cluster.observe('10.0.0.1:80', ejected, ejected);
+  cluster.observe('10.0.0.2:80', failedCheck, failedCheck);
+  cluster.observe('10.0.0.2:80', ejected, 0);
+  await clusters.turn();
+  clusters.advance(1001);
+  await clusters.turn();
+  t.same(flags(), [degraded | ejected, degraded | failedCheck]);
+  t.same(healthGauges(), [0, 0]);
+  t.equal(clusters.published.length, before + 1, 'in one snapshot');
+  t.same([...clusters.published.at(-1)!.clusters[0]!.hosts.healthFlags], flags());
+
+  eds.deliver({ resources: [resource(assignment('a', ['10.0.0.2', '10.0.0.1']))] });
+  t.same(flags(), [failedCheck, ejected], 'an update of discovery leaves it');
+  cluster.observe('10.0.0.1:80', ejected, 0);
+  await clusters.turn();
+  t.same(
+    [flags(), healthGauges()],
+    [
+      [failedCheck, 0],
+      [1, 0],
+    ],
+  );
 });
 
 t.test('what refers to a cluster may be told in the turn in which it comes', async (t) => {

@@ -2,7 +2,7 @@
 
 import { addressJson, type JsonObject } from '../../../admin/json.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
-import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import { any, type Dump, mapped } from './dump.js';
 
@@ -35,27 +35,27 @@ function assignmentName(cluster: PrimaryCluster): string {
 
 /** The hosts that are used, not the assignment as it came. */
 function assignmentOf(cluster: PrimaryCluster): JsonObject {
-  const endpoints = Array.from(cluster.hosts, ({ endpoint }) => endpoint);
+  const hosts = [...cluster.hosts];
   return any('envoy.config.endpoint.v3.ClusterLoadAssignment', {
     cluster_name: assignmentName(cluster),
-    ...(endpoints.length > 0 && { endpoints: localities(endpoints) }),
+    ...(hosts.length > 0 && { endpoints: localities(hosts) }),
     policy: { overprovisioning_factor: cluster.overprovisioning },
   });
 }
 
 /** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
-function localities(endpoints: readonly ResolvedEndpoint[]): JsonObject[] {
-  const groups = new Map<string, ResolvedEndpoint[]>();
-  for (const endpoint of endpoints) {
-    const { priority, locality } = endpoint;
+function localities(hosts: readonly KnownHost[]): JsonObject[] {
+  const groups = new Map<string, KnownHost[]>();
+  for (const host of hosts) {
+    const { priority, locality } = host.endpoint;
     const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, [endpoint]);
-    else group.push(endpoint);
+    if (group === undefined) groups.set(key, [host]);
+    else group.push(host);
   }
-  const sorted = [...groups.values()].sort((a, b) => a[0]!.priority - b[0]!.priority);
+  const sorted = [...groups.values()].sort((a, b) => a[0]!.endpoint.priority - b[0]!.endpoint.priority);
   return sorted.map((group) => {
-    const { priority, locality } = group[0]!;
+    const { priority, locality } = group[0]!.endpoint;
     return {
       locality: {
         region: locality.region || undefined,
@@ -68,7 +68,8 @@ function localities(endpoints: readonly ResolvedEndpoint[]): JsonObject[] {
   });
 }
 
-function lbEndpoint({ address, healthFlags, hostname, metadata, weight }: ResolvedEndpoint): JsonObject {
+function lbEndpoint({ endpoint, healthFlags }: KnownHost): JsonObject {
+  const { address, hostname, metadata, weight } = endpoint;
   return {
     endpoint: { address: addressJson(address), hostname: hostname || undefined },
     health_status: healthStatus(healthFlags),

@@ -58,8 +58,8 @@ function membershipOf(hosts: Iterable<KnownHost>): Membership {
   let degraded = 0;
   let excluded = 0;
   let heaviest = 0;
-  for (const { endpoint } of hosts) {
-    const { healthFlags, weight } = endpoint;
+  for (const { endpoint, healthFlags } of hosts) {
+    const { weight } = endpoint;
     total++;
     if (weight > heaviest) heaviest = weight;
     if (healthFlags & EXCLUDED_FLAGS) excluded++;

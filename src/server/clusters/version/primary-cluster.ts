@@ -27,6 +27,7 @@ import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { HostChanges, KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
@@ -87,6 +88,8 @@ export class PrimaryCluster implements EndpointUser {
   readonly #merge: UpdateMerge;
   readonly #preparation: HostPreparation;
   readonly #dns: DnsCluster | undefined;
+  readonly #observed = new ObservedHealth();
+  #observation: NodeJS.Immediate | undefined;
   #subscription: EndpointSubscription | undefined;
   #endpoints: readonly ResolvedEndpoint[] | undefined;
   #overprovisioning: number;
@@ -156,6 +159,7 @@ export class PrimaryCluster implements EndpointUser {
     if (!this.isInitialized) this.#stats.set(ClusterStats.at.warming_state, 0);
     this.#isActive = false;
     this.#dns?.stop();
+    clearImmediate(this.#observation);
     this.#merge.stop();
     this.#preparation.cancel();
     this.#preparation.discard();
@@ -189,6 +193,20 @@ export class PrimaryCluster implements EndpointUser {
 
   get stats(): Scope {
     return this.#stats;
+  }
+
+  /**
+   * Of the HealthFlag bits in `mask`, the host with this key (keyOf()) has these: somebody has seen it. All that is seen in one
+   * turn is delivered together. A version that is not active yet keeps it until then.
+   */
+  observe(key: string, mask: number, flags: number): void {
+    if (!this.#observed.set(key, mask, flags) || !this.#isActive) return;
+    this.#observation ??= setImmediate(() => {
+      this.#observation = undefined;
+      if (!this.#resources.directory.updateHealth(this.#observed)) return;
+      this.#resources.countHosts();
+      if (this.isInitialized) this.#merge.note(true);
+    });
   }
 
   /** In percent. */
@@ -305,7 +323,7 @@ export class PrimaryCluster implements EndpointUser {
     const { directory } = this.#resources;
     let changes: HostChanges;
     try {
-      changes = directory.update(endpoints);
+      changes = directory.update(endpoints, this.#observed);
     } catch (error) {
       this.#cannotUse(endpoints, error);
       return { added: 0, removed: 0, hasChanged: false };

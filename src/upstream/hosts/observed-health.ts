@@ -1,0 +1,21 @@
+// What was seen of a cluster's hosts, as HealthFlag bits: they come on top of those that discovery gives. Each observer owns
+// some of the bits, and takes them back when the host is gone.
+
+export class ObservedHealth {
+  readonly #flags = new Map<string, number>();
+
+  /** HealthFlag bits of the host with this key (keyOf()). */
+  flagsOf(key: string): number {
+    return this.#flags.size === 0 ? 0 : (this.#flags.get(key) ?? 0);
+  }
+
+  /** Of the bits in `mask` the host has these now. Returns whether that is new. */
+  set(key: string, mask: number, flags: number): boolean {
+    const before = this.#flags.get(key) ?? 0;
+    const after = (before & ~mask) | (flags & mask);
+    if (after === before) return false;
+    if (after === 0) this.#flags.delete(key);
+    else this.#flags.set(key, after);
+    return true;
+  }
+}
