@@ -11,6 +11,7 @@
         "src/transport/connections.cc",
         "src/transport/freezing.cc",
         "src/transport/listeners.cc",
+        "src/transport/peeking.cc",
         "src/transport/submissions.cc",
         "src/transport/transport.cc",
         "src/system/descriptor-limit.cc",

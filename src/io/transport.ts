@@ -310,6 +310,16 @@ export class Transport {
     this.#submit(Op.Shutdown, id, 0, 0);
   }
 
+  /** Of a new connection: onData() only shows what has come so far, at most `most` bytes, each time that more has come. */
+  peek(id: number, most: number): void {
+    this.#submit(Op.Peek, id, most, 0);
+  }
+
+  /** Takes away so many of the bytes that were shown; the rest is received as on any other connection. */
+  take(id: number, count: number): void {
+    this.#submit(Op.Take, id, count, 0);
+  }
+
   pause(id: number): void {
     this.#submit(Op.Pause, id, 0, 0);
   }

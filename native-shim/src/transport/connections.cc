@@ -122,6 +122,7 @@ void Transport::reportPressure(Id id, SocketRecord& connection) {
 }
 
 void Transport::receive(Id id, SocketRecord& connection) {
+  if (connection.peekLimit != 0) return peek(id, connection);
   if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
   const uint32_t most = connection.fullShares < kFullShares ? kShareBytes : kLargeShareBytes;
   const uint32_t share = std::min({batch_.windowLeft(), most, connection.receiveLimit});

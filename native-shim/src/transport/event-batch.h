@@ -24,7 +24,9 @@ enum class Op : int32_t {
   StartTls,
   ReceiveLimit,
   TellGone,
-  TellLate
+  TellLate,
+  Peek,
+  Take
 };
 enum class ConnectStep : uint32_t { Later = 0, Connect, Bind };
 constexpr uint32_t kEventStride = 4;

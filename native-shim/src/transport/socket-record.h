@@ -19,6 +19,7 @@ struct SocketRecord : SlotHeader {
   uint32_t highWatermark = 0;
   uint32_t hardLimit = 0;
   uint32_t receiveLimit = 0;
+  uint32_t peekLimit = 0;      // bytes are only looked at, at most so many; 0: they are received
   uint32_t servedInBatch = 0;  // number of the batch that holds its Data event
   uint32_t hints = 0;          // epoll bits not yet looked into
   uint32_t endToken = 0;       // of Op::TellGone or TellLate; 0: nobody wants to know
@@ -42,6 +43,7 @@ struct SocketRecord : SlotHeader {
   bool shutdownAsked : 1;  // FIN follows the pending bytes
   bool frozen : 1;         // out of the epoll set; another process may have a copy of the descriptor
   bool tellsLate : 1;      // endToken is of TellLate
+  bool peekedToEnd : 1;    // all bytes before the peer's FIN were shown
 
   // Listeners.
   bool contended : 1;  // other threads accept at the same socket
@@ -53,7 +55,7 @@ struct SocketRecord : SlotHeader {
   SocketRecord()
       : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
         readable(false), readOn(false), errorHint(false), readBeforeReset(false), paused(false), ended(false),
-        dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false), contended(false),
+        dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false), peekedToEnd(false), contended(false),
         accepting(false), resting(false), failReported(false), removed(false) {}
 };
 

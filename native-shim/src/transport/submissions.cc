@@ -66,7 +66,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
 }
 
 const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
-  if (op < Op::Send || op > Op::TellLate) return "a submission has an unknown op";
+  if (op < Op::Send || op > Op::Take) return "a submission has an unknown op";
   if (first < 0 || second < 0) return "a submission has a negative value";
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return nullptr;
@@ -101,6 +101,12 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
     case Op::TellLate:
       connection->endToken = static_cast<uint32_t>(first);
       connection->tellsLate = op == Op::TellLate;
+      return nullptr;
+    case Op::Peek:
+      connection->peekLimit = static_cast<uint32_t>(first);
+      return nullptr;
+    case Op::Take:
+      take(id, *connection, static_cast<uint32_t>(first));
       return nullptr;
     case Op::StartTls:
       return "StartTls: this build of the shim has no TLS";

@@ -151,6 +151,10 @@ class Transport {
   void reportReset(Id id, SocketRecord& connection, int error);
   void release(Id id, SocketRecord& socket);
 
+  // peeking.cc
+  void peek(Id id, SocketRecord& connection);
+  void take(Id id, SocketRecord& connection, uint32_t count);
+
   // listeners.cc
   int setInEpoll(Id id, SocketRecord& listener, bool wanted);
   void updateListener(Id id, SocketRecord& listener);

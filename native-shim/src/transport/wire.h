@@ -1,4 +1,4 @@
-// The only two places where a connection's bytes are read and written; another transport socket (TLS) goes in here.
+// The only places where a connection's bytes are read and written; another transport socket (TLS) goes in here.
 #pragma once
 
 #include <sys/socket.h>
@@ -30,6 +30,14 @@ inline ssize_t sendCall(int fd, const void* from, size_t length, int flags) {
 inline ssize_t readBytes(int fd, void* to, size_t length) {
   ssize_t got;
   do got = receiveCall(fd, to, length, MSG_DONTWAIT);
+  while (got < 0 && errno == EINTR);
+  return got;
+}
+
+// The same, without taking the bytes away.
+inline ssize_t peekBytes(int fd, void* to, size_t length) {
+  ssize_t got;
+  do got = receiveCall(fd, to, length, MSG_DONTWAIT | MSG_PEEK);
   while (got < 0 && errno == EINTR);
   return got;
 }

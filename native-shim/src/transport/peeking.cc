@@ -1,0 +1,54 @@
+// Looking at the first bytes of a connection while they stay where they are: whoever reads it in the end finds all of them but
+// those that were taken away.
+
+#include <algorithm>
+#include <cerrno>
+
+#include "transport/transport.h"
+#include "transport/wire.h"
+
+namespace baton {
+
+// Each edge shows all that has come so far. FIN gives no count of its own while bytes stand before it: where a hang-up was hinted
+// at, the end is told in the look behind the one that has shown the last bytes, unless somebody has taken them by then.
+void Transport::peek(Id id, SocketRecord& connection) {
+  if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
+  connection.readable = false;
+  if (connection.peekedToEnd) {
+    batch_.add(id, Event::End);
+    return;
+  }
+  const uint32_t most = std::min(batch_.windowLeft(), connection.peekLimit);
+  const ssize_t got = peekBytes(connection.fd.get(), batch_.window(), most);
+  if (got < 0) {
+    if (errno != EAGAIN) reportReset(id, connection, errno);
+    return;
+  }
+  if (got == 0) {
+    connection.ended = true;
+    batch_.add(id, Event::End);
+    return;
+  }
+  batch_.addData(id, static_cast<uint32_t>(got));
+  connection.servedInBatch = batch_.number();
+  if (!connection.readOn) return;
+  connection.peekedToEnd = connection.readable = true;
+  enqueue(id, connection);
+}
+
+// Bytes that were shown are there.
+void Transport::take(Id id, SocketRecord& connection, uint32_t count) {
+  if (connection.peekLimit == 0 || connection.error != 0) return;
+  connection.peekLimit = 0;
+  connection.peekedToEnd = false;
+  uint8_t taken[1024];
+  while (count > 0) {
+    const ssize_t got = readBytes(connection.fd.get(), taken, std::min<size_t>(count, sizeof taken));
+    if (got <= 0) return fail(id, connection, got < 0 ? errno : ECONNRESET, false);
+    count -= static_cast<uint32_t>(got);
+  }
+  connection.readable = true;
+  enqueue(id, connection);
+}
+
+}  // namespace baton

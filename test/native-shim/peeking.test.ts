@@ -1,0 +1,109 @@
+// The first bytes of a connection can be looked at: all that was not taken away then arrives as if nobody had.
+
+import { connect } from 'node:net';
+import t from 'tap';
+import { Event, Op } from '../../src/io/shim.js';
+import { loopback, pattern, Rig, socketPath, unix, until } from './harness/harness.js';
+
+const ECONNRESET = 104;
+
+/** Looks at the first bytes of everybody, at most `most` of them. */
+function lookingRig(most = 1000): Rig {
+  return new Rig({
+    onEvent: ({ kind, id }, rig) => {
+      if (kind === Event.Accept) rig.submit(Op.Peek, id, most);
+    },
+  });
+}
+
+const shown = (rig: Rig, id: number) => rig.of(Event.Data, id).map(({ bytes }) => bytes.toString());
+
+for (const family of ['TCP', 'Unix']) {
+  t.test(`${family}: each time more has come all of it is shown; what is not taken is received`, async (t) => {
+    const rig = lookingRig();
+    t.teardown(() => rig.close());
+    const path = socketPath();
+    const { port } = rig.listen(family === 'TCP' ? loopback : unix(path));
+    const peer = family === 'TCP' ? connect(port, '127.0.0.1') : connect(path);
+    t.teardown(() => peer.destroy());
+    const { id } = await rig.next(Event.Accept);
+    for (const [part, all] of [
+      ['head', 'head'],
+      ['er, ', 'header, '],
+      ['body', 'header, body'],
+    ] as const) {
+      peer.write(part);
+      await until(() => shown(rig, id).includes(all), all);
+    }
+    rig.seen.length = 0;
+    rig.now(Op.Take, id, 8);
+    await rig.next(Event.Data, id);
+    peer.end(' and more');
+    await rig.next(Event.End, id);
+    t.equal(rig.received(id).toString(), 'body and more');
+  });
+}
+
+t.test('no more is shown than was asked for, and a long rest is exact', async (t) => {
+  const rig = lookingRig(10);
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const sent = pattern(3 << 20);
+  const peer = connect(port, '127.0.0.1').end(sent);
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.Data, id);
+  t.ok(rig.of(Event.Data, id).every(({ bytes }) => bytes.equals(sent.subarray(0, 10))));
+  rig.seen.length = 0;
+  rig.now(Op.Take, id, 7);
+  await rig.next(Event.End, id);
+  t.ok(rig.received(id).equals(sent.subarray(7)));
+});
+
+t.test('what is paused behind Take is received when it goes on', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1').end('header, body');
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  await until(() => shown(rig, id).includes('header, body'), 'the bytes');
+  rig.seen.length = 0;
+  rig.submit(Op.Take, id, 8);
+  rig.now(Op.Pause, id);
+  const other = connect(port, '127.0.0.1').end('x');
+  t.teardown(() => other.destroy());
+  await rig.next(Event.Data, (await rig.next(Event.Accept)).id);
+  t.same(rig.of(Event.Data, id), []);
+  rig.now(Op.Resume, id);
+  await rig.next(Event.End, id);
+  t.equal(rig.received(id).toString(), 'body');
+});
+
+t.test('a peer that ends amid what it is to say is told, behind its bytes', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1').end('head');
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.End, id);
+  t.equal(shown(rig, id).at(-1), 'head');
+  // Whoever waits for no more can still have them.
+  rig.now(Op.Take, id, 0);
+  await rig.next(Event.End, id, 2);
+  t.equal(shown(rig, id).at(-1), 'head');
+});
+
+t.test('one that says nothing and ends, or breaks, is told', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  connect(port, '127.0.0.1').end().resume();
+  const ended = await rig.next(Event.Accept);
+  await rig.next(Event.End, ended.id);
+  const peer = connect(port, '127.0.0.1', () => peer.resetAndDestroy());
+  const broken = await rig.next(Event.Accept, undefined, 2);
+  t.equal((await rig.next(Event.Reset, broken.id)).value, ECONNRESET);
+  rig.now(Op.Take, broken.id, 100);
+});
