@@ -13,6 +13,7 @@ import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Timers } from '../io/time/timing-wheel.js';
+import type { ListenerFilter } from '../listener/listener-filter.js';
 import type { TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { StatsSink } from '../stats/flush/sink.js';
@@ -22,6 +23,14 @@ import type { Scope } from '../stats/thread-stats.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterManager } from '../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
+
+/** What looks at the first bytes of connections before a filter chain takes them. */
+export interface ListenerFilterExtension<C = unknown> extends Extension<C> {
+  readonly category: 'envoy.filters.listener';
+  /** Stats that exist before traffic. */
+  scopes?(config: C): ScopeRequest[];
+  createOnWorker(config: C, context: WorkerContext): ListenerFilter;
+}
 
 export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
@@ -118,6 +127,7 @@ export type AnyExtension =
   | LoadBalancingPolicyExtension
   | ResourceMonitorExtension
   | RequestIdExtension
+  | ListenerFilterExtension
   | NetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension
@@ -125,6 +135,7 @@ export type AnyExtension =
 
 /** Finds the extension that a typed_config names. */
 export interface ExtensionFinder {
+  listenerFilter(config: Any): ListenerFilterExtension;
   networkFilter(config: Any): NetworkFilterExtension;
   httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension;
   accessLogger(config: Any): AccessLoggerExtension;

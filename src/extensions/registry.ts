@@ -9,6 +9,7 @@ import type {
   AnyExtension,
   ExtensionFinder,
   HttpFilterExtension,
+  ListenerFilterExtension,
   NetworkFilterExtension,
   StatsSinkExtension,
   TerminalHttpFilterExtension,
@@ -23,6 +24,12 @@ export class ExtensionRegistry implements ExtensionFinder {
     for (const extension of extensions) {
       for (const url of extension.typeUrls) this.#byMessage.set(messageNameOf(url), extension);
     }
+  }
+
+  listenerFilter(config: Any): ListenerFilterExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.filters.listener') return extension;
+    throw wrongKind(config, 'a listener filter');
   }
 
   networkFilter(config: Any): NetworkFilterExtension {

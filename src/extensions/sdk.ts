@@ -12,6 +12,7 @@ export type {
   EndpointAnswer,
   HttpChain,
   HttpFilterExtension,
+  ListenerFilterExtension,
   ListenerIdentity,
   LoadBalancingPolicyExtension,
   NetworkFilterExtension,
@@ -80,6 +81,10 @@ export { compileFormat, type Format, noNeeds } from '../access-log/formats/forma
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
+// ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export { type InspectedEnds, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
+
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
@@ -117,7 +122,7 @@ export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
 export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 export { atMostMs } from '../common/time/within-ms.js';
-export { addressText, encodePath, ipAddress } from '../io/addresses/address.js';
+export { type Address, addressOfBytes, addressText, encodePath, ipAddress, parseIp } from '../io/addresses/address.js';
 export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';
 export { Timer, type Timers } from '../io/time/timing-wheel.js';

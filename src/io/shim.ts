@@ -91,7 +91,7 @@ export const enum Op {
   TellGone = 10,
   /** Late is to follow if the time of an ordered close is over; offset: a token, above 0, that many connections may share. Instead of TellGone. */
   TellLate = 11,
-  /** On a connection that has delivered nothing yet: Data only shows bytes, which stay. Each time more has come it shows all of them, at most `offset` bytes. A peer's FIN behind bytes comes as End in a later batch; behind Take both come again. */
+  /** On a connection that has delivered nothing yet: Data only shows bytes, which stay. Each time more has come it shows all of them, at most `offset` bytes. A peer's FIN behind bytes comes as End in a later batch; behind Take both come again. A connection that breaks is reported without its bytes. */
   Peek = 12,
   /** Take away `offset` of the bytes that were shown last; what follows is delivered as on any other connection. */
   Take = 13,

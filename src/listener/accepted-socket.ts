@@ -26,6 +26,10 @@ export class AcceptedSocket {
     return this;
   }
 
+  get direct(): Address {
+    return this.remote;
+  }
+
   get remote(): Address {
     this.#remote ??= decodeSockaddr(this.#transport.memory.bytes, this.#offset, this.#length);
     return this.#remote;

@@ -9,6 +9,8 @@ import type { ConnectionLimit } from './connection-limit.js';
 import { ConnectionList } from './connection-list.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { DrainWindow } from './drain-window.js';
+import type { InspectedSocket } from './inspected-socket.js';
+import { type InspectionEvents, type InspectionSettings, Inspections } from './inspections.js';
 import type { FilterArrival, FilterChain, FilterChainFinder } from './network-filter.js';
 import type { Arrival, Cargo, Departures } from './travel.js';
 
@@ -26,9 +28,11 @@ export interface ActiveListenerOptions {
   globalLimit: ConnectionLimit | undefined;
   /** Gives each connection of the process a number of its own. */
   nextSerial(): number;
+  /** How listener filters look at connections; undefined: there are none. */
+  inspection: InspectionSettings | undefined;
 }
 
-export class ActiveListener implements ListenerHandler, ConnectionOwner {
+export class ActiveListener implements ListenerHandler, ConnectionOwner, InspectionEvents {
   /** Unique in the process. */
   readonly id: number;
   readonly name: string;
@@ -42,6 +46,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   readonly #nextSerial: () => number;
   readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
+  readonly #inspections: Inspections | undefined;
   /** Those that take connections, by id. */
   #chains: ReadonlyMap<number, FilterChain> = new Map();
   #finder: FilterChainFinder;
@@ -65,6 +70,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     this.#globalLimit = options.globalLimit;
     this.#nextSerial = options.nextSerial;
     this.#accepted = new AcceptedSocket(options.transport);
+    const { inspection } = options;
+    this.#inspections = inspection && new Inspections(inspection, options.transport, options.stats, this);
     this.#finder = finder;
     this.setChains(chains, finder);
   }
@@ -96,6 +103,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   /** It is over: connections that there still are, end. */
   remove(): void {
     this.stop(false);
+    this.#inspections?.close();
     this.#end(() => true);
     for (const { terminal } of this.#allChains()) terminal.close?.();
   }
@@ -137,6 +145,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
     const sum = new OpenConnections();
     counts.set(this.id, sum);
     for (const id of this.#formerChains.keys()) counts.set(id, new OpenConnections());
+    sum.connections += this.#inspections?.count ?? 0;
     for (const connection of this.#connections) {
       sum.add(connection);
       counts.get(connection.chain.id)?.add(connection);
@@ -208,7 +217,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   }
 
   #begin(id: number, chain: FilterChain, { facts }: Cargo, expected: FilterArrival): void {
-    const connection = new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), facts);
+    const connection = new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), facts, false);
     this.#connections.add(connection);
     try {
       const handler = expected.begin(connection);
@@ -226,19 +235,54 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner {
   }
 
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined {
+    if (this.#inspections !== undefined) return this.#inspect(this.#inspections, id, offset, length);
     const chain = this.#finder.only ?? this.#finder.find(this.#accepted.begin(id, offset, length));
     if (chain === undefined || !this.#mayAccept()) {
       if (chain === undefined) this.stats.increment(ListenerStats.at.no_filter_chain_match);
       this.#transport.close(id, 0, 0);
       return undefined;
     }
-    this.#transport.setLimits(id, this.#limits);
-    const connection = new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), {
-      offset,
-      length,
-    });
-    this.#connections.add(connection);
     this.#acceptedInBatch++;
+    return this.#serve(
+      new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), { offset, length }),
+      chain,
+    );
+  }
+
+  /** Listener filters look at it first. */
+  #inspect(inspections: Inspections, id: number, offset: number, length: number): ConnectionHandler | undefined {
+    if (!this.#mayAccept()) {
+      this.#transport.close(id, 0, 0);
+      return undefined;
+    }
+    this.#acceptedInBatch++;
+    return inspections.begin(id, offset, length);
+  }
+
+  onInspected(socket: InspectedSocket): void {
+    const chain = this.#finder.only ?? this.#finder.find(socket);
+    if (chain === undefined) {
+      this.stats.increment(ListenerStats.at.no_filter_chain_match);
+      this.#transport.close(socket.id, 0, 0);
+      return this.#releaseLimits();
+    }
+    const { direct, localText: local, remote, startMonotonicMs } = socket;
+    const known = { remote, direct: direct === remote ? undefined : direct, local, startMonotonicMs };
+    const handler = this.#serve(
+      new DownstreamConnection(this.#transport, socket.id, this, chain, this.#nextSerial(), known),
+      chain,
+    );
+    if (handler !== undefined) this.#transport.setHandler(socket.id, handler);
+  }
+
+  onDropped(): void {
+    this.#releaseLimits();
+  }
+
+  /** Its limits are taken. */
+  #serve(connection: DownstreamConnection, chain: FilterChain): ConnectionHandler | undefined {
+    this.#transport.setLimits(connection.id, this.#limits);
+    this.#connections.add(connection);
     try {
       connection.handler = chain.terminal.accept(connection);
       // Nothing happens if it is closed; if not, nobody else would ever do that.

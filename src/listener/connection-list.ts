@@ -14,6 +14,10 @@ export interface Listed {
 export class ConnectionList<C extends Listed> implements Iterable<C> {
   readonly #connections: C[] = [];
 
+  get count(): number {
+    return this.#connections.length;
+  }
+
   add(connection: C): void {
     connection.place = this.#connections.push(connection) - 1;
   }

@@ -32,11 +32,20 @@ export interface ConnectionChain extends ChainIdentity {
   readonly drain: ListenerDrain;
 }
 
-/** What a connection has been in another process. */
-export interface FormerLife {
+/** What is known of a connection that listener filters have seen, or that another process has had. */
+export interface KnownConnection {
   readonly remote: Address;
+  /** The socket's own peer, where it is another one: a proxy, which has told who `remote` is. */
+  readonly direct?: Address | undefined;
+  /** '' as long as nobody has asked for it. */
   readonly local: string;
   readonly startMonotonicMs: number;
+}
+
+/** Where the peer's sockaddr stands in memory. */
+interface SockaddrRange {
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** What a filter chain does with one connection. */
@@ -68,6 +77,8 @@ export class DownstreamConnection {
   place = -1;
   /** Another process has refused to go on with it. */
   mustStay = false;
+  /** The socket's own peer; undefined: it is the same as `remote`. */
+  readonly direct: Address | undefined;
   readonly #remoteKind: AddressKind;
   readonly #remotePort: number;
   /** Text with port or path, as soon as somebody has asked. */
@@ -75,14 +86,15 @@ export class DownstreamConnection {
   #localText = '';
   #isClosed = false;
 
-  /** `origin` is where the peer's sockaddr stands in memory, or what is known of a connection that was another process's. */
+  /** `isNew`: it was not another process's. */
   constructor(
     transport: Transport,
     id: number,
     listener: ConnectionOwner,
     chain: ConnectionChain,
     serial: number,
-    origin: FormerLife | { readonly offset: number; readonly length: number },
+    origin: KnownConnection | SockaddrRange,
+    isNew = true,
   ) {
     this.transport = transport;
     this.id = id;
@@ -91,19 +103,19 @@ export class DownstreamConnection {
     this.serial = serial;
     listener.stats.increment(ListenerStats.at.downstream_cx_active);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_active);
-    const isTakenOver = 'remote' in origin;
-    const remote = isTakenOver ? origin.remote : decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
+    const isKnown = 'remote' in origin;
+    const remote = isKnown ? origin.remote : decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
+    this.direct = isKnown ? origin.direct : undefined;
     this.remoteIp = remote.ip;
     this.#remoteKind = remote.kind;
     this.#remotePort = remote.port;
     if (remote.kind === AddressKind.Unix) this.#remoteText = remote.path;
-    if (isTakenOver) {
-      this.#localText = origin.local;
-      this.startMonotonicMs = origin.startMonotonicMs;
+    if (isKnown) this.#localText = origin.local;
+    this.startMonotonicMs = isKnown ? origin.startMonotonicMs : transport.clock.monotonicMs;
+    if (!isNew) {
       if (logger.isDebug) logger.debug(`[C${serial}] taken over from another process, of ${this.remoteText}`);
       return;
     }
-    this.startMonotonicMs = transport.clock.monotonicMs;
     listener.stats.increment(ListenerStats.at.downstream_cx_total);
     listener.workerStats.increment(ListenerWorkerStats.at.downstream_cx_total);
     if (logger.isDebug) logger.debug(`[C${serial}] new connection from ${this.remoteText}`);
@@ -127,6 +139,11 @@ export class DownstreamConnection {
       port: this.#remotePort,
       path: kind === AddressKind.Unix ? this.#remoteText : '',
     };
+  }
+
+  /** The socket's own peer as text with port. */
+  get directRemoteText(): string {
+    return this.direct === undefined ? this.remoteText : addressText(this.direct);
   }
 
   /** The peer as text with port. */

@@ -83,6 +83,7 @@ function stepOf<T>(criterion: Criterion, next: NextSteps<T>): Step<T> {
     case 'source_type':
       return new SourceTypeStep(next);
     case 'direct_source_prefix_ranges':
+      return new RangeStep(next, 'direct');
     case 'source_prefix_ranges':
       return new RangeStep(next, 'remote');
     case 'source_ports':

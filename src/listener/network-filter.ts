@@ -40,6 +40,8 @@ export interface FilterChainFinder {
 /** Where a connection comes from, and where it was made to; looked up when they are asked for. */
 export interface ConnectionEnds {
   readonly remote: Address;
+  /** The socket's own peer: another one than `remote` where a proxy has told who that is. */
+  readonly direct: Address;
   readonly local: Address;
 }
 

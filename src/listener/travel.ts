@@ -32,6 +32,8 @@ export interface TravellingConnection {
   readonly chain: ChainIdentity;
   readonly handler: { depart?(): Departure | undefined } | undefined;
   readonly remote: Address;
+  /** See KnownConnection. */
+  readonly direct: Address | undefined;
   readonly localText: string;
   readonly startMonotonicMs: number;
   /** Another process has refused to go on with it. */
@@ -54,6 +56,8 @@ export interface TravelFacts {
   /** Of its filter chain. */
   readonly fingerprint: string;
   readonly remote: Address;
+  /** See KnownConnection. */
+  readonly direct?: Address | undefined;
   /** Its own end as text; '' when nobody has asked for it yet. */
   readonly local: string;
   /** CLOCK_MONOTONIC, which the processes of a machine share. */

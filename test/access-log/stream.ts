@@ -57,7 +57,11 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
   info.upstreamCluster = { name: 'places.v2', observabilityName: 'places' };
   info.routeName = 'to_places';
   info.inferredRemoteAddress = '10.0.35.28:0';
-  info.downstream = { remoteText: '[2001:db8::1]:51234', localText: '/run/baton.sock' };
+  info.downstream = {
+    remoteText: '192.0.2.7:4242',
+    directRemoteText: '[2001:db8::1]:51234',
+    localText: '/run/baton.sock',
+  };
   info.connectionId = 17;
   info.attemptCount = 2;
   info.lastDownstreamRxMs = 5001.5;

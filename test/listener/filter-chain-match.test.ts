@@ -7,6 +7,7 @@ import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api
 import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/addresses/address.js';
 import { ipRange, isInRange } from '../../src/io/addresses/ip-range.js';
 import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
+import type { ConnectionEnds } from '../../src/listener/network-filter.js';
 
 t.test('the narrowest range decides, and what follows does not go back', async (t) => {
   const choose = chooser({
@@ -91,8 +92,8 @@ t.test('chains and connections at random', async (t) => {
       undefined,
     );
     for (let left = 100; left > 0; left--) {
-      const ends = { remote: randomAddress(random), local: randomAddress(random) };
-      const expected = readOut(matches, ends.remote, ends.local);
+      const ends = { remote: randomAddress(random), direct: randomAddress(random), local: randomAddress(random) };
+      const expected = readOut(matches, ends);
       if (expected !== undefined) decided++;
       if (table.find(ends) !== expected) {
         t.same(table.find(ends), expected, JSON.stringify({ matches, ends }));
@@ -119,12 +120,12 @@ t.test('what overlaps is what leaves a choice', async (t) => {
 });
 
 /** The rules, without a table: each criterion keeps the chains with its most specific value. */
-function readOut(matches: readonly FilterChainMatch[], remote: Address, local: Address): number | undefined {
+function readOut(matches: readonly FilterChainMatch[], ends: ConnectionEnds): number | undefined {
   let left = [...matches.keys()];
   for (const criterion of CRITERION_NAMES) {
     const scores = left.map((index) => {
       const values: readonly string[] = CRITERIA[criterion](matches[index]!);
-      return Math.max(...values.map((value) => specificity(criterion, value, remote, local)));
+      return Math.max(...values.map((value) => specificity(criterion, value, ends)));
     });
     const best = Math.max(...scores);
     if (best < 0) return undefined;
@@ -134,7 +135,7 @@ function readOut(matches: readonly FilterChainMatch[], remote: Address, local: A
 }
 
 /** -1 when the connection does not fulfil it, 0 when it says nothing. */
-function specificity(criterion: string, value: string, remote: Address, local: Address): number {
+function specificity(criterion: string, value: string, { direct, local, remote }: ConnectionEnds): number {
   if (value === '') return 0;
   const isLoopback = remote.ip === '127.0.0.1' || remote.ip === '::1';
   switch (criterion) {
@@ -148,7 +149,7 @@ function specificity(criterion: string, value: string, remote: Address, local: A
       return (value === 'SAME_IP_OR_LOOPBACK') === (isLoopback || remote.ip === local.ip) ? 1 : -1;
     default: {
       const [prefix = '', bits] = value.split('/');
-      const { ip } = criterion === 'prefix_ranges' ? local : remote;
+      const { ip } = criterion === 'prefix_ranges' ? local : criterion === 'source_prefix_ranges' ? remote : direct;
       return isInRange(ipRange(prefix, Number(bits))!, parseIp(ip)!) ? 1 + Number(bits) : -1;
     }
   }
@@ -203,7 +204,7 @@ function chooser(matches: Record<string, FilterChainMatch>) {
   const chains = Object.entries(matches).map(([chain, match]) => ({ match, chain }));
   const table = new FilterChainTable(chains, 'fallback');
   return (remote: string | Address, local: string | Address) =>
-    table.find({ remote: addressOf(remote), local: addressOf(local) });
+    table.find({ remote: addressOf(remote), direct: addressOf(remote), local: addressOf(local) });
 }
 
 function addressOf(address: string | Address): Address {

@@ -107,3 +107,15 @@ t.test('one that says nothing and ends, or breaks, is told', async (t) => {
   t.equal((await rig.next(Event.Reset, broken.id)).value, ECONNRESET);
   rig.now(Op.Take, broken.id, 100);
 });
+
+t.test('one that breaks amid what it is to say has not ended', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1', () => peer.write('head'));
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.Data, id);
+  peer.resetAndDestroy();
+  t.equal((await rig.next(Event.Reset, id)).value, ECONNRESET);
+  t.same(rig.of(Event.End, id), []);
+});

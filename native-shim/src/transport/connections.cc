@@ -83,7 +83,8 @@ void Transport::lookAtConnection(Id id, SocketRecord& connection) {
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
   }
-  if (connection.error == 0 && connection.errorHint && (connection.paused || connection.ended)) {
+  const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
+  if (connection.error == 0 && connection.errorHint && !receives) {
     connection.errorHint = false;
     const int error = takeSocketError(connection.fd.get());
     if (error != 0) return reportReset(id, connection, error);

@@ -22,7 +22,10 @@ export const UNSET = -1;
 
 /** The two ends of a client's connection as text with port; made when somebody asks. */
 export interface DownstreamEnds {
+  /** The client, which a proxy may have named. */
   readonly remoteText: string;
+  /** The socket's own peer. */
+  readonly directRemoteText: string;
   readonly localText: string;
 }
 
@@ -73,7 +76,7 @@ export class StreamInfo {
   attemptCount = 0;
 
   downstream: DownstreamEnds | undefined = undefined;
-  /** As inferred from x-forwarded-for or the proxy protocol; empty: the peer's own. */
+  /** As inferred from x-forwarded-for; empty: that of the connection. */
   inferredRemoteAddress = '';
   connectionId = 0;
   connectionTerminationDetails = '';
@@ -91,12 +94,12 @@ export class StreamInfo {
 
   /** Of the client, as inferred. */
   get downstreamRemoteAddress(): string {
-    return this.inferredRemoteAddress !== '' ? this.inferredRemoteAddress : this.downstreamDirectRemoteAddress;
+    return this.inferredRemoteAddress !== '' ? this.inferredRemoteAddress : (this.downstream?.remoteText ?? '');
   }
 
   /** Of the peer itself. */
   get downstreamDirectRemoteAddress(): string {
-    return this.downstream?.remoteText ?? '';
+    return this.downstream?.directRemoteText ?? '';
   }
 
   get downstreamLocalAddress(): string {

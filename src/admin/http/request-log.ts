@@ -65,7 +65,7 @@ export class RequestLog {
     info.bytesSent = request.bytesSent;
     info.requestHeaders = TextHeaders.ofRequest(request.method, request.target, request.requestHeaders);
     info.responseHeaders = TextHeaders.ofResponse(request.status, request.responseHeaders);
-    info.downstream = { remoteText: request.peer, localText: request.localAddress };
+    info.downstream = { remoteText: request.peer, directRemoteText: request.peer, localText: request.localAddress };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
     for (const each of this.#loggers) each.log(info);

@@ -131,6 +131,13 @@ export function formatIp(bytes: Uint8Array): string {
   return bytes.length === 4 ? formatIp4(bytes, 0) : formatIp6(bytes, 0);
 }
 
+/** The IP address in 4 or 16 bytes; an IPv4-mapped one as decodeSockaddr() gives it. */
+export function addressOfBytes(bytes: Uint8Array, port: number): Address {
+  if (bytes.length === 4) return { kind: AddressKind.Ip4, ip: formatIp4(bytes, 0), port, path: '' };
+  if (isMapped(bytes, 0)) return { kind: AddressKind.Ip4, ip: formatIp4(bytes, 12), port, path: '' };
+  return { kind: AddressKind.Ip6, ip: formatIp6(bytes, 0), port, path: '' };
+}
+
 const LITTLE_ENDIAN = endianness() === 'LE';
 const AF_UNIX = 1;
 const AF_INET = 2;

@@ -118,10 +118,10 @@ export class WorkerDepartures implements Departures {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
       return this.#stay(connection, departure, String(error));
     }
-    const { chain, listener, localText, remote, startMonotonicMs } = connection;
+    const { chain, direct, listener, localText: local, remote, startMonotonicMs } = connection;
     const fingerprint = chain.fingerprint();
     const { progress, input } = departure;
-    const facts = { listener: listener.name, fingerprint, remote, local: localText, startMonotonicMs, progress };
+    const facts = { listener: listener.name, fingerprint, remote, direct, local, startMonotonicMs, progress };
     channel.offer(
       { facts, sockets, input },
       {

@@ -23,6 +23,7 @@ import type {
 } from '../messages/messages.js';
 import { ChainBuilder, finderOf } from './chain-builder.js';
 import { IdleHosts } from './idle-hosts.js';
+import { inspectionOf } from './inspection.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
@@ -195,6 +196,7 @@ export class WorkerListeners {
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
         globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,
         nextSerial: this.#nextSerial,
+        inspection: inspectionOf(config, this.#context),
       },
       chains,
       finder,

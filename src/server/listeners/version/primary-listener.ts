@@ -2,6 +2,7 @@
 // update of its filter chains alone leaves the version what it is, and changes those.
 
 import { isDeepStrictEqual } from 'node:util';
+import { ofExtension } from '../../../common/errors/defects.js';
 import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
 import type { ListenerIdentity } from '../../../extensions/factories.js';
@@ -301,6 +302,10 @@ export class PrimaryListener implements KnownToWorkers {
     const requests: ScopeRequest[] = [{ prefix: this.statPrefix, layout: ListenerStats }];
     for (let index = 0; index < this.#makers.concurrency; index++) {
       requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
+    }
+    for (const { typed_config: filter } of this.config.listener_filters ?? []) {
+      const extension = this.#makers.extensions.listenerFilter(filter!);
+      requests.push(...ofExtension('scopes', extension.name, () => extension.scopes?.(filter!) ?? []));
     }
     return requests;
   }

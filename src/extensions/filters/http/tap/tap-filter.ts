@@ -187,7 +187,7 @@ export class TapFilter implements HttpFilter {
   #sendWhole(): void {
     const { info } = this.#stream;
     const connection = this.#context.recordsConnection
-      ? { local: info.downstreamLocalAddress, remote: info.downstreamDirectRemoteAddress }
+      ? { local: info.downstreamLocalAddress, remote: info.downstream?.remoteText ?? '' }
       : undefined;
     const trace = { request: this.#request.traced, response: this.#response.traced, connection };
     this.#tap.send(this.#tap.format.buffered(trace));

@@ -1,0 +1,30 @@
+// How the listener filters of a listener look at its connections, as its configuration says.
+
+import { durationMs } from '../../common/time/duration.js';
+import type { Listener } from '../../config/generated/api.js';
+import type { WorkerContext } from '../../extensions/factories.js';
+import type { InspectionSettings } from '../../listener/inspections.js';
+import type { ListenerFilter } from '../../listener/listener-filter.js';
+
+/** Envoy's default. */
+const TIMEOUT_MS = 15_000;
+
+/** Undefined: it has none. Throws when one cannot be built. */
+export function inspectionOf(config: Listener, context: WorkerContext): InspectionSettings | undefined {
+  const { listener_filters: filters = [] } = config;
+  if (filters.length === 0) return undefined;
+  return {
+    filters: filters.map(({ typed_config: filter }) => {
+      const extension = context.extensions.listenerFilter(filter!);
+      return checked(extension.createOnWorker(filter, context), extension.name);
+    }),
+    timeoutMs: durationMs(config.listener_filters_timeout, TIMEOUT_MS),
+    continuesOnTimeout: config.continue_on_listener_filters_timeout ?? false,
+    timers: context.timers,
+  };
+}
+
+function checked(filter: ListenerFilter, name: string): ListenerFilter {
+  if (typeof filter?.inspect === 'function' && filter.mostBytes > 0) return filter;
+  throw new TypeError(`createOnWorker() of '${name}' has returned nothing with an inspect() and mostBytes`);
+}
