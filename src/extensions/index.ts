@@ -12,6 +12,7 @@ import { healthCheck } from './filters/http/health-check/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
+import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
@@ -42,6 +43,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   onDemand,
   router,
   tap,
+  proxyProtocol,
   httpConnectionManager,
   tcpProxy,
   leastRequest,

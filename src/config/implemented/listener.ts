@@ -20,7 +20,11 @@ export const LISTENER: ImplementedTable = {
     drain_type: true,
     ignore_global_conn_limit: true,
     metadata: true,
+    listener_filters: true,
+    listener_filters_timeout: true,
+    continue_on_listener_filters_timeout: true,
   },
+  'envoy.config.listener.v3.ListenerFilter': { name: true, typed_config: true },
   'envoy.config.listener.v3.FilterChain': {
     name: true,
     filters: true,

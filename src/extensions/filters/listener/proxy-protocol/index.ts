@@ -1,0 +1,96 @@
+// envoy.filters.listener.proxy_protocol: a proxy in front says in the first bytes whom a connection is from.
+
+import type { ProxyProtocol, ProxyProtocolConfig_Version } from '../../../../config/generated/api.js';
+import {
+  defineLayout,
+  type InspectedEnds,
+  type ListenerFilter,
+  type ListenerFilterExtension,
+  refused,
+  type Scope,
+  Verdict,
+} from '../../../sdk.js';
+import { LONGEST_HEADER, readHeader, type Version, versionOf } from './header.js';
+
+const NO_TLV = 'what proxies tell beyond addresses is not kept';
+
+const ProxyProtocolStats = defineLayout({
+  not_found_disallowed: 'counter',
+  not_found_allowed: 'counter',
+  'versions.v1.found': 'counter',
+  'versions.v1.disallowed': 'counter',
+  'versions.v1.error': 'counter',
+  'versions.v2.found': 'counter',
+  'versions.v2.disallowed': 'counter',
+  'versions.v2.error': 'counter',
+});
+
+const VERSIONS: readonly Version[] = [1, 2];
+
+export const proxyProtocol: ListenerFilterExtension<ProxyProtocol> = {
+  category: 'envoy.filters.listener',
+  name: 'envoy.filters.listener.proxy_protocol',
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol'],
+  implemented: {
+    'envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol': {
+      allow_requests_without_proxy_protocol: true,
+      disallowed_versions: true,
+      stat_prefix: true,
+      rules: refused(NO_TLV),
+      pass_through_tlvs: refused(NO_TLV),
+    },
+  },
+  scopes: (config) => [{ prefix: prefixOf(config), layout: ProxyProtocolStats }],
+  createOnWorker: (config, context) =>
+    new ProxyProtocolFilter(config, context.scope(prefixOf(config), ProxyProtocolStats)),
+};
+
+function prefixOf({ stat_prefix: own }: ProxyProtocol): string {
+  return own ? `proxy_proto.${own}.` : 'proxy_proto.';
+}
+
+class ProxyProtocolFilter implements ListenerFilter {
+  readonly mostBytes = LONGEST_HEADER;
+  readonly #stats: Scope;
+  readonly #isOptional: boolean;
+  readonly #disallowed: readonly Version[];
+  /** Those that are looked for: where a header is optional, bytes of a version that is not allowed are none. */
+  readonly #versions: readonly Version[];
+
+  constructor(config: ProxyProtocol, stats: Scope) {
+    this.#stats = stats;
+    this.#isOptional = config.allow_requests_without_proxy_protocol ?? false;
+    this.#disallowed = (config.disallowed_versions ?? []).map(numberOf);
+    this.#versions = VERSIONS.filter((version) => !this.#isOptional || !this.#disallowed.includes(version));
+  }
+
+  inspect(bytes: Uint8Array, ends: InspectedEnds): number {
+    const { at } = ProxyProtocolStats;
+    const version = versionOf(bytes, this.#versions);
+    if (version === 'incomplete') return Verdict.NeedsMore;
+    if (version === undefined) {
+      this.#stats.increment(this.#isOptional ? at.not_found_allowed : at.not_found_disallowed);
+      return this.#isOptional ? 0 : Verdict.Refuses;
+    }
+    if (this.#disallowed.includes(version)) {
+      this.#stats.increment(at[`versions.v${version}.disallowed`]);
+      return Verdict.Refuses;
+    }
+    const header = readHeader(version, bytes);
+    if (header === 'incomplete') return Verdict.NeedsMore;
+    if (header === 'invalid') {
+      this.#stats.increment(at[`versions.v${version}.error`]);
+      return Verdict.Refuses;
+    }
+    this.#stats.increment(at[`versions.v${version}.found`]);
+    if (header.ends !== undefined) {
+      ends.remote = header.ends.source;
+      ends.local = header.ends.destination;
+    }
+    return header.length;
+  }
+}
+
+function numberOf(version: ProxyProtocolConfig_Version): Version {
+  return version === 'V1' ? 1 : 2;
+}
