@@ -75,7 +75,8 @@ function* unreadyViews({ configuration, waitingFor }: Server): Generator<Unready
   // Listeners that are there before the workers start wait with the server.
   const isListener = configuration.listeners.byName.size > 0;
   if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener, targets };
-  for (const { name, unreadyTargets } of configuration.listeners.initManagers()) {
+  for (const { init } of configuration.listeners.warming.values()) {
+    const { name, unreadyTargets } = init;
     if (unreadyTargets.length > 0) yield { name, isListener: true, targets: unreadyTargets };
   }
 }

@@ -140,13 +140,13 @@ export class ListenerDiscovery implements Watcher<Listener> {
     if (!isComplete || hidesNames(refused)) return removed;
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const gone = new Set(removed);
-    for (const { isStatic, name } of this.#listeners.entries) if (!isStatic && !there.has(name)) gone.add(name);
+    for (const { isStatic, name } of this.#listeners.specs()) if (!isStatic && !there.has(name)) gone.add(name);
     for (const name of [...this.#shadowed.keys(), ...this.#unbound.keys()]) if (!there.has(name)) gone.add(name);
     return gone;
   }
 
   #remove(name: string): boolean {
-    const plan = this.#listeners.plan({ set: [], removed: [name] }, false);
+    const plan = this.#listeners.plan({ isStatic: false, set: [], removed: [name] });
     if (plan.names.length === 0) return false;
     void plan.apply();
     logger.info(`lds: remove listener '${name}'`);
@@ -156,9 +156,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
   /** Returns whether it changes anything. Throws when it cannot be used. */
   #set(resource: Resource<Listener>): boolean {
     const { name } = resource;
-    if (this.#listeners.entry(name)?.isStatic) this.#shadowed.set(name, resource);
+    if (this.#listeners.latest(name)?.isStatic) this.#shadowed.set(name, resource);
     else this.#shadowed.delete(name);
-    const plan = this.#listeners.plan({ set: [specOf(resource)], removed: [] }, false);
+    const plan = this.#listeners.plan({ isStatic: false, set: [specOf(resource)], removed: [] });
     const hasChanged = this.#apply(plan);
     if (!hasChanged) logger.debug(`lds: add/update listener '${name}' skipped`);
     return hasChanged;
@@ -191,7 +191,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   #stateOf(name: string): DynamicState {
-    return this.#listeners.entry(name)?.active?.spec.state ?? REQUESTED;
+    return this.#listeners.byName.get(name)?.spec.state ?? REQUESTED;
   }
 
   /** It was accepted, and has turned out to be unusable when it was to be used. */

@@ -9,7 +9,7 @@ import type { Change } from './carry-out.js';
 import type { PlannedListener, ReloadPlan } from './comparison/comparison.js';
 
 export interface ReloadedListeners {
-  readonly listeners: Pick<ListenerSet, 'byName' | 'entry' | 'plan' | 'planRoutes'>;
+  readonly listeners: Pick<ListenerSet, 'byName' | 'plan' | 'planRoutes'>;
   /** Aborted when the server ends. */
   readonly ended: AbortSignal;
   /** Resolves when all workers run what has been published; rejects when one cannot. */
@@ -126,10 +126,10 @@ async function prepared(
   removed: readonly string[],
   { ended, listeners }: ReloadedListeners,
 ): Promise<ListenerPlan> {
-  const plan = listeners.plan({ set, removed }, true);
+  const plan = listeners.plan({ isStatic: true, set, removed });
   try {
     const leftOut = set.find(
-      ({ config, name }) => !plan.names.includes(name) && listeners.entry(name)?.active?.config !== config,
+      ({ config, name }) => !plan.names.includes(name) && listeners.byName.get(name)?.config !== config,
     );
     if (leftOut !== undefined) {
       const direction = leftOut.config.traffic_direction ?? 'UNSPECIFIED';

@@ -153,11 +153,8 @@ export class RunningConfiguration {
 
   /** Resources in use that sources have delivered, and that may name further sources. */
   *namedSources(): Generator<NamedSources> {
-    for (const { active, isStatic, name, warming } of this.listeners.entries) {
-      if (isStatic) continue;
-      for (const version of [active, warming]) {
-        if (version !== undefined) yield { what: `listener '${name}'`, config: version.spec.config };
-      }
+    for (const { config, isStatic, name } of this.listeners.specs()) {
+      if (!isStatic) yield { what: `listener '${name}'`, config };
     }
     for (const { config, origin, spec } of [...this.clusters.byName.values(), ...this.clusters.warming.values()]) {
       if (origin.isAddedViaApi) yield { what: `cluster '${spec.name}'`, config: config.eds_cluster_config };

@@ -38,9 +38,8 @@ export function listenersDump(running: RunningConfiguration, configured: readonl
 
 function staticListeners(set: ListenerSet, configured: readonly Listener[], loadedAt: string): Iterable<DumpResource> {
   return mapped(
-    () => [...set.entries].filter(({ active, isStatic }) => isStatic && active !== undefined),
-    ({ active, name }) => {
-      const { number, shown, state } = active!.spec;
+    () => [...set.byName.values()].filter(({ spec }) => spec.isStatic),
+    ({ name, spec: { number, shown, state } }) => {
       const message = (number === undefined ? undefined : configured[number]) ?? shown;
       const last_updated = number === undefined ? state.lastUpdated?.toISOString() : loadedAt;
       return { name, message: { listener: any(RESOURCE_MESSAGES.listener, message), last_updated } };
@@ -51,7 +50,7 @@ function staticListeners(set: ListenerSet, configured: readonly Listener[], load
 /** Of all that there is, and of what could not be used. */
 function dynamicNames(set: ListenerSet, discovery: ListenerDiscovery | undefined): Set<string> {
   const names = new Set<string>();
-  for (const { isStatic, name } of set.entries) if (!isStatic) names.add(name);
+  for (const { isStatic, name } of set.specs()) if (!isStatic) names.add(name);
   for (const { name, spec } of set.formers.listeners()) if (!spec.isStatic) names.add(name);
   for (const name of discovery?.failures.keys() ?? []) names.add(name);
   return names;
@@ -76,8 +75,8 @@ function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDisc
 
 /** Until the server accepts connections, no listener serves: what it waits for may be theirs. */
 function stagesOf(name: string, set: ListenerSet): { active?: WithSpec | undefined; warming?: WithSpec | undefined } {
-  const { active, warming } = set.entry(name) ?? {};
-  return set.isRunning ? { active, warming } : { warming: active };
+  const active = set.byName.get(name);
+  return set.isRunning ? { active, warming: set.warming.get(name) } : { warming: active };
 }
 
 function stateFields({ shown, state }: ListenerSpec): JsonObject {

@@ -4,7 +4,7 @@ import type { Listener } from '../../../config/generated/api.js';
 import { AddressKind, addressText } from '../../../io/addresses/address.js';
 import { listenAddress } from '../version/listen-sockets.js';
 import { bindsToPort, type ListenerSpec, type PrimaryListener } from '../version/primary-listener.js';
-import { type ListenerEntry, versionsOf } from './listener-entry.js';
+import { type ListenerStages, type PresentListeners, versionsOf } from './present-listeners.js';
 
 /** What two listeners cannot both be bound to; undefined where the kernel chooses the port, or nothing is bound. */
 export function boundAddressOf(config: Listener): string | undefined {
@@ -14,8 +14,8 @@ export function boundAddressOf(config: Listener): string | undefined {
 }
 
 /** What two listeners cannot both have: with port 0 the port is the one that the listener has got. */
-export function wantedAddress(config: Listener, entry: ListenerEntry | undefined): string | undefined {
-  const kept = versionsOf(entry).find((version) => version.hasSockets && !leavesAddress(version, config));
+export function wantedAddress(config: Listener, stages: ListenerStages): string | undefined {
+  const kept = versionsOf(stages).find((version) => version.hasSockets && !leavesAddress(version, config));
   return boundAddressOf(config) ?? (kept && addressText(kept.address));
 }
 
@@ -36,20 +36,17 @@ export function isAt(owner: PrimaryListener, name: string, wanted: string): bool
 }
 
 /** Those of LDS that want an address which another one leaves when all of them are set, and those that leave it. */
-export function tradingPlaces(
-  set: readonly ListenerSpec[],
-  entries: ReadonlyMap<string, ListenerEntry>,
-): ListenerSpec[] {
+export function tradingPlaces(set: readonly ListenerSpec[], present: PresentListeners): ListenerSpec[] {
   const holders = new Map<string, ListenerSpec>();
   for (const spec of set) {
-    const entry = entries.get(spec.name);
-    for (const version of entry?.isStatic ? [] : versionsOf(entry)) {
-      if (leavesAddress(version, spec.config)) holders.set(addressText(version.address), spec);
+    for (const version of versionsOf(present.stagesOf(spec.name))) {
+      if (!version.spec.isStatic && leavesAddress(version, spec.config))
+        holders.set(addressText(version.address), spec);
     }
   }
   const trading = new Set<ListenerSpec>();
   for (const spec of set) {
-    const holder = holders.get(wantedAddress(spec.config, entries.get(spec.name)) ?? '');
+    const holder = holders.get(wantedAddress(spec.config, present.stagesOf(spec.name)) ?? '');
     if (holder !== undefined && holder !== spec) trading.add(holder).add(spec);
   }
   return [...trading];

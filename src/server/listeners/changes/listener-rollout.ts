@@ -40,10 +40,11 @@ export class ListenerRollout {
   }
 
   /** For a worker that starts: what is in use, and what the others have just been told to build. */
-  *snapshots(active: PrimaryListener | undefined, warming: ListenerUpdate | undefined): Generator<ListenerSnapshot> {
-    const update = warming?.isPublished ? warming : undefined;
-    if (active !== undefined) yield this.#snapshot(active, update?.chains ?? active.chains);
-    if (update?.newVersion !== undefined) yield this.#snapshot(update.newVersion, update.newVersion.chains);
+  snapshots(active: Iterable<PrimaryListener>, warming: Iterable<ListenerUpdate>): ListenerSnapshot[] {
+    const published = [...warming].filter(({ isPublished }) => isPublished);
+    const chains = new Map(published.map((update) => [update.listener, update.chains]));
+    const listeners = new Set([...active, ...chains.keys()]);
+    return [...listeners].map((listener) => this.#snapshot(listener, chains.get(listener) ?? listener.chains));
   }
 
   /** Lets workers accept on its sockets. Throws ListenError. */

@@ -3,41 +3,24 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Listener } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
-import type { InitManager } from '../../init/init-manager.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import { changesReusePort, ListenError } from '../version/listen-sockets.js';
 import { type ListenerMakers, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
 import { isAddressTaken, leavesAddress, wantedAddress } from './addresses.js';
-import type { FormerListeners } from './former-listeners.js';
-import { type ListenerEntry, versionsOf } from './listener-entry.js';
 import { changesChainsAlone, initManagerOf, ListenerUpdate } from './listener-update.js';
+import { type ListenerStages, latestOf, type PresentListeners, versionsOf } from './present-listeners.js';
 import { socketSource } from './socket-source.js';
-import type { StoppedDirections } from './stopped-directions.js';
 
 /** Listeners that come, change and go together. */
 export interface ListenerChange {
+  /** They are those of the bootstrap, which LDS cannot change; nor this those of LDS. */
+  readonly isStatic: boolean;
   readonly set: readonly ListenerSpec[];
   readonly removed: readonly string[];
 }
 
-/** What there is before the change. */
-export interface PresentListeners {
-  readonly entries: ReadonlyMap<string, ListenerEntry>;
-  readonly formers: FormerListeners;
-  /** What is to be left, and still accepts. */
-  readonly postponed: readonly PrimaryListener[];
-  readonly stopped: StoppedDirections;
-  /** Workers accept. */
-  readonly isRunning: boolean;
-  /** Of the server, before that. */
-  readonly serverInit: InitManager | undefined;
-  readonly parent: InheritedSockets | undefined;
-}
-
 export interface PreparedChange {
-  /** Its listeners are those of the bootstrap. */
-  readonly isStatic: boolean;
-  readonly removed: readonly string[];
+  readonly removed: ReadonlySet<string>;
   /** Listeners whose configuration is again what is active: their updates are dropped. */
   readonly restored: readonly string[];
   readonly updates: readonly ListenerUpdate[];
@@ -47,50 +30,53 @@ export interface PreparedChange {
 
 const logger = getLogger('config');
 
-/** Throws ListenError, or what makes a filter unusable: then nothing is left. */
+/** `parent`: what a parent process listens at. Throws ListenError, or what makes a filter unusable: then nothing is left. */
 export function prepare(
-  change: ListenerChange,
-  isStatic: boolean,
+  { isStatic, removed, set }: ListenerChange,
   now: PresentListeners,
   makers: ListenerMakers,
+  parent: InheritedSockets | undefined,
 ): PreparedChange {
-  const removed = change.removed.filter((name) => now.entries.get(name)?.isStatic === isStatic);
-  for (const name of change.removed) {
-    if (!removed.includes(name)) logger.debug(`unknown/locked listener '${name}'. no remove`);
-  }
-  const preparation = new Preparation(new Set(removed), isStatic, now, makers);
+  const preparation = new Preparation(isStatic, now, makers, parent);
   try {
-    for (const spec of change.set) preparation.noteLeaving(spec);
-    for (const spec of change.set) preparation.add(spec);
+    for (const name of removed) preparation.remove(name);
+    for (const spec of set) preparation.noteLeaving(spec);
+    for (const spec of set) preparation.add(spec);
+    return preparation;
   } catch (error) {
     for (const update of preparation.updates) update.discard();
     throw error;
   }
-  const { leaving, restored, updates } = preparation;
-  return { isStatic, removed, restored, updates, leaving };
 }
 
-class Preparation {
+class Preparation implements PreparedChange {
+  readonly removed = new Set<string>();
   readonly updates: ListenerUpdate[] = [];
   readonly restored: string[] = [];
   readonly leaving = new Set<PrimaryListener>();
-  readonly #removed: ReadonlySet<string>;
   readonly #isStatic: boolean;
   readonly #now: PresentListeners;
   readonly #makers: ListenerMakers;
+  readonly #parent: InheritedSockets | undefined;
 
-  constructor(removed: ReadonlySet<string>, isStatic: boolean, now: PresentListeners, makers: ListenerMakers) {
-    this.#removed = removed;
+  constructor(isStatic: boolean, now: PresentListeners, makers: ListenerMakers, parent: InheritedSockets | undefined) {
     this.#isStatic = isStatic;
     this.#now = now;
     this.#makers = makers;
+    this.#parent = parent;
+  }
+
+  remove(name: string): void {
+    if (latestOf(this.#now.stagesOf(name))?.isStatic === this.#isStatic) this.removed.add(name);
+    else logger.debug(`unknown/locked listener '${name}'. no remove`);
   }
 
   /** To be called for all before add(): the listener's versions may have addresses that others get. */
   noteLeaving({ config, name }: ListenerSpec): void {
-    const entry = this.#now.entries.get(name);
-    if (entry?.isStatic !== this.#isStatic || this.#isStopped(config)) return;
-    for (const version of versionsOf(entry)) if (leavesAddress(version, config)) this.leaving.add(version);
+    if (this.#isStopped(config)) return;
+    for (const version of versionsOf(this.#now.stagesOf(name))) {
+      if (version.spec.isStatic === this.#isStatic && leavesAddress(version, config)) this.leaving.add(version);
+    }
   }
 
   add(spec: ListenerSpec): void {
@@ -102,21 +88,21 @@ class Preparation {
       );
       return;
     }
-    const entry = this.#removed.has(name) ? undefined : this.#now.entries.get(name);
-    const latest = entry?.warming?.spec.config ?? entry?.active?.config;
-    if (entry !== undefined && (this.#isLocked(entry) || isDeepStrictEqual(latest, config))) {
+    const present = this.removed.has(name) ? {} : this.#now.stagesOf(name);
+    const latest = latestOf(present);
+    if (latest !== undefined && (this.#isLocked(latest) || isDeepStrictEqual(latest.config, config))) {
       logger.debug(`duplicate/locked listener '${name}'. no add/update`);
-    } else if (entry?.warming !== undefined && isDeepStrictEqual(entry.active?.config, config)) {
-      this.#checkAddress(spec, entry);
+    } else if (present.warming !== undefined && isDeepStrictEqual(present.active?.config, config)) {
+      this.#checkAddress(spec, present);
       this.restored.push(name);
     } else {
       logger.debug(`begin add/update listener: name=${name}`);
-      if (latest !== undefined && changesReusePort(latest, config)) {
+      if (latest !== undefined && changesReusePort(latest.config, config)) {
         throw new ListenError(
           `Listener ${name}: reuse port cannot be changed during an update; remove the listener first, and add it then`,
         );
       }
-      this.updates.push(this.#update(spec, entry));
+      this.updates.push(this.#update(spec, present));
     }
   }
 
@@ -126,38 +112,34 @@ class Preparation {
   }
 
   /** Throws ListenError when the bootstrap wants a listener that is one of LDS. */
-  #isLocked({ isStatic, name }: ListenerEntry): boolean {
+  #isLocked({ isStatic, name }: ListenerSpec): boolean {
     if (isStatic === this.#isStatic) return false;
     if (!isStatic)
       throw new ListenError(`listener '${name}' is one of LDS: the bootstrap cannot have one of that name`);
     return true;
   }
 
-  #update(spec: ListenerSpec, entry: ListenerEntry | undefined): ListenerUpdate {
+  #update(spec: ListenerSpec, present: ListenerStages): ListenerUpdate {
     const { config, name } = spec;
-    const { isRunning, parent, serverInit } = this.#now;
+    const { isRunning, serverInit } = this.#now;
+    const { active } = present;
     const init = serverInit ?? initManagerOf(name, config);
-    const active = entry?.active;
     if (isRunning && active !== undefined && !active.isStopped && changesChainsAlone(active.config, config)) {
       return new ListenerUpdate(spec, init, active, active.makeChains(config, init));
     }
-    this.#checkAddress(spec, entry);
-    const { address, former } = socketSource(name, config, this.#socketOwners(entry), parent);
+    this.#checkAddress(spec, present);
+    const { address, former } = socketSource(name, config, this.#socketOwners(present), this.#parent);
     const listener = new PrimaryListener(spec, this.#makers, init, former, address);
     return new ListenerUpdate(spec, init, listener, undefined);
   }
 
   /** Throws ListenError when another listener has the address, or is about to. */
-  #checkAddress({ config, name }: ListenerSpec, entry: ListenerEntry | undefined): void {
-    const address = wantedAddress(config, entry);
-    const others = [...this.#now.entries.values()].filter(
-      (entry) => entry.name !== name && !this.#removed.has(entry.name),
-    );
-    const versions = [
-      ...others.flatMap(versionsOf).filter((version) => !this.leaving.has(version)),
-      ...this.updates.map(({ listener }) => listener),
-    ];
-    if (!isAddressTaken(address, versions)) return;
+  #checkAddress({ config, name }: ListenerSpec, present: ListenerStages): void {
+    const address = wantedAddress(config, present);
+    const stays = (version: PrimaryListener) =>
+      version.name !== name && !this.removed.has(version.name) && !this.leaving.has(version);
+    const versions = [...this.#now.versions()].filter(stays);
+    if (!isAddressTaken(address, [...versions, ...this.updates.map(({ listener }) => listener)])) return;
     throw new ListenError(
       `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
@@ -166,9 +148,9 @@ class Preparation {
   }
 
   /** Versions whose sockets a new one may go on with. */
-  *#socketOwners(entry: ListenerEntry | undefined): Generator<PrimaryListener> {
-    for (const each of [entry, ...[...this.#removed].map((name) => this.#now.entries.get(name))])
-      yield* versionsOf(each);
+  *#socketOwners(present: ListenerStages): Generator<PrimaryListener> {
+    yield* versionsOf(present);
+    for (const name of this.removed) yield* versionsOf(this.#now.stagesOf(name));
     yield* this.leaving;
     yield* this.#now.postponed;
     // Workers are just being told to stop.
