@@ -16,6 +16,7 @@ import {
   startBaton,
   type Teardown,
   waitFor,
+  waitForLog,
 } from '../harness/index.js';
 
 const WORKERS = 2;
@@ -87,6 +88,31 @@ t.test('a listener whose address another process has', async (t) => {
   plane.set('listener', []);
   await plane.start();
   await waitFor(async () => !(await answered()), { what: 'the end of the listener' });
+  await baton.stop();
+});
+
+t.test('a listener whose address another process takes while the server waits for its routes', async (t) => {
+  const port = await freePort();
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  plane.set('listener', [httpListener('front', port, { rds: { route_config_name: 'routes', config_source: ADS } })]);
+  const baton = await startBaton(t, {
+    args: ['-l', 'info'],
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('delta') }),
+    wait: 'admin',
+  });
+  await waitForLog(baton, "lds: add/update listener 'front'");
+  const other = createServer().listen(port, '127.0.0.1');
+  await new Promise((resolve) => other.once('listening', resolve));
+  t.teardown(() => other.close());
+  plane.set('route', [{ name: 'routes', virtual_hosts: [host('front', '*')] }]);
+  await waitForLog(baton, /listener 'front' cannot be used: .* in use/);
+  const active = () => baton.stat('listener_manager.total_listeners_active');
+  t.equal(await active(), 0, 'it is not there');
+  t.equal((await baton.admin('/listeners')).body, '');
+  other.close();
+  await waitFor(async () => (await active()) === 1, { what: 'the listener' });
+  t.match(await httpRequest(port), { body: 'front' });
   await baton.stop();
 });
 

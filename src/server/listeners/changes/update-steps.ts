@@ -68,6 +68,7 @@ export class UpdateSteps {
         this.#failed(listener.spec, error, true);
       }
     }
+    this.count();
   }
 
   /** The update of that name, if there is one, never will be in use, because of `why`; the active version serves on as it is. */
