@@ -4,6 +4,7 @@
 // are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
 import type { BufferedBytes } from './buffered-bytes.js';
+import { type LaterAct, LaterTurns } from './later-turns.js';
 import type { Memory } from './memory.js';
 import {
   type ConnectStep,
@@ -80,9 +81,6 @@ const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
 const MOST_TOKENS = 2 ** 31 - 1;
 
-/** How long connections that go on later keep the thread from those that have received something. */
-const LATER_MS = 5;
-
 const FAULT = 'a connection was ended after an internal error';
 
 /** Told of an ordered close that was cut short; `isSent`: only the peer's end was missing. */
@@ -116,8 +114,10 @@ export class Transport {
   /** By the token of Op.TellLate. */
   readonly #late = new Map<number, LateHandler>();
   #lateToken = 0;
-  /** By the connection that each is for. */
-  #later: { readonly id: number; readonly act: () => void }[] = [];
+  readonly #laterTurns = new LaterTurns(
+    () => this.beginTurn(),
+    (act) => this.#actLater(act),
+  );
   #queued = 0;
   #inBatch = false;
   #flushScheduled = false;
@@ -271,8 +271,9 @@ export class Transport {
   }
 
   /**
-   * Closes in order: behind pending bytes, as long as the peer takes some of them every `flushMs`; with `lingerMs` > 0 the peer then gets that long to end its side,
-   * so that unread bytes of his do not destroy what was sent last. The id is dead at once; `gone` is called when all that is over.
+   * Closes in order: behind pending bytes, as long as the peer takes some of them every `flushMs`; with `lingerMs` > 0 the peer then
+   * gets that long to end its side, so that unread bytes of his do not destroy what was sent last. The id is dead at once; `gone` is
+   * called when all that is over.
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
@@ -355,29 +356,8 @@ export class Transport {
 
   /** Calls `act` for the connection in another turn, behind what has been received by then. What it throws ends the connection. */
   later(id: number, act: () => void): void {
-    this.#later.push({ id, act });
-    if (this.#later.length === 1) setImmediate(this.#serveLater);
+    this.#laterTurns.add({ id, act });
   }
-
-  readonly #serveLater = (): void => {
-    const waiting = this.#later;
-    this.#later = [];
-    this.beginTurn();
-    const endMs = performance.now() + LATER_MS;
-    let served = 0;
-    for (; served < waiting.length && (served === 0 || performance.now() < endMs); served++) {
-      const { id, act } = waiting[served]!;
-      this.memory.step++;
-      try {
-        act();
-      } catch (error) {
-        this.#fault(id, error);
-      }
-    }
-    if (served === waiting.length) return;
-    if (this.#later.length === 0) setImmediate(this.#serveLater);
-    this.#later = [...waiting.slice(served), ...this.#later];
-  };
 
   /** An exception that was caught before it could end the event in which it happened; `what` as the log is to say it. */
   report(error: unknown, what = FAULT): void {
@@ -397,7 +377,7 @@ export class Transport {
   destroy(): void {
     this.#native.flush();
     this.#native.close();
-    this.#later.length = 0;
+    this.#laterTurns.clear();
     this.#gone.clear();
     this.#connections.length = 0;
     this.#listeners.clear();
@@ -506,6 +486,15 @@ export class Transport {
       }
     }
     return count;
+  }
+
+  #actLater({ act, id }: LaterAct): void {
+    this.memory.step++;
+    try {
+      act();
+    } catch (error) {
+      this.#fault(id, error);
+    }
   }
 
   #tellGone(token: number): void {
