@@ -2,6 +2,7 @@
 
 import type { Any } from '../generated/api.js';
 import type { ImplementedTable } from '../implemented/table.js';
+import { messageNameOf } from '../schema/message-name.js';
 
 /** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
 export type Report = (path: string, message: string) => void;
@@ -55,7 +56,7 @@ export class ExtensionCatalog {
       const key = keyOf(extension);
       if (this.#byName.has(key)) throw new Error(`two extensions are called '${key}'`);
       this.#byName.set(key, extension);
-      for (const url of extension.typeUrls) this.#takeMessage(messageOfUrl(url), extension);
+      for (const url of extension.typeUrls) this.#takeMessage(messageNameOf(url), extension);
     }
   }
 
@@ -70,7 +71,7 @@ export class ExtensionCatalog {
 
   /** The extension that a typed_config of this type URL configures: that of the category where there are several. */
   byTypeUrl(url: string, category?: string): Extension | undefined {
-    const found = this.#byMessage.get(messageOfUrl(url));
+    const found = this.#byMessage.get(messageNameOf(url));
     return found?.find((extension) => extension.category === category) ?? found?.[0];
   }
 
@@ -95,8 +96,4 @@ export class ExtensionCatalog {
 
 function keyOf(extension: Extension): string {
   return `${extension.category}/${extension.name}`;
-}
-
-function messageOfUrl(url: string): string {
-  return url.slice(url.lastIndexOf('/') + 1);
 }

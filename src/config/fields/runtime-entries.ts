@@ -1,5 +1,6 @@
 // The keys and values of a static runtime layer: what is nested gets a key with dots.
 
+import { isRecord } from '../../common/records.js';
 import type { Struct } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 
@@ -26,15 +27,11 @@ export function wrongRuntimeValues(struct: Struct): { key: string; path: Path; w
 }
 
 function* entriesOf(key: string, path: Path, value: unknown): Generator<RuntimeEntry, void> {
-  if (!isMap(value) || isFraction(value)) {
+  if (!isRecord(value) || isFraction(value)) {
     yield { key, path, value };
     return;
   }
   for (const [name, inner] of Object.entries(value)) yield* entriesOf(`${key}.${name}`, [...path, name], inner);
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isFraction(map: Readonly<Record<string, unknown>>): boolean {

@@ -3,6 +3,7 @@
 // The form: proto field names, wrappers unwrapped, durations and 64-bit integers as strings, Any unpacked in place, and
 // nothing that has its default (unless its being set means something).
 
+import { isRecord, setKey } from '../../common/records.js';
 import { didYouMean, nearest, suggestion } from '../../common/text/suggest.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
@@ -77,14 +78,14 @@ export class Decoder {
   }
 
   #message(type: MessageType, raw: unknown): Message | undefined {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    if (!isRecord(raw)) {
       const list = Array.isArray(raw) && raw.length === 1 ? "; remove the '-'" : '';
       return this.#refuse(
         `expected the fields of ${type.name}, found ${describe(raw)}${list}${oldValueHint(type.name, raw)}`,
       );
     }
     const message: Message = {};
-    this.#fields(type, raw as Record<string, unknown>, message);
+    this.#fields(type, raw, message);
     return message;
   }
 
@@ -199,9 +200,7 @@ export class Decoder {
   }
 
   #map(field: FieldType, raw: unknown): Message | undefined {
-    if (typeof raw !== 'object' || Array.isArray(raw) || raw === null) {
-      return this.#refuse(`expected a map, found ${describe(raw)}`);
-    }
+    if (!isRecord(raw)) return this.#refuse(`expected a map, found ${describe(raw)}`);
     const map: Message = {};
     let isEmpty = true;
     for (const [key, element] of Object.entries(raw)) {
@@ -209,7 +208,7 @@ export class Decoder {
       const name = field.mapKey === 'string' ? { value: key } : readScalar(field.mapKey!, key);
       if (name.problem !== undefined) this.#refuse(name.problem, 'key');
       const value = this.#value(field.value, element, raw, key);
-      if (value !== undefined) define(map, key, value);
+      if (value !== undefined) setKey(map, key, value);
       isEmpty = false;
       this.#path.pop();
     }
@@ -251,8 +250,7 @@ export class Decoder {
       case 'fieldMask':
         return this.#take(readScalar('string', raw), raw);
       case 'struct':
-        if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return this.#json(raw, holder, key);
-        return this.#refuse(`expected a map, found ${describe(raw)}`);
+        return isRecord(raw) ? this.#json(raw, holder, key) : this.#refuse(`expected a map, found ${describe(raw)}`);
       case 'list':
         return Array.isArray(raw)
           ? this.#json(raw, holder, key)
@@ -263,16 +261,13 @@ export class Decoder {
   }
 
   #any(raw: unknown): Message | undefined {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
-      return this.#refuse(`expected fields with an '@type', found ${describe(raw)}`);
-    }
-    const held = raw as Record<string, unknown>;
-    const url = held['@type'];
-    if (url === undefined && Object.keys(held).length === 0) return undefined;
+    if (!isRecord(raw)) return this.#refuse(`expected fields with an '@type', found ${describe(raw)}`);
+    const url = raw['@type'];
+    if (url === undefined && Object.keys(raw).length === 0) return undefined;
     if (typeof url !== 'string' || url === '') {
       return this.#refuse(`'@type' is missing: a type URL such as type.googleapis.com/package.Message`);
     }
-    return this.#held(url, held);
+    return this.#held(url, raw);
   }
 
   /** The message of that type with these fields. */
@@ -316,9 +311,8 @@ export class Decoder {
         this.#noteUnknown([...this.#path, key], messageNameOf(own), key, didYouMean(key, [member, 'value']));
     }
     if (typeof url !== 'string') return this.#refuse("'type_url' is missing in a TypedStruct");
-    if (typeof value !== 'object' || Array.isArray(value))
-      return this.#refuse("'value' of a TypedStruct must be a map");
-    return this.#held(url.includes('/') ? url : `type.googleapis.com/${url}`, value as Record<string, unknown>);
+    if (!isRecord(value)) return this.#refuse("'value' of a TypedStruct must be a map");
+    return this.#held(url.includes('/') ? url : `type.googleapis.com/${url}`, value);
   }
 
   /**
@@ -336,7 +330,7 @@ export class Decoder {
       this.#path.push(part);
       const value = this.#json(held, raw, part);
       if (Array.isArray(copy)) copy.push(value);
-      else define(copy, name, value);
+      else setKey(copy, name, value);
       this.#path.pop();
     }
     return copy;
@@ -367,7 +361,7 @@ export class Decoder {
 }
 
 function isEmptyMap(raw: unknown): boolean {
-  return typeof raw === 'object' && raw !== null && !Array.isArray(raw) && Object.keys(raw).length === 0;
+  return isRecord(raw) && Object.keys(raw).length === 0;
 }
 
 /** A number as the text that it stands for, if any. */
@@ -384,11 +378,4 @@ function withoutValue(message: string): string {
 /** In a google.protobuf.Value null is a value; everywhere else it means "not set". */
 function isNullable(field: FieldType): boolean {
   return field.shape === 'single' && field.value.kind === 'special' && field.value.special === 'value';
-}
-
-/** Sets a key that a user chose, `__proto__` included. */
-function define(target: Message, key: string, value: unknown): void {
-  if (key === '__proto__')
-    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-  else target[key] = value;
 }

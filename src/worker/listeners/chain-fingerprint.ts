@@ -1,6 +1,7 @@
 // What of a filter chain matters to connections that another process has begun under it.
 
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../common/records.js';
 import type { Address, FilterChain } from '../../config/generated/api.js';
 
 /**
@@ -15,6 +16,6 @@ export function chainFingerprint(address: Address | undefined, { filters = [], .
 
 /** The order in which fields were written says nothing. */
 function sorted(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

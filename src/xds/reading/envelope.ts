@@ -1,5 +1,6 @@
 // A DiscoveryResponse in a file: what stands around its resources.
 
+import { isRecord } from '../../common/records.js';
 import { describe } from '../../config/schema/scalar.js';
 import type { Path } from '../../config/text/path.js';
 import { formatProblems } from '../../config/text/problem.js';
@@ -19,7 +20,7 @@ export class Envelope {
 
   constructor(source: Source, check: ResourceCheck) {
     const { value } = source;
-    const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+    const isMap = isRecord(value);
     const { resources = [], ...rest } = (isMap ? value : {}) as { readonly resources?: unknown };
     const { message, problems } = check.decode(RESPONSE, isMap ? rest : value, source, []);
     // A file that somebody begins to write is empty first, and a name may be mistyped: neither is to remove everything. Binary
@@ -34,7 +35,7 @@ export class Envelope {
       problems.error(['resources'], `expected a list, found ${describe(resources)}`);
     }
     this.version = String(message['version_info'] ?? '');
-    this.#isSingle = typeof resources === 'object' && resources !== null && !Array.isArray(resources);
+    this.#isSingle = isRecord(resources);
     this.resources = this.#isSingle ? [resources] : Array.isArray(resources) ? resources : [];
     const fault = isMap ? 'refused' : 'garbled';
     this.refusal = problems.errorCount === 0 ? undefined : { fault, details: formatProblems(problems.errors) };

@@ -1,6 +1,7 @@
 // Messages as they travel from the thread that reads them to the primary: texts of a bounded size, so that the primary can take
 // a message of any size a piece at a time. (A clone of 10,000 endpoints keeps it for 40 ms, the same as one text for 20.)
 
+import { setKey } from '../../common/records.js';
 import type { Path, PathPart } from '../../config/text/path.js';
 
 /** A message as JSON. */
@@ -30,7 +31,7 @@ export function pack(message: unknown): Parcel {
       return [];
     }
     const copy: Record<string, unknown> = {};
-    for (const [name, held] of Object.entries(value)) define(copy, name, inside(held, name, path));
+    for (const [name, held] of Object.entries(value)) setKey(copy, name, inside(held, name, path));
     return copy;
   };
   const inside = (value: unknown, part: PathPart, path: PathPart[]): unknown => {
@@ -80,10 +81,4 @@ function join(elements: readonly unknown[]): string[] {
   }
   end();
   return pieces;
-}
-
-/** Sets a key that a user chose, `__proto__` included. */
-function define(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key !== '__proto__') target[key] = value;
-  else Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }

@@ -1,6 +1,7 @@
 // Decodes and checks resources one by one: what is wrong with one of them is told with it, and spoils no other.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { isRecord } from '../../common/records.js';
 import { durationMs } from '../../common/time/duration.js';
 import type { ExtensionCatalog } from '../../config/catalog/extension.js';
 import { Checker } from '../../config/check.js';
@@ -113,10 +114,10 @@ export class ResourceCheck {
   }
 
   #read(raw: unknown, source: Source, path: Path, known: KnownOfResource): ReadItem {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    if (!isRecord(raw)) {
       return this.#refusedAt(known, source, path, `expected a resource with its '@type', found ${describe(raw)}`);
     }
-    const { '@type': url, ...fields } = raw as Message;
+    const { '@type': url, ...fields } = raw;
     if (messageNameOf(String(url ?? '')) === RESOURCE_WRAPPER) return this.#wrapped(fields, source, path, known);
     const refusal = this.refusalOfType(String(url ?? ''), this.#message);
     if (refusal !== undefined) {

@@ -15,6 +15,7 @@ import type {
   YAMLSeq,
 } from 'yaml';
 import { messageOf } from '../../../common/errors/errors.js';
+import { isRecord } from '../../../common/records.js';
 import { excerptAt, type Range } from '../excerpt.js';
 import type { Path, PathPart } from '../path.js';
 import { mayHoldSecrets, secretRanges } from '../secrets.js';
@@ -185,9 +186,7 @@ const FOREIGN_TAGS = new Set(['binary', 'timestamp', 'omap', 'pairs', 'set'].map
 
 function mergeInto(plain: Record<string, unknown>, value: unknown, key: Node): void {
   for (const from of Array.isArray(value) ? value : [value]) {
-    if (typeof from !== 'object' || from === null || Array.isArray(from)) {
-      throw new YamlMistake("'<<' needs a map or a list of maps", key);
-    }
+    if (!isRecord(from)) throw new YamlMistake("'<<' needs a map or a list of maps", key);
     for (const [name, held] of Object.entries(from)) {
       if (Object.hasOwn(plain, name)) continue;
       plain[name] = held;

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '../../../admin/config-reload/reload-view.js';
+import { isRecord } from '../../../common/records.js';
 import { formatPath, type Path, type PathPart } from '../../../config/text/path.js';
 
 /** A value with its place, and what may be shown of it: the same without what is secret. */
@@ -43,7 +44,7 @@ class Comparison implements FieldChanges {
   compare(before: Shown, after: Shown): void {
     const [one, other] = [before.value, after.value];
     if (Array.isArray(one) && Array.isArray(other)) this.#lists(before, one, after, other);
-    else if (isObject(one) && isObject(other) && one['@type'] === other['@type']) {
+    else if (isRecord(one) && isRecord(other) && one['@type'] === other['@type']) {
       for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
         this.compare(part(before, key), part(after, key));
       }
@@ -111,10 +112,6 @@ function namesOf(list: readonly unknown[]): string[] | undefined {
     return typeof name === 'string' && name !== '' ? [name] : [];
   });
   return names.length === list.length && new Set(names).size === names.length ? names : undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function member(value: unknown, key: PathPart): unknown {
