@@ -51,7 +51,7 @@ export const enum Method {
 }
 
 /** Of all but Method.Other, in the order of their numbers. */
-const METHOD_NAMES = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
+export const METHOD_NAMES = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 
 export class HeaderBlock {
   readonly memory: Memory;

@@ -1,6 +1,6 @@
 // Methods by their bytes, which are case-sensitive (RFC 9110 section 9.1).
 
-import { Method } from '../../headers/header-block.js';
+import { METHOD_NAMES, Method } from '../../headers/header-block.js';
 
 /** What methodOf() gives for a method that is none of Envoy's. */
 export const CUSTOM = -1;
@@ -19,15 +19,7 @@ export function methodOf(bytes: Uint8Array, start: number, end: number): Method 
 }
 
 const METHODS: readonly (readonly [string, Method])[] = [
-  ['GET', Method.Get],
-  ['HEAD', Method.Head],
-  ['POST', Method.Post],
-  ['PUT', Method.Put],
-  ['DELETE', Method.Delete],
-  ['CONNECT', Method.Connect],
-  ['OPTIONS', Method.Options],
-  ['TRACE', Method.Trace],
-  ['PATCH', Method.Patch],
+  ...METHOD_NAMES.map((name, index): [string, Method] => [name, index + 1]),
   // As Envoy's HTTP/1 codec knows them, MSEARCH without its hyphen.
   ...(
     'ACL BIND CHECKOUT COPY LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH NOTIFY PROPFIND PROPPATCH PURGE ' +
