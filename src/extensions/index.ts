@@ -10,6 +10,7 @@ import { extAuthz } from './filters/http/ext-authz/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
+import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
@@ -41,6 +42,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   headerMutation,
   healthCheck,
   onDemand,
+  rbac,
   router,
   tap,
   proxyProtocol,

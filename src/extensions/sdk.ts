@@ -64,7 +64,7 @@ export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
-export { compileHeaderRules, type HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
+export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
 export { headerKey } from './header-key.js';
 
@@ -123,6 +123,7 @@ export type { Random } from '../common/random.js';
 export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 export { atMostMs } from '../common/time/within-ms.js';
 export { type Address, addressOfBytes, addressText, encodePath, ipAddress, parseIp } from '../io/addresses/address.js';
+export { type IpRange, ipRange, isInRange } from '../io/addresses/ip-range.js';
 export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';
 export { Timer, type Timers } from '../io/time/timing-wheel.js';

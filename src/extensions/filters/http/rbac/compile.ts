@@ -1,0 +1,81 @@
+// Compiles what policies ask: permissions, of what is to be done, and principals, of who wants to.
+
+import type { CidrRange, Permission, Principal } from '../../../../config/generated/api.js';
+import { BatonError, compileStringMatcher, HeaderRule, ipRange, type StreamInfo } from '../../../sdk.js';
+import {
+  AddressCondition,
+  type AddressOf,
+  ALWAYS,
+  type Condition,
+  Every,
+  HeaderCondition,
+  Not,
+  PathCondition,
+  PortCondition,
+  Some,
+} from './conditions.js';
+
+/** One of these. Throws BatonError for what cannot be fulfilled; `where` is the path of the list. */
+export function compilePermissions(configs: readonly Permission[] | undefined, where: string): Condition {
+  return new Some(permissions(configs, where));
+}
+
+/** As compilePermissions(). */
+export function compilePrincipals(configs: readonly Principal[] | undefined, where: string): Condition {
+  return new Some(principals(configs, where));
+}
+
+const local: AddressOf = (info) => info.downstreamLocalAddress;
+/** The socket's own peer. */
+const direct: AddressOf = (info) => info.downstreamDirectRemoteAddress;
+/** As a proxy in front has told with the PROXY protocol, whatever x-forwarded-for says. */
+const source = (info: StreamInfo) => info.downstream?.remoteText ?? '';
+const remote: AddressOf = (info) => info.downstreamRemoteAddress;
+
+function permissions(configs: readonly Permission[] = [], where: string): Condition[] {
+  return configs.map((config, index) => permission(config, `${where}[${index}]`));
+}
+
+function permission(config: Permission, where: string): Condition {
+  const { and_rules, destination_ip, destination_port, destination_port_range: ports, not_rule, or_rules } = config;
+  if (and_rules !== undefined) return new Every(permissions(and_rules.rules, `${where}.and_rules.rules`));
+  if (or_rules !== undefined) return new Some(permissions(or_rules.rules, `${where}.or_rules.rules`));
+  if (not_rule !== undefined) return new Not(permission(not_rule, `${where}.not_rule`));
+  if (destination_ip !== undefined) return address(destination_ip, local, `${where}.destination_ip`);
+  if (destination_port !== undefined) return new PortCondition(destination_port, destination_port + 1);
+  if (ports !== undefined) return new PortCondition(ports.start ?? 0, ports.end ?? 0);
+  return common(config, where);
+}
+
+function principals(configs: readonly Principal[] = [], where: string): Condition[] {
+  return configs.map((config, index) => principal(config, `${where}[${index}]`));
+}
+
+function principal(config: Principal, where: string): Condition {
+  const { and_ids, direct_remote_ip, not_id, or_ids, remote_ip, source_ip } = config;
+  if (and_ids !== undefined) return new Every(principals(and_ids.ids, `${where}.and_ids.ids`));
+  if (or_ids !== undefined) return new Some(principals(or_ids.ids, `${where}.or_ids.ids`));
+  if (not_id !== undefined) return new Not(principal(not_id, `${where}.not_id`));
+  if (source_ip !== undefined) return address(source_ip, source, `${where}.source_ip`);
+  if (direct_remote_ip !== undefined) return address(direct_remote_ip, direct, `${where}.direct_remote_ip`);
+  if (remote_ip !== undefined) return address(remote_ip, remote, `${where}.remote_ip`);
+  return common(config, where);
+}
+
+function common({ any, header, url_path }: Permission | Principal, where: string): Condition {
+  if (header !== undefined) return new HeaderCondition(new HeaderRule(header, `${where}.header`));
+  if (url_path?.path !== undefined)
+    return new PathCondition(compileStringMatcher(url_path.path, `${where}.url_path.path`));
+  if (any === true) return ALWAYS;
+  throw new BatonError('CONFIG_INVALID', 'it asks nothing: say `any: true` where that is meant', { where });
+}
+
+const MOST_BITS = 128;
+
+function address({ address_prefix = '', prefix_len = 0 }: CidrRange, addressOf: AddressOf, where: string): Condition {
+  const range = ipRange(address_prefix, Math.min(prefix_len, MOST_BITS));
+  if (range !== undefined) return new AddressCondition(range, addressOf);
+  throw new BatonError('CONFIG_INVALID', `malformed IP address: ${address_prefix}`, {
+    where: `${where}.address_prefix`,
+  });
+}

@@ -1,0 +1,129 @@
+// What a policy can ask of a request, compiled to a tree.
+
+import {
+  type HeaderBlock,
+  type HeaderRule,
+  type IpRange,
+  isInRange,
+  parseIp,
+  type StreamInfo,
+  type StringRule,
+} from '../../../sdk.js';
+
+export interface Condition {
+  holds(headers: HeaderBlock, info: StreamInfo): boolean;
+}
+
+export const ALWAYS: Condition = { holds: () => true };
+
+/** All of several. */
+export class Every implements Condition {
+  readonly #conditions: readonly Condition[];
+
+  constructor(conditions: readonly Condition[]) {
+    this.#conditions = conditions;
+  }
+
+  holds(headers: HeaderBlock, info: StreamInfo): boolean {
+    for (const condition of this.#conditions) if (!condition.holds(headers, info)) return false;
+    return true;
+  }
+}
+
+/** One of several. */
+export class Some implements Condition {
+  readonly #conditions: readonly Condition[];
+
+  constructor(conditions: readonly Condition[]) {
+    this.#conditions = conditions;
+  }
+
+  holds(headers: HeaderBlock, info: StreamInfo): boolean {
+    for (const condition of this.#conditions) if (condition.holds(headers, info)) return true;
+    return false;
+  }
+}
+
+export class Not implements Condition {
+  readonly #condition: Condition;
+
+  constructor(condition: Condition) {
+    this.#condition = condition;
+  }
+
+  holds(headers: HeaderBlock, info: StreamInfo): boolean {
+    return !this.#condition.holds(headers, info);
+  }
+}
+
+export class HeaderCondition implements Condition {
+  readonly #rule: HeaderRule;
+
+  constructor(rule: HeaderRule) {
+    this.#rule = rule;
+  }
+
+  holds(headers: HeaderBlock): boolean {
+    return this.#rule.matches(headers);
+  }
+}
+
+const QUERY = 63;
+const FRAGMENT = 35;
+
+/** The path without query and fragment. */
+export class PathCondition implements Condition {
+  readonly #rule: StringRule;
+
+  constructor(rule: StringRule) {
+    this.#rule = rule;
+  }
+
+  holds({ memory, pathEnd, pathStart }: HeaderBlock): boolean {
+    let end = pathStart;
+    while (end < pathEnd && memory.bytes[end] !== QUERY && memory.bytes[end] !== FRAGMENT) end++;
+    return this.#rule.matches(memory, pathStart, end);
+  }
+}
+
+/** Which of the addresses of a connection is meant, as text with port. */
+export type AddressOf = (info: StreamInfo) => string;
+
+export class AddressCondition implements Condition {
+  readonly #range: IpRange;
+  readonly #addressOf: AddressOf;
+
+  constructor(range: IpRange, addressOf: AddressOf) {
+    this.#range = range;
+    this.#addressOf = addressOf;
+  }
+
+  /** Unix sockets are in no range. */
+  holds(_headers: HeaderBlock, info: StreamInfo): boolean {
+    const ip = ipBytes(this.#addressOf(info));
+    return ip !== undefined && isInRange(this.#range, ip);
+  }
+}
+
+/** `10.0.0.1:80`, `[fe80::1%2]:80` */
+function ipBytes(address: string): Uint8Array | undefined {
+  const host = address.slice(0, Math.max(0, address.lastIndexOf(':')));
+  return parseIp(host[0] === '[' ? host.slice(1, -1).replace(/%.*/, '') : host);
+}
+
+/** The port that the client has connected to is one from `first` on, below `end`. */
+export class PortCondition implements Condition {
+  readonly #first: number;
+  readonly #end: number;
+
+  constructor(first: number, end: number) {
+    this.#first = first;
+    this.#end = end;
+  }
+
+  holds(_headers: HeaderBlock, { downstreamLocalAddress: local }: StreamInfo): boolean {
+    // 0 for Unix sockets, as in Envoy.
+    const port = /:(\d+)$/.exec(local)?.[1] ?? 0;
+    return this.#first <= Number(port) && Number(port) < this.#end;
+  }
+}

@@ -1,0 +1,244 @@
+// envoy.filters.http.rbac: who may do what, by what is asked for, who asks, and from where.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import {
+  bootstrap,
+  type Config,
+  fileAccessLog,
+  type HttpRequestOptions,
+  httpListener,
+  httpRequest,
+  ROUTER_FILTER,
+  rawExchange,
+  startBaton,
+  tempDir,
+  waitFor,
+} from '../../harness/index.js';
+import { answering, managerOf, startProxy } from '../proxy.js';
+
+const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.';
+const ANY = { any: true };
+const path = (matcher: Config) => ({ url_path: { path: matcher } });
+const header = (name: string, exact: string) => ({ header: { name, string_match: { exact } } });
+const cidr = (address_prefix: string, prefix_len: number) => ({ address_prefix, prefix_len });
+const policy = (permission: Config, principal: Config = ANY) => ({
+  permissions: [permission],
+  principals: [principal],
+});
+
+/** A manager that answers what the filter lets through. */
+function guarded(filter: Config, routes: Config[] = [], more: Config = {}): Config {
+  const rbac = { name: 'rbac', typed_config: { '@type': `${TYPE}RBAC`, ...filter } };
+  const chain = { http_filters: [rbac, ROUTER_FILTER], ...more };
+  return managerOf([...routes, answering({ prefix: '/' }, 'in')], chain);
+}
+const rules = (action: string, policies: Config) => ({ rules: { action, policies } });
+/** Of a route. */
+const perRoute = (rbac: Config | undefined) => ({
+  typed_per_filter_config: { rbac: { '@type': `${TYPE}RBACPerRoute`, ...(rbac && { rbac }) } },
+});
+
+const log = join(tempDir(t), 'access.log');
+const details = () => (existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : []);
+
+/** One condition a route: what is asked for is `/<index>…`. */
+const CONDITIONS: readonly (readonly [Config, yes: string[], no: string[]])[] = [
+  [path({ prefix: '/0/a' }), ['/0/a', '/0/ab?c'], ['/0/b', '/0/?/0/a']],
+  [path({ exact: '/1' }), ['/1', '/1?a', '/1?/b'], ['/1/']],
+  [path({ safe_regex: { regex: '/2/[0-9]+' } }), ['/2/17?x=1'], ['/2/17/']],
+  [{ not_rule: path({ suffix: '.php' }) }, ['/3/a'], ['/3/a.php', '/3/a.php?b']],
+  [{ and_rules: { rules: [path({ contains: 'a' }), path({ contains: 'b' })] } }, ['/4/ab'], ['/4/a', '/4/b?a']],
+  [{ or_rules: { rules: [path({ contains: 'a' }), path({ contains: 'b' })] } }, ['/5/a', '/5/b'], ['/5/c?a']],
+  [{ header: { name: ':path', string_match: { suffix: 'q' } } }, ['/6?q'], ['/6?r']],
+  [{ destination_ip: cidr('127.0.0.0', 8) }, ['/7'], []],
+  [{ destination_ip: cidr('10.0.0.0', 8) }, [], ['/8']],
+  [{ destination_port_range: { start: 1, end: 65535 } }, ['/9'], []],
+  [{ destination_port_range: { start: 1, end: 2 } }, [], ['/10']],
+];
+
+const { baton, on } = await startProxy(t, {
+  listeners: {
+    allow: guarded(
+      rules('ALLOW', {
+        readers: policy(header(':method', 'GET'), { not_id: header('x-role', 'nobody') }),
+        'the admins': policy(ANY, { and_ids: { ids: [header('x-role', 'admin'), header('x-team', 'ops')] } }),
+      }),
+      [
+        answering({ prefix: '/open' }, 'open', perRoute(undefined)),
+        answering({ prefix: '/closed' }, 'closed', perRoute(rules('ALLOW', {}))),
+      ],
+      { access_log: [fileAccessLog(log, '%RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')] },
+    ),
+    deny: guarded(
+      rules('DENY', { 'bad  bots': policy(ANY, { or_ids: { ids: [header('x-bot', '1'), header('x-bot', '2')] } }) }),
+      [],
+      { access_log: [fileAccessLog(log, '%RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')] },
+    ),
+    conditions: guarded(
+      {},
+      CONDITIONS.map(([condition], index) =>
+        answering({ path_separated_prefix: `/${index}` }, 'in', perRoute(rules('ALLOW', { only: policy(condition) }))),
+      ),
+    ),
+    addresses: guarded(
+      {},
+      (['remote_ip', 'direct_remote_ip', 'source_ip'] as const).map((field) =>
+        answering(
+          { prefix: `/${field}` },
+          'in',
+          perRoute(rules('ALLOW', { only: policy(ANY, { [field]: cidr('192.0.2.0', 24) }) })),
+        ),
+      ),
+      { use_remote_address: false, xff_num_trusted_hops: 0 },
+    ),
+    shadow: guarded({
+      rules_stat_prefix: 'real',
+      shadow_rules_stat_prefix: 'planned.',
+      ...rules('DENY', {}),
+      shadow_rules: { policies: { some: policy(path({ prefix: '/in' })) } },
+    }),
+  },
+  extra: {
+    layered_runtime: {
+      layers: [
+        { name: 'a', static_layer: { 'envoy.deprecated_features:envoy.config.rbac.v3.Principal.source_ip': true } },
+      ],
+    },
+  },
+});
+const ask = async (listener: string, target: string, options?: HttpRequestOptions) =>
+  (await on(listener, target, options)).status;
+
+t.test('with ALLOW only what matches a policy goes on', async (t) => {
+  t.equal(await ask('allow', '/'), 200);
+  t.equal(await ask('allow', '/', { headers: { 'x-role': 'nobody' } }), 403);
+  t.equal(await ask('allow', '/', { method: 'PUT', headers: { 'x-role': 'admin', 'x-team': 'ops' } }), 200);
+  const refused = await on('allow', '/', { method: 'PUT', headers: { 'x-role': 'admin' } });
+  t.match(refused, { status: 403, body: 'RBAC: access denied' });
+  t.same(await baton.stats('http.allow.rbac.'), { allowed: 2, denied: 2, shadow_allowed: 0, shadow_denied: 0 });
+  await waitFor(() => details().length === 4, { what: 'the log' });
+  t.equal(details()[3], '403 rbac_access_denied_matched_policy[none] -');
+});
+
+t.test('with DENY all but that goes on, and the log names the policy', async (t) => {
+  const before = details().length;
+  t.equal(await ask('deny', '/'), 200);
+  t.equal(await ask('deny', '/', { headers: { 'x-bot': '2' } }), 403);
+  await waitFor(() => details().length === before + 2, { what: 'the log' });
+  t.equal(details().at(-1), '403 rbac_access_denied_matched_policy[bad__bots] -');
+});
+
+t.test('gRPC hears of it in its own way', async (t) => {
+  const { status, headers } = await on('deny', '/', {
+    method: 'POST',
+    headers: { 'x-bot': '1', 'content-type': 'application/grpc' },
+  });
+  t.match([status, headers['grpc-status'], headers['grpc-message']], [200, '7', 'RBAC: access denied']);
+});
+
+t.test('a route may have other rules, or none', async (t) => {
+  t.equal(await ask('allow', '/open', { method: 'DELETE' }), 200);
+  t.equal(await ask('allow', '/closed'), 403);
+});
+
+t.test('each condition holds for what it says, and for nothing else', async (t) => {
+  for (const [, yes, no] of CONDITIONS) {
+    for (const target of yes) t.equal(await ask('conditions', target), 200, target);
+    for (const target of no) t.equal(await ask('conditions', target), 403, target);
+  }
+});
+
+t.test('the client is who x-forwarded-for says, the peer who connects', async (t) => {
+  const headers = { 'x-forwarded-for': '192.0.2.7' };
+  t.equal(await ask('addresses', '/remote_ip', { headers }), 200);
+  t.equal(await ask('addresses', '/remote_ip', { headers: { 'x-forwarded-for': '198.51.100.1' } }), 403);
+  t.equal(await ask('addresses', '/direct_remote_ip', { headers }), 403);
+  t.equal(await ask('addresses', '/source_ip', { headers }), 403);
+});
+
+t.test('behind the PROXY protocol the source is who that names', async (t) => {
+  const listener = httpListener(
+    'edge',
+    0,
+    guarded(
+      rules('ALLOW', {
+        source: policy(path({ exact: '/source' }), { source_ip: cidr('192.0.2.0', 24) }),
+        direct: policy(path({ exact: '/direct' }), { direct_remote_ip: cidr('127.0.0.1', 32) }),
+        port: policy({ destination_port: 443 }),
+      }),
+    ),
+  );
+  const message = 'type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol';
+  const proxies = [{ name: 'proxies', typed_config: { '@type': message } }];
+  const baton = await startBaton(t, {
+    args: ['-l', 'warning'],
+    config: bootstrap({ listeners: [{ ...listener, listener_filters: proxies }], clusters: [] }),
+  });
+  const port = await baton.listenerPort('edge');
+  const status = async (target: string, from: string, to = 80) => {
+    const line = `PROXY TCP4 ${from} 198.51.100.2 4000 ${to}\r\n`;
+    const head = `GET ${target} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
+    return (await rawExchange(port, line + head)).text.slice(9, 12);
+  };
+  t.equal(await status('/source', '192.0.2.1'), '200');
+  t.equal(await status('/source', '203.0.113.1'), '403');
+  t.equal(await status('/direct', '203.0.113.1'), '200');
+  t.equal(await status('/', '203.0.113.1', 443), '200');
+  t.equal(await status('/', '203.0.113.1', 444), '403');
+});
+
+t.test('rules in the shadow are only counted, under prefixes of their own', async (t) => {
+  t.equal(await ask('shadow', '/in'), 200);
+  t.equal(await ask('shadow', '/out'), 200);
+  t.equal(await ask('shadow', '/out'), 200);
+  t.same(await baton.stats('http.shadow.rbac.'), {
+    'planned.shadow_allowed': 1,
+    'planned.shadow_denied': 2,
+    'real.allowed': 3,
+    'real.denied': 0,
+  });
+});
+
+t.test('a Unix socket has no address and no port', async (t) => {
+  const directory = tempDir(t);
+  const manager = guarded(
+    rules('DENY', {
+      any: policy({ destination_ip: cidr('0.0.0.0', 0) }),
+      six: policy(ANY, { direct_remote_ip: cidr('::', 0) }),
+      port: policy({ destination_port_range: { start: 1, end: 65536 } }),
+    }),
+  );
+  const listener = { ...httpListener('pipe', 0, manager), address: { pipe: { path: `${directory}/pipe` } } };
+  await startBaton(t, { args: ['-l', 'warning'], config: bootstrap({ listeners: [listener], clusters: [] }) });
+  t.equal((await httpRequest(0, '/', { socketPath: `${directory}/pipe` })).status, 200);
+});
+
+t.test('what cannot be obeyed is refused in its place', async (t) => {
+  for (const [filter, message] of [
+    [{ ...rules('LOG', {}) }, /rules\.action: 'LOG'.* is not implemented/],
+    [
+      rules('ALLOW', { a: policy({ destination_ip: cidr('300.0.0.1', 8) }) }),
+      /destination_ip\.address_prefix: malformed IP address/,
+    ],
+    [
+      rules('ALLOW', { 'a b': policy(path({ safe_regex: { regex: '(' } })) }),
+      /policies\["a b"\]\.permissions\[0\]\.url_path\.path\.safe_regex\.regex/,
+    ],
+    [rules('ALLOW', { a: policy(ANY, { authenticated: {} }) }), /authenticated.*no TLS/],
+    [rules('ALLOW', { a: { permissions: [ANY] } }), /principals/],
+    [{ track_per_rule_stats: true }, /track_per_rule_stats/],
+  ] as const) {
+    t.match(await refusal(t, guarded(filter)), message);
+  }
+  const route = answering({ prefix: '/' }, 'a', perRoute(rules('ALLOW', { a: policy({ header: { name: 'a b' } }) })));
+  t.match(await refusal(t, guarded({}, [route])), /typed_per_filter_config.*rbac\.rules\.policies.*header\.name/);
+});
+
+async function refusal(t: Test, manager: Config): Promise<string> {
+  const config = bootstrap({ listeners: [httpListener('a', 0, manager)], clusters: [] });
+  const process = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
+  t.equal((await process.exited).code, 1);
+  return process.stderr;
+}
