@@ -1,0 +1,70 @@
+import t from 'tap';
+import { Random } from '../../../src/common/random.js';
+import {
+  type CheckIntervals,
+  firstCheckMs,
+  type LastCheck,
+  nextCheckMs,
+} from '../../../src/upstream/health-checks/check-interval.js';
+import { Transition } from '../../../src/upstream/health-checks/host-health.js';
+
+const INTERVALS: CheckIntervals = {
+  interval: 1000,
+  noTraffic: 60_000,
+  noTrafficHealthy: 90_000,
+  unhealthy: 2000,
+  unhealthyEdge: 300,
+  healthyEdge: 400,
+  initialJitter: 0,
+  jitter: 0,
+  jitterPercent: 0,
+};
+const UNBOUND = { minMs: 0, maxMs: Number.POSITIVE_INFINITY };
+
+function next(
+  last: Partial<LastCheck>,
+  changes: Partial<CheckIntervals> = {},
+  bounds = UNBOUND,
+  random = new Random(1),
+) {
+  const check = { hasPassed: true, hasTraffic: true, transition: Transition.None, ...last };
+  return nextCheckMs({ ...INTERVALS, ...changes }, check, bounds, random);
+}
+
+t.test('the interval is that of the last check and of what it has begun to change', async (t) => {
+  t.equal(next({}), 1000);
+  t.equal(next({ transition: Transition.Changed }), 1000);
+  t.equal(next({ transition: Transition.Pending }), 400);
+  t.equal(next({ hasPassed: false }), 2000);
+  t.equal(next({ hasPassed: false, transition: Transition.Changed }), 2000);
+  t.equal(next({ hasPassed: false, transition: Transition.Pending }), 300);
+});
+
+t.test('without traffic hosts are checked seldom, whatever they are like', async (t) => {
+  const last = { hasTraffic: false };
+  t.equal(next(last), 90_000);
+  t.equal(next({ ...last, transition: Transition.Pending }), 60_000);
+  t.equal(next({ ...last, hasPassed: false }), 60_000);
+});
+
+t.test('jitter is added, up to what is configured', async (t) => {
+  const random = new Random(7);
+  const seen = Array.from({ length: 1000 }, () => next({}, { jitter: 100, jitterPercent: 20 }, UNBOUND, random));
+  t.ok(Math.min(...seen) >= 1000 && Math.max(...seen) < 1300);
+  t.ok(Math.max(...seen) > 1200, 'both are');
+});
+
+t.test('the first check waits for its own jitter only', async (t) => {
+  const random = new Random(7);
+  t.equal(firstCheckMs(INTERVALS, UNBOUND, random), 0);
+  const intervals = { ...INTERVALS, initialJitter: 500, jitter: 10_000 };
+  const seen = Array.from({ length: 1000 }, () => firstCheckMs(intervals, UNBOUND, random));
+  t.ok(Math.min(...seen) >= 1 && Math.max(...seen) < 500 && Math.max(...seen) > 400);
+});
+
+t.test('bounds hold for any interval, the lower one before the upper one', async (t) => {
+  t.equal(next({}, {}, { minMs: 5000, maxMs: 10_000 }), 5000);
+  t.equal(next({ hasTraffic: false }, {}, { minMs: 0, maxMs: 10_000 }), 10_000);
+  t.equal(next({}, {}, { minMs: 7000, maxMs: 0 }), 7000);
+  t.equal(next({}, { interval: 0.1 }), 1, 'never at once');
+});
