@@ -13,6 +13,7 @@ import type {
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
   ConfigSource,
+  Endpoint_HealthCheckConfig,
   Http1ProtocolOptions,
   HttpProtocolOptions,
   LbEndpoint,
@@ -21,10 +22,10 @@ import type {
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
-import { AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
+import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
-import type { Locality, ResolvedEndpoint } from './hosts/host.js';
+import type { EndpointCheck, Locality, ResolvedEndpoint } from './hosts/host.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/cluster-load-balancer.js';
 import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
@@ -60,6 +61,10 @@ export interface ClusterSpec {
   readonly health: Omit<HealthPolicy, 'overprovisioning'>;
   /** All connections are drained when hosts come or go, not only those to hosts that go. */
   readonly closesOnHostChange: boolean;
+  /** Its hosts are checked: what their responses say of that is listened to. */
+  readonly isHealthChecked: boolean;
+  /** TCP connections to a host are closed when it is found to be unhealthy. */
+  readonly closesOnHostFailure: boolean;
 }
 
 export interface EndpointSpec {
@@ -76,6 +81,7 @@ export interface EndpointSpec {
   /** HealthFlag bits. */
   readonly healthFlags: number;
   readonly isCanary: boolean;
+  readonly check?: EndpointCheck;
   readonly metadata?: Metadata;
 }
 
@@ -126,6 +132,8 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     loadBalancer: loadBalancerSpec(cluster),
     health: healthPolicy(cluster),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
+    isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
+    closesOnHostFailure: cluster.close_connections_on_host_health_failure ?? false,
   };
 }
 
@@ -168,12 +176,25 @@ export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): En
 
 /** The host of an endpoint that has an address; undefined when its `host` is a name that must be resolved. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary, metadata } = endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata } = endpoint;
+  const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
+  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary, check, metadata };
+}
+
+function unixAddress(path: string): Address {
+  return { kind: AddressKind.Unix, ip: '', port: 0, path };
+}
+
+function endpointCheck(config: Endpoint_HealthCheckConfig): EndpointCheck {
+  const { pipe, socket_address: socket } = config.address ?? {};
   const address =
-    endpoint.path === ''
-      ? ipAddress(endpoint.host, endpoint.port)
-      : ({ kind: AddressKind.Unix, ip: '', port: 0, path: endpoint.path } as const);
-  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary, metadata };
+    pipe === undefined ? ipAddress(socket?.address ?? '', socket?.port_value ?? 0) : unixAddress(pipe.path ?? '');
+  return {
+    address,
+    port: config.port_value ?? 0,
+    hostname: config.hostname ?? '',
+    isDisabled: config.disable_active_health_check ?? false,
+  };
 }
 
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
@@ -257,6 +278,7 @@ function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoin
       subZone: group.locality?.sub_zone ?? '',
     },
     healthFlags: endpointHealthFlags(lb.health_status),
+    check: endpoint?.health_check_config && endpointCheck(endpoint.health_check_config),
     isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
     metadata: lb.metadata,
   };

@@ -8,8 +8,7 @@ import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
-import { HttpPool } from './connections/http-pool.js';
-import type { ConnectingCluster } from './connections/upstream-connection.js';
+import { HttpPool, type PooledCluster } from './connections/http-pool.js';
 import { UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
@@ -25,7 +24,7 @@ type HttpPools = (HttpPool | undefined)[];
 /** A host with its connections. */
 export type ClusterHost = Host<HttpPools>;
 
-export class Cluster implements ConnectingCluster {
+export class Cluster implements PooledCluster {
   readonly thread: UpstreamThread;
   readonly name: string;
   readonly stats: Scope;

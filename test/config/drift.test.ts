@@ -26,6 +26,8 @@ const NOT_READ: { readonly [field: string]: string } = {
     'the value that is accepted means the only way there is',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only one that can be named is what there is anyway',
+  'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':
+    'the value that is accepted means what is done in any case',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

@@ -1247,6 +1247,53 @@ static_resources:
     `baton.yaml:9:9: ${CLUSTER}.circuit_breakers.thresholds[3]: priority HIGH has thresholds already`,
   ],
   [
+    'health checks that cannot be made',
+    `static_resources:
+  clusters:
+  - name: a
+    health_checks:
+    - timeout: 1s
+      interval: 1s
+      unhealthy_threshold: 0
+      healthy_threshold: 1
+      http_health_check:
+        path: health z
+        expected_statuses: [ { start: 200, end: 200 } ]
+        retriable_statuses: [ { start: 500, end: 601 } ]
+        request_headers_to_add:
+        - { header: { key: host, value: h } }
+        - { header: { key: x-from, value: "%DOWNSTREAM_REMOTE_ADDRESS%" } }
+        - { header: { key: content-length, value: "1" } }
+        request_headers_to_remove: [ host ]
+        codec_client_type: HTTP2
+        receive: [ { text: "4F" } ]
+    - { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: { send: { text: 4F4 } } }
+  - name: b
+    health_checks: [ { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, grpc_health_check: {} } ]
+  - name: c
+    common_lb_config: { ignore_new_hosts_until_first_hc: true }
+    load_assignment: { endpoints: [ { lb_endpoints: [
+      { endpoint: { address: { socket_address: { address: 10.0.0.1, port_value: 1 } }, health_check_config: { address: { socket_address: { address: name, port_value: 1 } } } } },
+      { endpoint: { address: { pipe: { path: /a } }, health_check_config: { port_value: 1 } } } ] } ] }
+`,
+    `baton.yaml:7:28: ${CLUSTER}.health_checks[0].unhealthy_threshold: it must be at least 1`,
+    "health_checks[0].http_health_check.path: 'health z' is no path: it must begin with '/'",
+    'health_checks[0].http_health_check.expected_statuses[0]: a range of statuses begins at 100 or later, and ends behind its start and at 600 at most, found 200 to 200',
+    'health_checks[0].http_health_check.retriable_statuses[0]: a range of statuses',
+    "request_headers_to_add[0].header.key: the host of a check is the field 'host' of http_health_check",
+    'request_headers_to_add[1].header.value: a check is of no request of a client',
+    "request_headers_to_add[2].header.key: 'content-length' is set by the check itself",
+    "request_headers_to_remove[0]: 'host' cannot be removed",
+    "http_health_check.codec_client_type: 'HTTP2' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented",
+    'http_health_check.receive: field',
+    `baton.yaml:20:7: ${CLUSTER}.health_checks[1]: multiple health checks are not supported`,
+    'health_checks[1].tcp_health_check.send.text: it must be bytes in hexadecimal digits',
+    'clusters[1].health_checks[0].grpc_health_check: field',
+    'ignore_new_hosts_until_first_hc: it has no effect without health_checks',
+    'health_check_config.address.socket_address.address: malformed IP address: name',
+    'health_check_config.port_value: a Unix socket has no port',
+  ],
+  [
     'options of IP addresses for a Unix socket',
     `static_resources:
   listeners:

@@ -3,6 +3,9 @@
 import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const RETRY = 'retry past hosts that are down: retry_on, with the retry_host_predicate previous_hosts';
+const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
+const EVENTS = 'changes of health are in the log, of the component hc';
+const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
 const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -32,10 +35,9 @@ export const CLUSTER: ImplementedTable = {
     metadata: true,
     http2_protocol_options: true,
     protocol_selection: ['USE_CONFIGURED_PROTOCOL', 'USE_DOWNSTREAM_PROTOCOL'],
-    ignore_health_on_host_removal: accepted(
-      'there are no active health checks, for whose verdict a host that is removed could wait',
-    ),
-    health_checks: refused(RETRY),
+    ignore_health_on_host_removal: true,
+    close_connections_on_host_health_failure: true,
+    health_checks: true,
     outlier_detection: refused(RETRY),
     transport_socket: onlyExtension(
       'envoy.transport_sockets.raw_buffer',
@@ -59,6 +61,7 @@ export const CLUSTER: ImplementedTable = {
     healthy_panic_threshold: true,
     update_merge_window: true,
     close_connections_on_host_set_change: true,
+    ignore_new_hosts_until_first_hc: true,
   },
   'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {
@@ -100,7 +103,55 @@ export const CLUSTER: ImplementedTable = {
     metadata: true,
     load_balancing_weight: true,
   },
-  'envoy.config.endpoint.v3.Endpoint': { address: true, hostname: true },
+  'envoy.config.endpoint.v3.Endpoint': { address: true, hostname: true, health_check_config: true },
+  'envoy.config.endpoint.v3.Endpoint.HealthCheckConfig': ALL,
+  'envoy.config.core.v3.HealthCheck': {
+    timeout: true,
+    interval: true,
+    initial_jitter: true,
+    interval_jitter: true,
+    interval_jitter_percent: true,
+    unhealthy_threshold: true,
+    healthy_threshold: true,
+    reuse_connection: true,
+    http_health_check: true,
+    tcp_health_check: true,
+    no_traffic_interval: true,
+    no_traffic_healthy_interval: true,
+    unhealthy_interval: true,
+    unhealthy_edge_interval: true,
+    healthy_edge_interval: true,
+    always_log_health_check_failures: true,
+    always_log_health_check_success: true,
+    grpc_health_check: refused(OTHER_CHECKS),
+    custom_health_check: refused(OTHER_CHECKS),
+    tls_options: refused('hosts are connected to without TLS: leave it out'),
+    transport_socket_match_criteria: refused('hosts are connected to without TLS: leave it out'),
+    alt_port: refused('set port_value in the health_check_config of the endpoints'),
+    event_log_path: refused(EVENTS),
+    event_logger: refused(EVENTS),
+    event_service: refused(EVENTS),
+  },
+  'envoy.config.core.v3.HealthCheck.Payload': ALL,
+  'envoy.config.core.v3.HealthCheck.HttpHealthCheck': {
+    host: true,
+    path: true,
+    request_headers_to_add: true,
+    request_headers_to_remove: true,
+    expected_statuses: true,
+    retriable_statuses: true,
+    codec_client_type: ['HTTP1'],
+    service_name_matcher: true,
+    method: ['METHOD_UNSPECIFIED', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH'],
+    send: refused('a check by HTTP has no body: leave it out'),
+    receive: refused(BODIES),
+    response_buffer_size: refused(BODIES),
+  },
+  'envoy.config.core.v3.HealthCheck.TcpHealthCheck': {
+    send: true,
+    receive: true,
+    proxy_protocol_config: refused('a check sends no PROXY protocol: leave it out'),
+  },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
     common_http_protocol_options: true,
     explicit_http_config: true,

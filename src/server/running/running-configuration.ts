@@ -15,6 +15,7 @@ import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
 import { ClusterDiscoveryService } from '../clusters/cds.js';
 import { ClusterSet } from '../clusters/cluster-set.js';
+import { PrimaryCheckThread } from '../clusters/health-checks/primary-check-thread.js';
 import { HostWatch } from '../clusters/host-watch.js';
 import { PrimaryCalls } from '../clusters/primary-calls.js';
 import type { DrainDefaults } from '../draining/drain-manager.js';
@@ -60,6 +61,7 @@ export class RunningConfiguration {
   readonly calls: PrimaryCalls;
   readonly hosts: HostWatch;
   readonly #primary: Primary;
+  readonly #checks: PrimaryCheckThread;
   readonly #sources: ServerConfigSources;
   /** The bootstrap of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
@@ -82,6 +84,7 @@ export class RunningConfiguration {
       },
     });
     this.connectionLimits = new ConnectionLimits(primary, this.runtime.runtime, bootstrap);
+    this.#checks = this.#createChecks();
     this.clusters = this.#createClusters();
     const zone = bootstrap.node?.locality?.zone ?? '';
     this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
@@ -186,8 +189,20 @@ export class RunningConfiguration {
 
   /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
   close(): void {
-    this.calls.close();
+    this.#checks.close();
     this.clusters.stop();
+    this.calls.close();
+  }
+
+  #createChecks(): PrimaryCheckThread {
+    const { store, timers } = this.#primary;
+    return new PrimaryCheckThread({
+      ...{ store, timers },
+      random: new Random(),
+      runtime: this.runtime.runtime,
+      calls: () => this.calls,
+      failed: (what, error) => this.#primary.internalError(what, error),
+    });
   }
 
   #createClusters(): ClusterSet {
@@ -203,6 +218,7 @@ export class RunningConfiguration {
         ...{ store, words, resolver, timers, runtime, managerStats, inflated },
         random: new Random(),
         now: monotonicMs,
+        checks: this.#checks,
         sources: () => this.#sources,
       },
       {

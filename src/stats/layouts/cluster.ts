@@ -102,6 +102,18 @@ export const CircuitBreakerRemainingStats = defineLayout({
   remaining_retries: 'gauge',
 });
 
+/** Scope `cluster.<name>.health_check.`, only of clusters with health checks. */
+export const HealthCheckStats = defineLayout({
+  attempt: 'counter',
+  success: 'counter',
+  failure: 'counter',
+  passive_failure: 'counter',
+  network_failure: 'counter',
+  verify_cluster: 'counter',
+  healthy: 'own_gauge',
+  degraded: 'own_gauge',
+});
+
 /** Scope of one host, added as hidden: /clusters shows these, /stats does not. */
 export const HostStats = defineLayout({
   cx_active: 'gauge',

@@ -6,7 +6,7 @@ import type { RequestEncoder, ResponseDecoder } from '../../http/codec.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
-import { LimitKind } from '../limits.js';
+import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
@@ -23,8 +23,13 @@ export interface PoolRequest extends ResponseDecoder {
   pendingNext: PoolRequest | undefined;
 }
 
+/** A cluster whose connections are limited. */
+export interface PooledCluster extends ConnectingCluster {
+  readonly limits: ClusterLimits;
+}
+
 export class HttpPool implements ConnectionPool {
-  readonly cluster: ConnectingCluster;
+  readonly cluster: PooledCluster;
   readonly host: Host;
   readonly priority: Priority;
   /** The host is gone: connections end with their request. */
@@ -36,7 +41,7 @@ export class HttpPool implements ConnectionPool {
   #lastPending: PoolRequest | undefined;
   #pending = 0;
 
-  constructor(cluster: ConnectingCluster, host: Host, priority: Priority) {
+  constructor(cluster: PooledCluster, host: Host, priority: Priority) {
     this.cluster = cluster;
     this.host = host;
     this.priority = priority;

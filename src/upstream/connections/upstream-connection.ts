@@ -25,7 +25,7 @@ export interface ConnectingCluster {
   readonly spec: ClusterSpec;
   /** cluster.<name>. */
   readonly stats: Scope;
-  readonly limits: ClusterLimits;
+  readonly limits: Pick<ClusterLimits, 'release'>;
   readonly bufferLimits: BufferLimits;
 }
 

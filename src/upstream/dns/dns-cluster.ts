@@ -158,7 +158,7 @@ class Target {
   }
 
   hosts(): ResolvedEndpoint[] {
-    const { host, port, weight, priority, locality, healthFlags, isCanary, metadata } = this.endpoint;
+    const { host, port, weight, priority, locality, healthFlags, isCanary, check, metadata } = this.endpoint;
     return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
       key: this.isLogical ? `${host}:${port}` : undefined,
@@ -168,6 +168,7 @@ class Target {
       locality,
       healthFlags,
       isCanary,
+      check,
       metadata,
     }));
   }

@@ -227,7 +227,8 @@ function isSameHost(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return a.key === b.key && (a.key !== undefined || isSameAddress(a.address, b.address));
 }
 
-function isSameAddress(a: Address, b: Address): boolean {
+/** Whether connections to them go to the same place. */
+export function isSameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && a.ip === b.ip && a.kind === b.kind && a.path === b.path;
 }
 

@@ -11,6 +11,18 @@ export interface Locality {
   readonly subZone: string;
 }
 
+/** How an endpoint is checked, as far as that is its own: `health_check_config`. */
+export interface EndpointCheck {
+  /** Undefined: that of the endpoint itself. */
+  readonly address: Address | undefined;
+  /** Of that address; 0: its own one. */
+  readonly port: number;
+  /** The Host field of its checks; '' when it has none of its own. */
+  readonly hostname: string;
+  /** It is not checked, and passes for healthy. */
+  readonly isDisabled: boolean;
+}
+
 /** A resolved endpoint. */
 export interface ResolvedEndpoint {
   readonly address: Address;
@@ -27,6 +39,7 @@ export interface ResolvedEndpoint {
   readonly healthFlags: number;
   /** It tries out what other hosts do not have yet: its responses are counted once more, as those of canaries. */
   readonly isCanary: boolean;
+  readonly check?: EndpointCheck;
   /** For the dump of endpoints; workers do not know it. */
   readonly metadata?: Metadata;
 }

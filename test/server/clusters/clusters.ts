@@ -14,6 +14,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { FakeSources } from '../../xds/fake-sources.js';
+import { PlayedChecks } from './played-checks.js';
 
 export const ADS = { ads: {}, resource_api_version: 'V3' } as const;
 
@@ -28,6 +29,7 @@ export class Clusters {
   readonly set: ClusterSet;
   readonly cds: ClusterDiscoveryService;
   readonly snapshots: Snapshots;
+  readonly checks: PlayedChecks;
   #nowMs = 0;
   readonly #wheel = new TimingWheel({
     nowMs: 0,
@@ -42,6 +44,7 @@ export class Clusters {
     const { store } = this;
     this.words = words;
     this.snapshots = new Snapshots(store, words, 1);
+    this.checks = new PlayedChecks(this.#wheel);
     this.set = new ClusterSet(
       {
         store,
@@ -51,6 +54,7 @@ export class Clusters {
         random: new Random(1),
         runtime: new Runtime(),
         now: () => this.#nowMs,
+        checks: this.checks,
         managerStats: store.scope(store.addScope('cluster_manager.', ClusterManagerStats)),
         inflated: store.scope(
           store.addScope('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats),

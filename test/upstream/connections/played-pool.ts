@@ -6,8 +6,8 @@ import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import type { ConnectionHandler, Transport } from '../../../src/io/transport.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
-import { HttpPool, type PoolRequest } from '../../../src/upstream/connections/http-pool.js';
-import type { ConnectingCluster } from '../../../src/upstream/connections/upstream-connection.js';
+import { HttpPool, type PooledCluster, type PoolRequest } from '../../../src/upstream/connections/http-pool.js';
+
 import type { Host } from '../../../src/upstream/hosts/host.js';
 import { LIMIT_KINDS, type LimitKind } from '../../../src/upstream/limits.js';
 
@@ -50,7 +50,7 @@ export class PlayedPool {
       },
     };
     const host = { sockaddr: new Uint8Array(), address: '127.0.0.1:80', stats: this.hostStats };
-    this.pool = new HttpPool(cluster as unknown as ConnectingCluster, host as unknown as Host, Priority.Default);
+    this.pool = new HttpPool(cluster as unknown as PooledCluster, host as unknown as Host, Priority.Default);
   }
 }
 

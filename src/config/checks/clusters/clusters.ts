@@ -12,6 +12,7 @@ import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from '../address
 import { checkUnique } from '../names/unique-names.js';
 import { checkEds } from './eds.js';
 import { checkGrpcCluster } from './grpc-clusters.js';
+import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
 export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
@@ -32,6 +33,7 @@ export function checkCluster(cluster: Cluster, path: Path, problems: Problems): 
   checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
   checkOptions(cluster, path, problems);
   checkEds(cluster, path, problems);
+  checkHealthChecks(cluster, path, problems);
   if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
@@ -239,6 +241,7 @@ function checkEndpoint(
   }
   checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
+  checkEndpointCheck(endpoint, path, problems);
   const modeAt = [...path, 'address', 'pipe', 'mode'];
   if ((address.pipe?.mode ?? 0) !== 0 && !problems.has(modeAt)) problems.error(modeAt, LISTENING_ONLY, 'key');
   if (type === 'STATIC' || type === 'EDS') {

@@ -3,7 +3,7 @@
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
-import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
+import { ClusterStats, HealthCheckStats, HostStats } from '../../../stats/layouts/cluster.js';
 import { Http1CodecStats } from '../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { StatsStore } from '../../../stats/store.js';
@@ -86,6 +86,7 @@ export class ClusterResources {
   /** Hosts that have left and are still written to, by the prefix of their stats. */
   readonly #leaving = new Map<string, LeavingHost>();
   #callLimits: GrpcLimits | undefined;
+  #healthChecks: ScopeRef | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
@@ -141,6 +142,13 @@ export class ClusterResources {
     return this.#callLimits;
   }
 
+  /** Of HealthCheckStats: they are there from the first version with health checks on. Throws a RangeError when there is no room. */
+  get healthCheckStats(): Scope {
+    const { store } = this.#owner;
+    this.#healthChecks ??= store.addScope(`${this.scope.prefix}health_check.`, HealthCheckStats);
+    return store.scope(this.#healthChecks);
+  }
+
   /** With the last user everything is given back, as soon as nobody writes to it any more. */
   release(): void {
     if (--this.#users > 0) return;
@@ -154,6 +162,7 @@ export class ClusterResources {
         this.#callLimits?.end();
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
+        if (this.#healthChecks !== undefined) store.removeScope(this.#healthChecks);
         words.retireCluster(this.block, version);
         this.#freed();
       },

@@ -10,6 +10,7 @@ import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { Runtime } from '../../../runtime/runtime.js';
+import { Kind } from '../../../stats/layout.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope } from '../../../stats/thread-stats.js';
@@ -25,11 +26,14 @@ import {
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
+import { healthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
-import type { HostChanges, KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { type HostChanges, type KnownHost, keyOf } from '../../../upstream/hosts/host-directory.js';
 import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+import type { CheckThread } from '../health-checks/check-thread.js';
+import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
@@ -49,6 +53,8 @@ export interface PrimaryClusterHost {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
+  /** Where hosts are checked. */
+  readonly checks: CheckThread;
   /** Monotonic milliseconds. */
   readonly now: () => number;
   /** The scope cluster_manager. */
@@ -56,7 +62,7 @@ export interface PrimaryClusterHost {
   endpoints(cluster: PrimaryCluster, source: ConfigSource, serviceName: string): EndpointSubscription;
   /** Workers are to be told of it: its hosts have changed. */
   changed(cluster: PrimaryCluster): void;
-  /** Its first hosts are known, or it is known that there are none. */
+  /** Its first hosts are known, and checked where it has health checks; or it is known that there are none. */
   initialized(cluster: PrimaryCluster): void;
 }
 
@@ -88,9 +94,14 @@ export class PrimaryCluster implements EndpointUser {
   readonly #merge: UpdateMerge;
   readonly #preparation: HostPreparation;
   readonly #dns: DnsCluster | undefined;
+  /** Undefined without health_checks. */
+  readonly #checks: ClusterHealthChecks | undefined;
   readonly #observed = new ObservedHealth();
   #observation: NodeJS.Immediate | undefined;
   #subscription: EndpointSubscription | undefined;
+  /** As discovery tells of them. */
+  #discovered: readonly ResolvedEndpoint[] = [];
+  /** With those that discovery has removed and that are kept. */
   #endpoints: readonly ResolvedEndpoint[] | undefined;
   #overprovisioning: number;
   #membershipVersion = 0;
@@ -124,6 +135,7 @@ export class PrimaryCluster implements EndpointUser {
     });
     this.#preparation = new HostPreparation(resources.directory);
     const { type } = this.#discovery;
+    this.#checks = this.#healthChecks();
     this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
   }
 
@@ -139,7 +151,7 @@ export class PrimaryCluster implements EndpointUser {
       this.#subscription.add(this);
     } else {
       this.#take(endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
-      this.#initialized();
+      this.#discoveredFirst();
     }
   }
 
@@ -148,9 +160,10 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = true;
     if (!this.servesTraffic) this.#resources.limitCalls(this.#thresholds);
     if (this.#dns !== undefined && former !== undefined && former.#dns !== undefined)
-      this.#endpoints = this.#dns.succeed(former.#dns);
+      this.#checkAndKeep(this.#dns.succeed(former.#dns));
     // Without an answer, and without names that it shares with the version before it, it has no hosts.
     this.#setHosts(this.#endpoints ?? []);
+    this.#checks?.count();
     this.#preparation.discard();
   }
 
@@ -159,6 +172,7 @@ export class PrimaryCluster implements EndpointUser {
     if (!this.isInitialized) this.#stats.set(ClusterStats.at.warming_state, 0);
     this.#isActive = false;
     this.#dns?.stop();
+    this.#checks?.stop();
     clearImmediate(this.#observation);
     this.#merge.stop();
     this.#preparation.cancel();
@@ -202,11 +216,14 @@ export class PrimaryCluster implements EndpointUser {
   observe(key: string, mask: number, flags: number): void {
     if (!this.#observed.set(key, mask, flags) || !this.#isActive) return;
     this.#observation ??= setImmediate(() => {
-      this.#observation = undefined;
-      if (!this.#resources.directory.updateHealth(this.#observed)) return;
-      this.#resources.countHosts();
-      if (this.isInitialized) this.#merge.note(true);
+      if (this.#useObserved() && this.isInitialized) this.#merge.note(true);
     });
+  }
+
+  /** A response to a request has said that the checks of the host with this block fail. */
+  failedInTraffic(block: number): void {
+    if (this.#checks === undefined) return;
+    for (const host of this.hosts) if (host.block === block) return this.#checks.failedInTraffic(keyOf(host.endpoint));
   }
 
   /** In percent. */
@@ -261,13 +278,13 @@ export class PrimaryCluster implements EndpointUser {
       () => this.#assign(endpoints, assignment),
       (error) => {
         this.#cannotUse(endpoints, error);
-        this.#initialized();
+        this.#discoveredFirst();
       },
     );
   }
 
   unassigned(): void {
-    this.#initialized();
+    this.#discoveredFirst();
   }
 
   #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
@@ -278,7 +295,7 @@ export class PrimaryCluster implements EndpointUser {
     if (this.#isActive) this.#preparation.discard();
     if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
     else if (!hasChanged && this.#isActive) this.#merge.note(true);
-    this.#initialized();
+    this.#discoveredFirst();
   }
 
   #dnsCluster(): DnsCluster {
@@ -289,21 +306,53 @@ export class PrimaryCluster implements EndpointUser {
       resolve: (name, family) => resolver.resolve(name, family),
       count: (stat) => this.#stats.increment(ClusterStats.at[stat]),
       onHosts: (endpoints) => this.#take(endpoints),
-      onInitialized: () => this.#initialized(),
+      onInitialized: () => this.#discoveredFirst(),
     });
+  }
+
+  #healthChecks(): ClusterHealthChecks | undefined {
+    const spec = healthCheckSpec(this.config);
+    if (spec === undefined) return undefined;
+    const { store } = this.#host;
+    const { healthCheckStats, scope } = this.#resources;
+    const checked = {
+      spec: this.spec,
+      stats: healthCheckStats,
+      hasTraffic: () => store.valueAt(scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0,
+      observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
+      hostFailed: () => this.#take(this.#discovered),
+    };
+    return new ClusterHealthChecks(spec, checked, this.#host.checks);
+  }
+
+  /** Hosts that were found are used when each of them has been checked. */
+  #discoveredFirst(): void {
+    if (this.isInitialized) return;
+    if (this.#checks === undefined) this.#initialized();
+    else this.#checks.whenChecked(() => this.#initialized());
   }
 
   #initialized(): void {
     if (this.isInitialized) return;
+    this.#useObserved();
     this.isInitialized = true;
     this.#stats.set(ClusterStats.at.warming_state, 0);
     this.#host.initialized(this);
   }
 
+  /** What was seen of its hosts is what workers will be told. Returns whether that is new. */
+  #useObserved(): boolean {
+    clearImmediate(this.#observation);
+    this.#observation = undefined;
+    if (!this.#isActive || !this.#resources.directory.updateHealth(this.#observed)) return false;
+    this.#resources.countHosts();
+    return true;
+  }
+
   /** Returns whether they differ from those before. */
-  #take(endpoints: readonly ResolvedEndpoint[]): boolean {
+  #take(found: readonly ResolvedEndpoint[]): boolean {
     const isFirst = this.#endpoints === undefined;
-    this.#endpoints = endpoints;
+    const endpoints = this.#checkAndKeep(found);
     if (!this.#isActive) return isFirst;
     const { added, removed, hasChanged } = this.#setHosts(endpoints);
     // What names resolve to is addresses: those of a logical host that has moved are as urgent as another host.
@@ -311,6 +360,13 @@ export class PrimaryCluster implements EndpointUser {
     // Before that it is told of as a whole, when its time comes.
     if (hasChanged && this.isInitialized) this.#merge.note(isMergeable);
     return hasChanged;
+  }
+
+  /** Returns those that it has from now on. */
+  #checkAndKeep(found: readonly ResolvedEndpoint[]): readonly ResolvedEndpoint[] {
+    this.#discovered = found;
+    this.#endpoints = this.#checks === undefined ? found : this.#checks.take(found);
+    return this.#endpoints;
   }
 
   /** There is no room for them: it goes on with the hosts that it has. */

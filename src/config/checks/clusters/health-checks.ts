@@ -1,0 +1,144 @@
+// Health checks of clusters: what the schema cannot say of them.
+
+import { isFieldName } from '../../../common/text/header-names.js';
+import { speaksHttp2 } from '../../fields/http-options.js';
+import type {
+  Cluster,
+  Endpoint,
+  HeaderValueOption,
+  HealthCheck_HttpHealthCheck,
+  HealthCheck_Payload,
+  Int64Range,
+} from '../../generated/api.js';
+import type { Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
+import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
+
+/** What a TCP check sends goes out in one turn. */
+const MAX_PAYLOAD_BYTES = 64 * 1024;
+
+/** Fields that say where a message ends, or whose connection it is: they are the check's own. */
+const OWN = new Set([
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+]);
+
+/** Reports what cannot be obeyed of the health checks of a cluster. */
+export function checkHealthChecks(cluster: Cluster, path: Path, problems: Problems): void {
+  const checks = cluster.health_checks ?? [];
+  if (checks.length > 1) {
+    problems.error(
+      [...path, 'health_checks', 1],
+      'multiple health checks are not supported: a cluster has one at most',
+    );
+  }
+  if (checks.length === 0) checkUnused(cluster, path, problems);
+  checks.forEach((check, index) => {
+    const at = [...path, 'health_checks', index];
+    for (const field of ['unhealthy_threshold', 'healthy_threshold'] as const) {
+      if (check?.[field] === 0) problems.error([...at, field], 'it must be at least 1: it would never be reached');
+    }
+    if (check?.http_health_check) {
+      if (speaksHttp2(cluster)) {
+        const what = 'it speaks HTTP/1.1, and the hosts of this cluster HTTP/2: use tcp_health_check';
+        problems.error([...at, 'http_health_check'], what, 'key');
+      }
+      checkHttp(check.http_health_check, [...at, 'http_health_check'], problems);
+    }
+    checkPayload(check?.tcp_health_check?.send, [...at, 'tcp_health_check', 'send'], problems);
+    check?.tcp_health_check?.receive?.forEach((payload, number) => {
+      checkPayload(payload, [...at, 'tcp_health_check', 'receive', number], problems);
+    });
+  });
+}
+
+/** Reports where an endpoint cannot be checked; `path` is that of the endpoint. */
+export function checkEndpointCheck(endpoint: Endpoint | undefined, path: Path, problems: Problems): void {
+  const { address, port_value: port } = endpoint?.health_check_config ?? {};
+  const at = [...path, 'health_check_config'];
+  if (address !== undefined) {
+    checkConnected(address.socket_address, [...at, 'address', 'socket_address'], problems);
+    checkPipe(address.pipe, [...at, 'address', 'pipe'], problems);
+    const host = address.socket_address?.address;
+    if (host !== undefined && !isPlainIp(host)) {
+      problems.error([...at, 'address', 'socket_address', 'address'], `malformed IP address: ${host}`);
+    }
+  }
+  const isPipe = address === undefined ? endpoint?.address?.pipe !== undefined : address.pipe !== undefined;
+  if (isPipe && port) problems.error([...at, 'port_value'], 'a Unix socket has no port: leave it out', 'key');
+}
+
+/** Reports options of health checks in a cluster that has none. */
+function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
+  if (!cluster.common_lb_config?.ignore_new_hosts_until_first_hc) return;
+  const what = 'it has no effect without health_checks: leave it out';
+  problems.error([...path, 'common_lb_config', 'ignore_new_hosts_until_first_hc'], what, 'key');
+}
+
+function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Problems): void {
+  const { host = '', path: target = '' } = config;
+  if (target !== '' && !/^\/[!-~]*$/.test(target)) {
+    problems.error(
+      [...path, 'path'],
+      `'${target}' is no path: it must begin with '/' and have neither spaces nor control characters`,
+    );
+  }
+  if (!/^[!-~]*$/.test(host)) problems.error([...path, 'host'], `'${host}' is no host`);
+  for (const field of ['expected_statuses', 'retriable_statuses'] as const) {
+    config[field]?.forEach((range, index) => {
+      checkRange(range, [...path, field, index], problems);
+    });
+  }
+  config.request_headers_to_add?.forEach((option, index) => {
+    checkHeader(option, [...path, 'request_headers_to_add', index, 'header'], problems);
+  });
+  config.request_headers_to_remove?.forEach((name, index) => {
+    const at = [...path, 'request_headers_to_remove', index];
+    if (name.startsWith(':') || name.toLowerCase() === 'host') {
+      problems.error(at, `'${name}' cannot be removed: every request needs it`);
+    } else if (!isFieldName(name)) problems.error(at, `'${name}' is no name of a header`);
+  });
+}
+
+function checkRange(range: Int64Range | undefined, path: Path, problems: Problems): void {
+  const start = Number(range?.start ?? 0);
+  const end = Number(range?.end ?? 0);
+  if (start >= 100 && start < end && end <= 600) return;
+  problems.error(
+    path,
+    `a range of statuses begins at 100 or later, and ends behind its start and at 600 at most, found ${start} to ${end}`,
+  );
+}
+
+function checkHeader(option: HeaderValueOption | undefined, path: Path, problems: Problems): void {
+  const { key = '', value = '' } = option?.header ?? {};
+  const name = key.toLowerCase();
+  if (name === 'host' || name === ':authority') {
+    return problems.error([...path, 'key'], "the host of a check is the field 'host' of http_health_check");
+  }
+  if (name.startsWith(':') || OWN.has(name))
+    return problems.error([...path, 'key'], `'${key}' is set by the check itself`);
+  if (!isFieldName(key)) return problems.error([...path, 'key'], `'${key}' is no name of a header`);
+  if (!/%/.test(value.replaceAll('%%', ''))) return;
+  problems.error(
+    [...path, 'value'],
+    'a check is of no request of a client, of which an operator could tell: write %% for %',
+  );
+}
+
+function checkPayload(payload: HealthCheck_Payload | undefined, path: Path, problems: Problems): void {
+  const { binary, text } = payload ?? {};
+  if (text !== undefined && !/^(?:[\da-f]{2})+$/i.test(text)) {
+    return problems.error([...path, 'text'], 'it must be bytes in hexadecimal digits, as 000000FF');
+  }
+  const length = text === undefined ? Buffer.from(binary ?? '', 'base64').length : text.length / 2;
+  if (binary !== undefined && length === 0) problems.error([...path, 'binary'], 'it is empty: leave it out');
+  if (length > MAX_PAYLOAD_BYTES) problems.error(path, `it has ${length} bytes, more than ${MAX_PAYLOAD_BYTES}`);
+}

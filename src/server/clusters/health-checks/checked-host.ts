@@ -1,0 +1,168 @@
+// The checks of one host, one after the other, for as long as its cluster has it.
+
+import { messageOf } from '../../../common/errors/errors.js';
+import { addressText } from '../../../io/addresses/address.js';
+import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
+import { getLogger } from '../../../log/logger.js';
+import { checkAddress } from '../../../upstream/health-checks/check-target.js';
+import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
+import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
+import { HostHealth, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
+import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
+import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import { isSameAddress, keyOf } from '../../../upstream/hosts/host-directory.js';
+
+const logger = getLogger('hc');
+
+/** What the checks of one host are given. */
+export interface HostChecks {
+  /** The cluster's, for logs. */
+  readonly name: string;
+  readonly spec: HealthCheckSpec;
+  readonly timers: Timers;
+  soon(begin: () => void): void;
+  checker(endpoint: ResolvedEndpoint, onChecked: OnChecked): Checker;
+  firstCheckMs(): number;
+  nextCheckMs(hasPassed: boolean, transition: Transition): number;
+  countAttempt(): void;
+  /** There is an outcome, which has changed its flags so. */
+  checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void;
+}
+
+const enum State {
+  /** For the time of the next check. */
+  Waiting = 0,
+  /** The check is due, others are before it. */
+  Due = 1,
+  Checking = 2,
+  Stopped = 3,
+}
+
+export class CheckedHost {
+  readonly key: string;
+  /** Discovery has removed it, and it goes when its checks fail. */
+  isLeaving = false;
+  readonly #checks: HostChecks;
+  readonly #timer = new Timer<CheckedHost>(this, onTimer);
+  #endpoint: ResolvedEndpoint;
+  #health: HostHealth;
+  #checker: Checker | undefined;
+  #state: State = State.Waiting;
+
+  constructor(endpoint: ResolvedEndpoint, checks: HostChecks) {
+    this.key = keyOf(endpoint);
+    this.#endpoint = endpoint;
+    this.#checks = checks;
+    this.#health = this.#newHealth();
+  }
+
+  get endpoint(): ResolvedEndpoint {
+    return this.#endpoint;
+  }
+
+  /** HealthFlag bits. */
+  get flags(): number {
+    return this.#health.flags | (this.isLeaving ? HealthFlag.PendingDynamicRemoval : 0);
+  }
+
+  get isHealthy(): boolean {
+    return this.#health.isHealthy;
+  }
+
+  /** It was never checked. */
+  get isNew(): boolean {
+    return this.#health.isFirst;
+  }
+
+  start(): void {
+    const delayMs = this.#checks.firstCheckMs();
+    if (delayMs === 0) this.#checkSoon();
+    else this.#checks.timers.reschedule(this.#timer, delayMs);
+  }
+
+  /** What discovery says of it now. At another address it is checked at once; unless that is the same host still, it is a new one. */
+  moveTo(endpoint: ResolvedEndpoint): void {
+    const before = this.#endpoint;
+    this.#endpoint = endpoint;
+    const isSamePlace = isSameAddress(checkAddress(before), checkAddress(endpoint));
+    if (isSamePlace && before.check?.hostname === endpoint.check?.hostname) return;
+    this.#checker?.close();
+    this.#checker = undefined;
+    if (!isSamePlace && endpoint.key === undefined) this.#health = this.#newHealth();
+    if (this.#state === State.Due || (isSamePlace && this.#state === State.Waiting)) return;
+    this.#checks.timers.cancel(this.#timer);
+    this.#checkSoon();
+  }
+
+  /** A response to a request has said that its checks fail. */
+  failedInTraffic(): void {
+    this.#take(Outcome.FailedInTraffic, 'a response to a request says so');
+  }
+
+  stop(): void {
+    this.#state = State.Stopped;
+    this.#checks.timers.cancel(this.#timer);
+    this.#checker?.close();
+  }
+
+  checkIsDue(): void {
+    this.#checkSoon();
+  }
+
+  #newHealth(): HostHealth {
+    const { excludesNewHosts, thresholds } = this.#checks.spec;
+    return new HostHealth(thresholds, excludesNewHosts);
+  }
+
+  #checkSoon(): void {
+    this.#state = State.Due;
+    this.#checks.soon(() => this.#begin());
+  }
+
+  #begin(): void {
+    if (this.#state !== State.Due) return;
+    this.#state = State.Checking;
+    this.#checks.countAttempt();
+    try {
+      this.#checker ??= this.#checks.checker(this.#endpoint, (outcome, reason) => this.#checked(outcome, reason));
+      this.#checker.begin();
+    } catch (error) {
+      // There will be a next check, which may be luckier.
+      this.#checked(Outcome.NetworkFailure, messageOf(error));
+    }
+  }
+
+  #checked(outcome: Outcome, reason: string): void {
+    if (this.#state !== State.Checking) return;
+    this.#state = State.Waiting;
+    const transition = this.#take(outcome, reason);
+    if (this.#state !== State.Waiting) return;
+    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
+    this.#checks.timers.reschedule(this.#timer, this.#checks.nextCheckMs(hasPassed, transition));
+  }
+
+  #take(outcome: Outcome, reason: string): Transition {
+    const { flags, isFirst, isHealthy } = this.#health;
+    const transition = this.#health.take(outcome);
+    this.#log(outcome, reason, isFirst, isHealthy);
+    this.#checks.checked(this, outcome, flags, this.#health.flags);
+    return transition;
+  }
+
+  #log(outcome: Outcome, reason: string, wasNew: boolean, wasHealthy: boolean): void {
+    const { name, spec } = this.#checks;
+    const { isHealthy } = this.#health;
+    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
+    const what = () => `cluster '${name}', host ${addressText(this.#endpoint.address)}`;
+    if (isHealthy !== wasHealthy) logger.info(`${what()} is ${isHealthy ? 'healthy' : 'unhealthy'}: ${reason}`);
+    else if (hasPassed ? spec.logsSuccesses : wasNew || spec.logsFailures) {
+      logger.info(`${what()}: its check has ${hasPassed ? 'passed' : 'failed'}: ${reason}`);
+    } else if (logger.isDebug) {
+      logger.debug(`${what()}: its check has ${hasPassed ? 'passed' : 'failed'}: ${reason}`);
+    }
+  }
+}
+
+function onTimer(host: CheckedHost): void {
+  host.checkIsDue();
+}

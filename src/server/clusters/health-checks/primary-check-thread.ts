@@ -1,0 +1,103 @@
+// Checks of hosts on the primary: with its own transport, a few of those that are due in each turn.
+
+import type { Random } from '../../../common/random.js';
+import type { Timers } from '../../../io/time/timing-wheel.js';
+import type { Runtime } from '../../../runtime/runtime.js';
+import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
+import type { StatsStore } from '../../../stats/store.js';
+import type { CallingThread } from '../../../upstream/calling-thread.js';
+import { checkTarget, type UncountedStats } from '../../../upstream/health-checks/check-target.js';
+import type { Checker } from '../../../upstream/health-checks/checker.js';
+import { HttpChecker } from '../../../upstream/health-checks/http-checker.js';
+import { TcpChecker } from '../../../upstream/health-checks/tcp-checker.js';
+import type { CheckerRequest, CheckThread } from './check-thread.js';
+
+/** Checks that begin in one turn: less than a millisecond's work or two. The thread has others to answer. */
+const CHECKS_PER_TURN = 32;
+
+export interface PrimaryCheckThreadHost {
+  readonly store: StatsStore;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly runtime: Runtime;
+  /** The primary's own calls. */
+  readonly calls: () => CallingThread;
+  /** Something has failed that should not. */
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+export class PrimaryCheckThread implements CheckThread {
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly runtime: Runtime;
+  readonly #host: PrimaryCheckThreadHost;
+  #uncounted: UncountedStats | undefined;
+  #due: (() => void)[] = [];
+  #next = 0;
+  #immediate: NodeJS.Immediate | undefined;
+
+  constructor(host: PrimaryCheckThreadHost) {
+    const { random, runtime, timers } = host;
+    this.#host = host;
+    this.timers = timers;
+    this.random = random;
+    this.runtime = runtime;
+  }
+
+  checker({ cluster, endpoint, onChecked, onVerified, spec }: CheckerRequest): Checker {
+    const { calls, runtime } = this.#host;
+    const caller = calls();
+    const { check, reusesConnection, timeoutMs } = spec;
+    const target = checkTarget(caller, cluster, spec, endpoint, this.#stats());
+    if (check.kind === 'tcp') {
+      return new TcpChecker(caller, target, { spec: check, timeoutMs, reusesConnection }, onChecked);
+    }
+    const verifiesService = runtime.fraction('health_check.verify_cluster', { numerator: 100 });
+    const hostname = endpoint.check?.hostname ?? '';
+    return new HttpChecker(
+      caller,
+      target,
+      { spec: check, timeoutMs, hostname, verifiesService, onVerified },
+      onChecked,
+    );
+  }
+
+  soon(begin: () => void): void {
+    this.#due.push(begin);
+    this.#immediate ??= setImmediate(this.#turn);
+  }
+
+  /** No check begins any more. */
+  close(): void {
+    clearImmediate(this.#immediate);
+    this.#due = [];
+  }
+
+  readonly #turn = (): void => {
+    this.#immediate = undefined;
+    const end = Math.min(this.#next + CHECKS_PER_TURN, this.#due.length);
+    while (this.#next < end) {
+      const begin = this.#due[this.#next++]!;
+      try {
+        begin();
+      } catch (error) {
+        this.#host.failed('a health check failed', error);
+      }
+    }
+    if (this.#next < this.#due.length) {
+      this.#immediate = setImmediate(this.#turn);
+    } else {
+      this.#due = [];
+      this.#next = 0;
+    }
+  };
+
+  #stats(): UncountedStats {
+    const { store } = this.#host;
+    this.#uncounted ??= {
+      cluster: store.scope(store.addScope('health_check_connections.', ClusterStats, { hidden: true })),
+      host: store.scope(store.addScope('health_check_connections.host.', HostStats, { hidden: true })),
+    };
+    return this.#uncounted;
+  }
+}

@@ -1,0 +1,147 @@
+// Health checks of a cluster as configured, in the form that the rest of the code works with: every default filled in, every
+// unit named.
+
+import { durationMs } from '../../common/time/duration.js';
+import type {
+  Cluster,
+  HealthCheck,
+  HealthCheck_HttpHealthCheck,
+  HealthCheck_Payload,
+  HealthCheck_TcpHealthCheck,
+  Int64Range,
+} from '../../config/generated/api.js';
+import { Method } from '../../http/headers/header-block.js';
+import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
+import { compileStringMatcher, type StringRule } from '../../http/routing/matching/string-rule.js';
+import type { CheckIntervals } from './check-interval.js';
+import type { Thresholds } from './host-health.js';
+
+export interface HealthCheckSpec {
+  readonly timeoutMs: number;
+  readonly intervals: CheckIntervals;
+  readonly thresholds: Thresholds;
+  /** A connection serves one check after the other. */
+  readonly reusesConnection: boolean;
+  /** Of checks that change nothing, failures and successes are logged, too. */
+  readonly logsFailures: boolean;
+  readonly logsSuccesses: boolean;
+  /** A host that was never checked does not count: it is neither healthy nor unhealthy. */
+  readonly excludesNewHosts: boolean;
+  /** A host that discovery removes goes at once, and not when its checks fail. */
+  readonly removesHealthyHosts: boolean;
+  readonly check: HttpCheckSpec | TcpCheckSpec;
+}
+
+export interface HttpCheckSpec {
+  readonly kind: 'http';
+  /** The Host field, unless an endpoint has its own. */
+  readonly host: string;
+  readonly path: string;
+  readonly method: Method;
+  readonly methodText: string;
+  readonly expected: readonly StatusRange[];
+  readonly retriable: readonly StatusRange[];
+  readonly headers: HeaderMutations | undefined;
+  /** Of the service that the host says it belongs to. */
+  readonly service: StringRule | undefined;
+}
+
+export interface TcpCheckSpec {
+  readonly kind: 'tcp';
+  /** Undefined: nothing is sent. */
+  readonly send: Buffer | undefined;
+  /** Each is to come, in this order; none: it is enough that the host can be connected to. */
+  readonly receive: readonly Buffer[];
+}
+
+/** Without its end. */
+export interface StatusRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Of a checked configuration; undefined: its hosts are not checked. */
+export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
+  const config = cluster.health_checks?.[0];
+  if (config === undefined) return undefined;
+  return {
+    timeoutMs: Math.max(1, durationMs(config.timeout, 1)),
+    intervals: intervals(config),
+    thresholds: { unhealthy: config.unhealthy_threshold ?? 1, healthy: config.healthy_threshold ?? 1 },
+    reusesConnection: config.reuse_connection ?? true,
+    logsFailures: config.always_log_health_check_failures ?? false,
+    logsSuccesses: config.always_log_health_check_success ?? false,
+    excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
+    removesHealthyHosts: cluster.ignore_health_on_host_removal ?? false,
+    check: config.tcp_health_check
+      ? tcpCheck(config.tcp_health_check)
+      : httpCheck(config.http_health_check ?? {}, cluster.name ?? ''),
+  };
+}
+
+export function isInRanges(status: number, ranges: readonly StatusRange[]): boolean {
+  return ranges.some(({ end, start }) => status >= start && status < end);
+}
+
+function intervals(config: HealthCheck): CheckIntervals {
+  const interval = durationMs(config.interval, 1);
+  const noTraffic = durationMs(config.no_traffic_interval, 60_000);
+  const unhealthy = durationMs(config.unhealthy_interval, interval);
+  return {
+    interval,
+    noTraffic,
+    noTrafficHealthy: durationMs(config.no_traffic_healthy_interval, noTraffic),
+    unhealthy,
+    unhealthyEdge: durationMs(config.unhealthy_edge_interval, unhealthy),
+    healthyEdge: durationMs(config.healthy_edge_interval, interval),
+    initialJitter: durationMs(config.initial_jitter, 0),
+    jitter: durationMs(config.interval_jitter, 0),
+    jitterPercent: config.interval_jitter_percent ?? 0,
+  };
+}
+
+function httpCheck(config: HealthCheck_HttpHealthCheck, clusterName: string): HttpCheckSpec {
+  const { method: name = 'METHOD_UNSPECIFIED', service_name_matcher: matcher } = config;
+  const methodText = name === 'METHOD_UNSPECIFIED' ? 'GET' : name;
+  return {
+    kind: 'http',
+    host: config.host || clusterName,
+    path: config.path ?? '',
+    method: METHODS[methodText],
+    methodText,
+    expected: config.expected_statuses?.length ? ranges(config.expected_statuses) : [{ start: 200, end: 201 }],
+    retriable: ranges(config.retriable_statuses ?? []),
+    headers: compileHeaderMutations([
+      {
+        toRemove: config.request_headers_to_remove,
+        toAdd: config.request_headers_to_add,
+        where: (list, index) => `http_health_check.request_headers_${list}[${index}]`,
+      },
+    ]),
+    service: matcher && compileStringMatcher(matcher, 'http_health_check.service_name_matcher'),
+  };
+}
+
+function tcpCheck({ receive = [], send }: HealthCheck_TcpHealthCheck): TcpCheckSpec {
+  return { kind: 'tcp', send: send && payload(send), receive: receive.map(payload) };
+}
+
+function payload({ binary, text }: HealthCheck_Payload): Buffer {
+  return text === undefined ? Buffer.from(binary ?? '', 'base64') : Buffer.from(text, 'hex');
+}
+
+function ranges(list: readonly Int64Range[]): StatusRange[] {
+  return list.map(({ end, start }) => ({ start: Number(start ?? 0), end: Number(end ?? 0) }));
+}
+
+const METHODS = {
+  GET: Method.Get,
+  HEAD: Method.Head,
+  POST: Method.Post,
+  PUT: Method.Put,
+  DELETE: Method.Delete,
+  CONNECT: Method.Connect,
+  OPTIONS: Method.Options,
+  TRACE: Method.Trace,
+  PATCH: Method.Patch,
+} as const;

@@ -1,0 +1,219 @@
+// Checks a host by HTTP/1.1 requests: by the status of the answer, and by the service that it says it is of.
+
+import { messageOf } from '../../common/errors/errors.js';
+import { Priority } from '../../common/priority.js';
+import { headerKey } from '../../common/text/header-names.js';
+import { type CodecError, ResetReason, type ResponseDecoder } from '../../http/codec.js';
+import { h1Shared } from '../../http/h1/shared.js';
+import type { HeaderBlock } from '../../http/headers/header-block.js';
+import { Timer } from '../../io/time/timing-wheel.js';
+import type { RuntimeFraction } from '../../runtime/runtime.js';
+import type { CallingThread } from '../calling-thread.js';
+import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from '../connections/upstream-connection.js';
+import type { Host } from '../hosts/host.js';
+import { PoolFailure } from '../pool-failure.js';
+import type { UpstreamThread } from '../upstream-thread.js';
+import type { CheckTarget } from './check-target.js';
+import type { Checker, OnChecked } from './checker.js';
+import { type HttpCheckSpec, isInRanges } from './health-check-spec.js';
+import { Outcome } from './host-health.js';
+
+export interface HttpCheckerOptions {
+  readonly spec: HttpCheckSpec;
+  readonly timeoutMs: number;
+  /** The Host field of this endpoint; '' when it has none of its own. */
+  readonly hostname: string;
+  /** Whether the service of an answer is looked at. */
+  readonly verifiesService: RuntimeFraction;
+  /** An answer's service was looked at. */
+  readonly onVerified: () => void;
+}
+
+export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
+  readonly cluster: ConnectingCluster;
+  readonly host: Host;
+  readonly priority = Priority.Default;
+  readonly isDraining = false;
+  readonly #caller: CallingThread;
+  readonly #options: HttpCheckerOptions;
+  readonly #onChecked: OnChecked;
+  readonly #timer = new Timer<HttpChecker>(this, onTimeout);
+  #connection: UpstreamConnection | undefined;
+  #isIdle = false;
+  #isChecking = false;
+  /** Of the head that has come. */
+  #outcome: Outcome = Outcome.Failed;
+  #reason = '';
+
+  constructor(
+    caller: CallingThread,
+    { cluster, host }: CheckTarget,
+    options: HttpCheckerOptions,
+    onChecked: OnChecked,
+  ) {
+    this.#caller = caller;
+    this.cluster = cluster;
+    this.host = host;
+    this.#options = options;
+    this.#onChecked = onChecked;
+  }
+
+  get thread(): UpstreamThread {
+    return this.cluster.thread;
+  }
+
+  begin(): void {
+    this.#caller.begin();
+    this.#isChecking = true;
+    this.thread.wheel.schedule(this.#timer, this.#options.timeoutMs);
+    try {
+      if (this.#connection !== undefined && this.#isIdle) return this.#send(this.#connection);
+      this.#disconnect();
+      this.#connection = new UpstreamConnection(this);
+    } catch (error) {
+      this.#disconnect();
+      this.#ended(Outcome.NetworkFailure, messageOf(error));
+    }
+  }
+
+  close(): void {
+    this.#caller.begin();
+    this.#isChecking = false;
+    this.thread.wheel.cancel(this.#timer);
+    this.#disconnect();
+  }
+
+  /** The answer has not come in time. */
+  timedOut(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#isIdle = false;
+    this.#ended(Outcome.Timeout, 'it does not answer in time');
+    // Behind that: a request on it ends, too.
+    connection?.close();
+  }
+
+  // ── The connection ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void {
+    this.#isIdle = true;
+    if (wasConnecting && this.#isChecking) this.#send(connection);
+  }
+
+  connectFailed(failure: PoolFailure, detail: string): void {
+    this.#connection = undefined;
+    if (failure === PoolFailure.ConnectTimeout) this.timedOut();
+    else this.#ended(Outcome.NetworkFailure, detail);
+  }
+
+  connectionClosed(connection: UpstreamConnection): void {
+    if (connection !== this.#connection) return;
+    this.#connection = undefined;
+    this.#isIdle = false;
+    this.#ended(Outcome.NetworkFailure, CLOSED);
+  }
+
+  // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onInformational(): void {}
+
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    this.#judge(headers);
+    if (endStream) this.#ended(this.#outcome, this.#reason);
+  }
+
+  onData(_offset: number, _length: number, endStream: boolean): void {
+    if (endStream) this.#ended(this.#outcome, this.#reason);
+  }
+
+  onTrailers(): void {
+    this.#ended(this.#outcome, this.#reason);
+  }
+
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    if (reason !== ResetReason.ProtocolError) return this.#ended(Outcome.NetworkFailure, CLOSED);
+    const text = error === undefined ? '' : ` (${error.detail})`;
+    this.#ended(Outcome.NetworkFailure, `its answer is no HTTP/1.1${text}`);
+  }
+
+  onWriteBlocked(): void {}
+
+  onWriteDrained(): void {}
+
+  // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #send(connection: UpstreamConnection): void {
+    const { hostname, spec } = this.#options;
+    this.#isIdle = false;
+    const encoder = connection.startRequest(this);
+    const head = h1Shared(this.thread.memory).blocks.take();
+    try {
+      head.setMethod(spec.method, spec.methodText);
+      head.setPath(spec.path);
+      head.add(HOST, hostname || spec.host);
+      head.add(USER_AGENT, CHECKS_USER_AGENT);
+      spec.headers?.apply(head, undefined);
+      encoder.headers(head, true);
+    } finally {
+      head.drop();
+    }
+  }
+
+  #judge(headers: HeaderBlock): void {
+    const { spec } = this.#options;
+    const { status } = headers;
+    this.#reason = `it has answered ${status}`;
+    if (!isInRanges(status, spec.expected)) {
+      this.#outcome = isInRanges(status, spec.retriable) ? Outcome.FailedRetriably : Outcome.Failed;
+    } else if (!this.#isOfService(headers)) {
+      this.#outcome = Outcome.Failed;
+      const service = headers.get(HEALTHCHECKED_CLUSTER);
+      this.#reason =
+        service === undefined ? 'it does not say which service it is of' : `it is of the service '${oneLine(service)}'`;
+    } else {
+      this.#outcome = headers.find(DEGRADED) >= 0 ? Outcome.Degraded : Outcome.Passed;
+    }
+  }
+
+  #isOfService(headers: HeaderBlock): boolean {
+    const { onVerified, spec, verifiesService } = this.#options;
+    const { service } = spec;
+    if (service === undefined || !verifiesService.isHit(this.thread.random)) return true;
+    onVerified();
+    const index = headers.find(HEALTHCHECKED_CLUSTER);
+    if (index < 0) return service.matches(headers.memory, 0, 0);
+    return service.matches(headers.memory, headers.valueStart(index), headers.valueEnd(index));
+  }
+
+  #disconnect(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#isIdle = false;
+    connection?.close();
+  }
+
+  #ended(outcome: Outcome, reason: string): void {
+    if (!this.#isChecking) return;
+    this.#isChecking = false;
+    this.thread.wheel.cancel(this.#timer);
+    this.#onChecked(outcome, reason);
+  }
+}
+
+function onTimeout(checker: HttpChecker): void {
+  checker.timedOut();
+}
+
+/** What a host sends goes into the log. */
+function oneLine(text: string): string {
+  return text.replace(/[^ -~]/g, '?').slice(0, 100);
+}
+
+const HOST = headerKey('host');
+const USER_AGENT = headerKey('user-agent');
+const DEGRADED = headerKey('x-envoy-degraded');
+const HEALTHCHECKED_CLUSTER = headerKey('x-envoy-upstream-healthchecked-cluster');
+
+/** As in Envoy: hosts that leave checks out of their logs know them by it. */
+const CHECKS_USER_AGENT = 'Envoy/HC';
+const CLOSED = 'it has closed the connection without an answer';

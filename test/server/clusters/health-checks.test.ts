@@ -1,0 +1,179 @@
+import t from 'tap';
+import type { Cluster } from '../../../src/config/generated/api.js';
+import { Outcome } from '../../../src/upstream/health-checks/host-health.js';
+import { healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
+import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
+
+const CHECK = {
+  timeout: '1s',
+  interval: '5s',
+  no_traffic_interval: '10s',
+  unhealthy_threshold: 2,
+  healthy_threshold: 2,
+  tcp_health_check: {},
+};
+const CHECKED: Partial<Cluster> = { health_checks: [CHECK] };
+const [A, B] = ['10.0.0.1:80', '10.0.0.2:80'] as const;
+
+/** The hosts of the cluster in use, each with its flags. */
+function health(clusters: Clusters, name = 'a'): Record<string, string> {
+  const hosts = [...clusters.set.byName.get(name)!.hosts];
+  return Object.fromEntries(hosts.map((host) => [host.address, healthFlagsText(host.healthFlags)]));
+}
+
+function counts(clusters: Clusters, ...names: string[]) {
+  return names.map((name) => clusters.value(`cluster.a.health_check.${name}`));
+}
+
+function eds(clusters: Clusters, ips: readonly string[]): void {
+  clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ips))] });
+}
+
+t.test('a start waits until each host has been checked once, whatever comes of it', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
+  t.same(health(clusters), { [A]: '/failed_active_hc', [B]: '/failed_active_hc' });
+  clusters.checks.end(A, Outcome.Passed);
+  t.notOk(clusters.set.byName.get('a')!.isInitialized);
+  clusters.checks.end(B, Outcome.Timeout);
+  t.ok(clusters.set.byName.get('a')!.isInitialized);
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc/active_hc_timeout' });
+  t.same(counts(clusters, 'attempt', 'success', 'failure', 'network_failure'), [2, 1, 1, 1]);
+  t.same(counts(clusters, 'healthy', 'degraded', 'passive_failure', 'verify_cluster'), [1, 0, 0, 0]);
+  t.equal(clusters.value('cluster.a.membership_healthy'), 1);
+});
+
+t.test('a cluster without health checks has none of their stats', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'])]);
+  t.same(counts(clusters, 'attempt', 'healthy'), [undefined, undefined]);
+});
+
+t.test('a new version is used when its hosts have been checked', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.set.setStatic([staticCluster('a', ['10.0.0.2'], CHECKED)]);
+  t.same(health(clusters), { [A]: 'healthy' });
+  t.same(counts(clusters, 'healthy'), [1]);
+  clusters.checks.end(B, Outcome.Degraded);
+  t.same(health(clusters), { [B]: '/degraded_active_hc' });
+  t.same(counts(clusters, 'healthy', 'degraded'), [1, 1]);
+  clusters.advance(60_000);
+  t.same(clusters.checks.pending, [B], 'hosts of the version before are checked no more');
+});
+
+t.test('hosts are checked again and again, and workers are told what has changed', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
+  for (const host of [A, B]) clusters.checks.end(host, Outcome.Passed);
+  await clusters.turn();
+  clusters.advance(10_000);
+  t.same(clusters.checks.pending.sort(), [A, B]);
+  const before = clusters.published.length;
+  clusters.checks.end(A, Outcome.Failed);
+  clusters.checks.end(B, Outcome.NetworkFailure);
+  await clusters.turn();
+  await clusters.turn();
+  t.same(health(clusters), { [A]: '/failed_active_hc', [B]: 'healthy' });
+  t.equal(clusters.published.length, before + 1);
+  t.same([...clusters.published.at(-1)!.clusters[0]!.hosts.healthFlags], [1, 0]);
+  t.same(counts(clusters, 'healthy'), [1]);
+});
+
+t.test('a host that discovery removes stays while it passes its checks', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  for (const host of [A, B]) clusters.checks.end(host, Outcome.Passed);
+  eds(clusters, ['10.0.0.1']);
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/pending_dynamic_removal' });
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy' }, 'it comes back');
+  eds(clusters, ['10.0.0.1']);
+  clusters.advance(10_000);
+  clusters.checks.end(B, Outcome.Failed);
+  t.same(health(clusters), { [A]: 'healthy' });
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc' }, 'it begins anew');
+  eds(clusters, ['10.0.0.1']);
+  t.same(health(clusters), { [A]: 'healthy' }, 'what fails goes at once');
+  t.same(counts(clusters, 'healthy'), [1]);
+});
+
+t.test('a host that discovery has called unhealthy, or whose health is to be ignored, goes at once', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED), edsCluster('b', { ...CHECKED, ignore_health_on_host_removal: true })]);
+  const unhealthy = resource(assignment('a', ['10.0.0.1'], { health: 'UNHEALTHY' }));
+  clusters.sources.to('a').deliver({ resources: [unhealthy] });
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.sources.to('b').deliver({ resources: [resource(assignment('b', ['10.0.0.2']))] });
+  clusters.checks.end(B, Outcome.Passed);
+  t.same([health(clusters), health(clusters, 'b')], [{ [A]: '/failed_eds_health' }, { [B]: 'healthy' }]);
+  eds(clusters, []);
+  clusters.sources.to('b').deliver({ resources: [resource(assignment('b', []))] });
+  t.same([health(clusters), health(clusters, 'b')], [{}, {}]);
+});
+
+t.test('new hosts do not count before their first check where that is configured', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', { ...CHECKED, common_lb_config: { ignore_new_hosts_until_first_hc: true } })]);
+  eds(clusters, ['10.0.0.1']);
+  clusters.checks.end(A, Outcome.Passed);
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc/pending_active_hc' });
+  t.equal(clusters.value('cluster.a.membership_excluded'), 1);
+  clusters.checks.end(B, Outcome.NetworkFailure);
+  await clusters.turn();
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc' });
+  t.equal(clusters.value('cluster.a.membership_excluded'), 0);
+});
+
+t.test('an endpoint may be checked elsewhere, or not at all', async (t) => {
+  const clusters = new Clusters();
+  const socket = (address: string) => ({ socket_address: { address, port_value: 80 } });
+  const lb_endpoints = [
+    { endpoint: { address: socket('10.0.0.1'), health_check_config: { port_value: 8080 } } },
+    { endpoint: { address: socket('10.0.0.2'), health_check_config: { disable_active_health_check: true } } },
+    { endpoint: { address: socket('10.0.0.3'), health_check_config: { address: socket('10.9.9.9') } } },
+  ];
+  clusters.start([staticCluster('a', [], { ...CHECKED, load_assignment: { endpoints: [{ lb_endpoints }] } })]);
+  t.same(clusters.checks.pending, ['10.0.0.1:8080', '10.9.9.9:80']);
+  for (const host of clusters.checks.pending) clusters.checks.end(host, Outcome.Passed);
+  t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy', '10.0.0.3:80': 'healthy' });
+});
+
+t.test('hosts that come in place of those that are awaited are awaited as well', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1']);
+  eds(clusters, ['10.0.0.2']);
+  t.notOk(clusters.set.byName.get('a')!.isInitialized);
+  t.same(clusters.checks.pending, [B]);
+  clusters.checks.end(B, Outcome.Passed);
+  t.ok(clusters.set.byName.get('a')!.isInitialized);
+});
+
+t.test('a response that says so fails its host', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  clusters.checks.end(A, Outcome.Passed);
+  const cluster = clusters.set.byName.get('a')!;
+  cluster.failedInTraffic([...cluster.hosts][0]!.block);
+  await clusters.turn();
+  t.same(health(clusters), { [A]: '/failed_active_hc/excluded_via_immediate_hc_fail' });
+  t.same(counts(clusters, 'passive_failure', 'failure', 'healthy'), [1, 1, 0]);
+});
+
+t.test('with a cluster its checks end, and what they have in memory', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.set.removeStatic(['a']);
+  t.same(clusters.checks.pending, []);
+  await clusters.turn();
+  clusters.settle();
+  t.same(counts(clusters, 'attempt', 'healthy'), [undefined, undefined]);
+  clusters.advance(100_000);
+  t.same(clusters.checks.pending, []);
+});

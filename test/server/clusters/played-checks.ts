@@ -1,0 +1,53 @@
+// Health checks whose outcomes a test decides.
+
+import { Random } from '../../../src/common/random.js';
+import { addressText } from '../../../src/io/addresses/address.js';
+import type { TimingWheel } from '../../../src/io/time/timing-wheel.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
+import type { CheckerRequest, CheckThread } from '../../../src/server/clusters/health-checks/check-thread.js';
+import { checkAddress } from '../../../src/upstream/health-checks/check-target.js';
+import type { Checker } from '../../../src/upstream/health-checks/checker.js';
+import type { Outcome } from '../../../src/upstream/health-checks/host-health.js';
+
+export class PlayedChecks implements CheckThread {
+  readonly random = new Random(1);
+  readonly runtime = new Runtime();
+  readonly timers: TimingWheel;
+  /** What begins a check that is due, where a test makes it wait. */
+  readonly due: (() => void)[] = [];
+  isHeld = false;
+  readonly #pending = new Map<string, CheckerRequest>();
+
+  constructor(timers: TimingWheel) {
+    this.timers = timers;
+  }
+
+  /** Addresses of hosts whose check is under way. */
+  get pending(): string[] {
+    return [...this.#pending.keys()];
+  }
+
+  checker(request: CheckerRequest): Checker {
+    const address = addressText(checkAddress(request.endpoint));
+    return {
+      begin: () => {
+        if (this.#pending.has(address)) throw new Error(`${address} is being checked already`);
+        this.#pending.set(address, request);
+      },
+      close: () => this.#pending.delete(address),
+    };
+  }
+
+  soon(begin: () => void): void {
+    if (this.isHeld) this.due.push(begin);
+    else begin();
+  }
+
+  /** The check of this host that is under way ends so. */
+  end(address: string, outcome: Outcome): void {
+    const request = this.#pending.get(address);
+    if (request === undefined) throw new Error(`${address} is not being checked, but ${this.pending}`);
+    this.#pending.delete(address);
+    request.onChecked(outcome, 'the test says so');
+  }
+}
