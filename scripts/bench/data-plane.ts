@@ -348,6 +348,7 @@ function buildWorker(): PlayedTransport {
     words: new SharedWords(words.handle(1)),
     runtime: new Runtime(),
     zone: '',
+    reportFailedCheck: () => {},
   };
   const clusters = new ClusterManager(thread);
   const context: WorkerContext = {

@@ -1,6 +1,8 @@
 // A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
 
 import type { Priority } from '../common/priority.js';
+import { knownHeader } from '../common/text/header-names.js';
+import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
@@ -9,7 +11,7 @@ import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
-import { UNHEALTHY_FLAGS } from './hosts/health-flags.js';
+import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
@@ -38,6 +40,7 @@ export class Cluster implements PooledCluster {
   readonly #countsActiveRequests: boolean;
   /** Hosts that have pools. */
   readonly #pooled = new Set<ClusterHost>();
+  #hasFailing = false;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<ClusterHost>;
   #balancer: ClusterLoadBalancer;
@@ -56,6 +59,7 @@ export class Cluster implements PooledCluster {
     this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
+    this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
     this.#balancer = this.#makeBalancer(snapshot);
   }
 
@@ -134,7 +138,16 @@ export class Cluster implements PooledCluster {
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = this.#makeBalancer(snapshot);
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
+    this.#noteFailing();
     if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
+  }
+
+  /** A response of the host has come, in a cluster whose hosts are checked: it may say that the checks are to fail. */
+  heedHealth(host: ClusterHost, headers: HeaderBlock): void {
+    // Told once, until the primary has told of other hosts, or of another health.
+    if (headers.findId(IMMEDIATE_FAIL) < 0 || host.toldFailedIn === this.#snapshot) return;
+    host.toldFailedIn = this.#snapshot;
+    this.thread.reportFailedCheck({ cluster: this.name, block: host.block });
   }
 
   /** Another version is in use, or none, or hosts are others: idle connections end now, busy ones with their request. */
@@ -149,6 +162,23 @@ export class Cluster implements PooledCluster {
 
   get snapshot(): ClusterSnapshot {
     return this.#snapshot;
+  }
+
+  /** Connections to hosts that fail from now on are used for no other request: others may come to a better end of the host. */
+  #noteFailing(): void {
+    const { healthFlags } = this.#hosts.data;
+    const hasFailing = healthFlags.some(isFailing);
+    if (!hasFailing && !this.#hasFailing) return;
+    this.#hasFailing = hasFailing;
+    for (let index = 0; index < healthFlags.length; index++) {
+      const host = this.#hosts.known(index);
+      if (host === undefined) continue;
+      const wasFailing = host.isFailing;
+      host.isFailing = isFailing(healthFlags[index]!);
+      if (wasFailing || !host.isFailing) continue;
+      this.#drain(host);
+      for (const socket of [...(host.sockets ?? [])]) socket.hostFailed();
+    }
   }
 
   #drain(host: ClusterHost): void {
@@ -172,6 +202,14 @@ function makeHost(cluster: Cluster, { hosts, scope }: ClusterSnapshot) {
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
     const block = { prefix, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
     const stats = cluster.thread.stats.scope(block);
-    return new Host<HttpPools>(hosts.blocks[index]!, set.describe(index), set.sockaddr(index), stats);
+    const host = new Host<HttpPools>(hosts.blocks[index]!, set.describe(index), set.sockaddr(index), stats);
+    host.isFailing = isFailing(set.data.healthFlags[index]!);
+    return host;
   };
 }
+
+function isFailing(flags: number): boolean {
+  return (flags & FAILING_FLAGS) !== 0;
+}
+
+const IMMEDIATE_FAIL = knownHeader('x-envoy-immediate-health-check-fail');

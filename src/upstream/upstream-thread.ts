@@ -7,6 +7,7 @@ import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
+import type { FailedCheckReport } from './health-checks/failed-check-report.js';
 import type { SharedWords } from './shared-words.js';
 
 export interface UpstreamThread {
@@ -22,4 +23,6 @@ export interface UpstreamThread {
   readonly runtime: Runtime;
   /** The zone that this server is in; '' when nobody has said. */
   readonly zone: string;
+  /** Tells the primary. */
+  readonly reportFailedCheck: (report: FailedCheckReport) => void;
 }

@@ -19,6 +19,7 @@ import { Runtime } from '../runtime/runtime.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
+import { FAILED_CHECK_PORT, type FailedCheckReport } from '../upstream/health-checks/failed-check-report.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
 import { HandOver } from './hand-over/hand-over.js';
@@ -92,6 +93,7 @@ class Worker {
       this.#accessLogFiles,
       this.#scopes.find('filesystem.', FilesystemStats),
     );
+    const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
     const thread = {
       transport: this.#transport,
       memory,
@@ -102,6 +104,7 @@ class Worker {
       words: new SharedWords(start.words),
       runtime: this.#runtime,
       zone: start.identity.zone,
+      reportFailedCheck: (report: FailedCheckReport) => failedChecks.send(report),
     };
     this.#sampler = new BufferedSampler(this.#transport);
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);

@@ -8,6 +8,7 @@ import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
+import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
@@ -88,6 +89,7 @@ export class PrimaryCalls implements CallingThread {
       words: new SharedWords(words.handle(PRIMARY)),
       runtime: this.#runtime,
       zone: this.#zone,
+      reportFailedCheck: ({ block, cluster }: FailedCheckReport) => this.#clusters.get(cluster)?.failedInTraffic(block),
     };
     return { thread, timers, manager: new ClusterManager(thread) };
   }

@@ -10,6 +10,7 @@ import { monotonicMs } from '../../io/time/timer-driver.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
+import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
@@ -91,6 +92,10 @@ export class RunningConfiguration {
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });
+    ports.port(FAILED_CHECK_PORT).onMessage = (_worker, message) => {
+      const { block, cluster } = message as FailedCheckReport;
+      this.clusters.byName.get(cluster)?.failedInTraffic(block);
+    };
     const running = () => this.#bootstrap;
     this.#sources = new ServerConfigSources({
       get bootstrap() {

@@ -93,6 +93,7 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#startMs = former?.startMs ?? thread.clock.monotonicMs;
     // First: if it throws, nothing has been counted.
     this.#id = former?.id ?? thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
+    if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);
     cluster.stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (former !== undefined) {
@@ -175,6 +176,11 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#countLocalClose();
     this.#closed();
     this.#cluster.thread.transport.reset(this.#id);
+  }
+
+  /** Its host was found to be unhealthy: it ends. One that is being made fails by itself, or shows that the host is well again. */
+  hostFailed(): void {
+    if (this.#isConnected && !this.#isClosed) this.#events.upstreamFault();
   }
 
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,6 +277,7 @@ export class UpstreamSocket implements ConnectionHandler {
   #gone(): void {
     const { limits, stats, thread } = this.#cluster;
     this.#isClosed = true;
+    this.#host.sockets?.delete(this);
     thread.wheel.cancel(this.#timer);
     limits.release(LimitKind.Connections, Priority.Default);
     if (this.#isConnected) this.#cluster.requestEnded(this.#host);

@@ -24,6 +24,9 @@ export const UNHEALTHY_FLAGS =
   HealthFlag.FailedEdsHealth |
   HealthFlag.EdsStatusDraining;
 
+/** A host that gets one of these was seen to fail: what is connected to it may be bad. */
+export const FAILING_FLAGS = HealthFlag.FailedActiveHealthCheck | HealthFlag.FailedOutlierCheck;
+
 /** A host with one of these, and none of the former, gets requests when healthy hosts are too few. */
 export const DEGRADED_FLAGS = HealthFlag.DegradedActiveHealthCheck | HealthFlag.DegradedEdsHealth;
 

@@ -82,6 +82,11 @@ export class HostSet<H extends HostObject> {
     };
   }
 
+  /** The object of a host that has been used, in this set or in one before. */
+  known(index: number): H | undefined {
+    return this.#known.get(this.data.blocks[index]!);
+  }
+
   /** A copy: it outlives the set. */
   sockaddr(index: number): Uint8Array {
     const { sockaddrs, sockaddrEnds } = this.data;

@@ -44,6 +44,11 @@ export interface ResolvedEndpoint {
   readonly metadata?: Metadata;
 }
 
+/** A connection that ends when its host is found to be unhealthy. */
+export interface FailingSocket {
+  hostFailed(): void;
+}
+
 /** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */
 export class Host<Pools = unknown> {
   /** First of its HostWord words; the host's identity. */
@@ -55,6 +60,12 @@ export class Host<Pools = unknown> {
   readonly stats: Scope;
   /** Its cluster's: here they are found without a look-up. */
   pools: Pools | undefined = undefined;
+  /** Checks, or requests, have found it to be unhealthy. */
+  isFailing = false;
+  /** TCP connections to it that end when it fails; undefined where none do. */
+  sockets: Set<FailingSocket> | undefined = undefined;
+  /** The hosts of the cluster when the primary was told last that its checks fail. */
+  toldFailedIn: unknown = undefined;
   #sockaddr: Uint8Array;
   #address: string | undefined;
 

@@ -175,6 +175,7 @@ export class HttpCall implements PoolRequest {
     this.#status = status;
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
     countHostResponse(this.#host, status);
+    if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(this.#host, headers);
     this.#isCanary = isOfCanary(headers, this.#host);
     this.#cluster.responses.countResponse(status, true, this.#host, this.#isCanary);
     this.#events.onHead?.(headers);

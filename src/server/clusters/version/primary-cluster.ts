@@ -126,6 +126,8 @@ export class PrimaryCluster implements EndpointUser {
     this.#discovery = clusterDiscovery(config);
     this.#overprovisioning = overprovisioningFactor(config.load_assignment);
     this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
+    // First: if it throws, nothing is to be given back.
+    this.#checks = this.#healthChecks();
     this.#breakers = breakerGauges(host.store, this.spec);
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
@@ -135,7 +137,6 @@ export class PrimaryCluster implements EndpointUser {
     });
     this.#preparation = new HostPreparation(resources.directory);
     const { type } = this.#discovery;
-    this.#checks = this.#healthChecks();
     this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
   }
 

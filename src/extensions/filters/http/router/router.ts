@@ -244,6 +244,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
     this.#try.responseBegan();
+    if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countHostFailure(host);
       this.#cluster.responses.countRetried(status);
