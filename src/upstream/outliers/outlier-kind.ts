@@ -1,0 +1,23 @@
+// The ways in which a host is found to be an outlier.
+
+/** The order is that of envoy.data.cluster.v3.OutlierEjectionType. */
+export const enum OutlierKind {
+  Consecutive5xx = 0,
+  ConsecutiveGatewayFailure = 1,
+  SuccessRate = 2,
+  ConsecutiveLocalOriginFailure = 3,
+  LocalOriginSuccessRate = 4,
+  FailurePercentage = 5,
+  LocalOriginFailurePercentage = 6,
+}
+
+/** By kind, as stats, runtime keys and fields name them: `ejections_detected_<name>`, `enforcing_<name>`. */
+export const OUTLIER_NAMES = [
+  'consecutive_5xx',
+  'consecutive_gateway_failure',
+  'success_rate',
+  'consecutive_local_origin_failure',
+  'local_origin_success_rate',
+  'failure_percentage',
+  'failure_percentage_local_origin',
+] as const;
