@@ -1,13 +1,13 @@
 // The gauges of one priority's circuit breakers: workers only count in shared words, and the primary reads them.
 
 import { Priority } from '../../../common/priority.js';
-import type { GaugeSlot } from '../../../stats/layout.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../../stats/layouts/cluster.js';
 import type { ScopeRequest, StatsStore } from '../../../stats/store.js';
-import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { ScopeRef } from '../../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import { LimitKind, limitOf, limitWord, type Thresholds } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+import { GaugeShare } from './gauge-share.js';
 
 /** Of the default and of the high priority. Throws a RangeError, with nothing left, when there is no room for them. */
 export function breakerGauges(store: StatsStore, spec: ClusterSpec): readonly [BreakerGauges, BreakerGauges] {
@@ -25,8 +25,8 @@ export class BreakerGauges {
   readonly #store: StatsStore;
   readonly #priority: Priority;
   readonly #scopes: readonly ScopeRef[];
-  readonly #open: Share;
-  readonly #remaining: Share | undefined;
+  readonly #open: GaugeShare;
+  readonly #remaining: GaugeShare | undefined;
 
   constructor(store: StatsStore, prefix: string, spec: ClusterSpec, priority: Priority) {
     this.#store = store;
@@ -35,8 +35,8 @@ export class BreakerGauges {
     if (spec.trackRemaining[priority]) requests.push({ prefix, layout: CircuitBreakerRemainingStats });
     this.#scopes = store.addScopes(requests);
     const [open, remaining] = this.#scopes;
-    this.#open = new Share(store.scope(open!));
-    if (remaining !== undefined) this.#remaining = new Share(store.scope(remaining));
+    this.#open = new GaugeShare(store.scope(open!));
+    if (remaining !== undefined) this.#remaining = new GaugeShare(store.scope(remaining));
   }
 
   update(words: SharedWordsOwner, block: number, thresholds: readonly [Thresholds, Thresholds]): void {
@@ -71,28 +71,3 @@ export class BreakerGauges {
 
 /** Of pools: 0 would say that there may be no more of them. A power of two, so that sums of shares are exact. */
 const NO_LIMIT = 2 ** 53;
-
-/** What is this cluster's of a scope's gauges: a parent process, and another version of the cluster, have theirs beside it. */
-class Share {
-  readonly #scope: Scope;
-  /** Undefined while all are 0: there may be very many clusters. */
-  #values: Map<GaugeSlot, number> | undefined;
-
-  constructor(scope: Scope) {
-    this.#scope = scope;
-  }
-
-  /** A gauge that was never changed stays unused. */
-  set(at: GaugeSlot, value: number): void {
-    const change = value - (this.#values?.get(at) ?? 0);
-    if (change === 0) return;
-    this.#values ??= new Map();
-    this.#values.set(at, value);
-    if (change > 0) this.#scope.add(at, change);
-    else this.#scope.subtract(at, -change);
-  }
-
-  withdraw(): void {
-    for (const at of this.#values?.keys() ?? []) this.set(at, 0);
-  }
-}
