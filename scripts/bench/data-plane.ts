@@ -349,6 +349,7 @@ function buildWorker(): PlayedTransport {
     runtime: new Runtime(),
     zone: '',
     reportFailedCheck: () => {},
+    reportOutlier: () => {},
   };
   const clusters = new ClusterManager(thread);
   const context: WorkerContext = {

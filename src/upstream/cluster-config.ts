@@ -29,6 +29,7 @@ import type { EndpointCheck, Locality, ResolvedEndpoint } from './hosts/host.js'
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/cluster-load-balancer.js';
 import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
+import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
 
 /** What workers need to know; plain data. */
 export interface ClusterSpec {
@@ -65,6 +66,8 @@ export interface ClusterSpec {
   readonly isHealthChecked: boolean;
   /** TCP connections to a host are closed when it is found to be unhealthy. */
   readonly closesOnHostFailure: boolean;
+  /** Undefined: hosts are not watched. */
+  readonly outliers: OutlierSpec | undefined;
 }
 
 export interface EndpointSpec {
@@ -134,6 +137,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
     closesOnHostFailure: cluster.close_connections_on_host_health_failure ?? false,
+    outliers: cluster.outlier_detection && outlierSpec(cluster.outlier_detection),
   };
 }
 

@@ -16,6 +16,7 @@ import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
+import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
@@ -36,6 +37,8 @@ export class Cluster implements PooledCluster {
   /** The share of requests that are refused at once. */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
+  /** Undefined: hosts are not watched. */
+  readonly outliers: OutlierCounting | undefined;
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly #countsActiveRequests: boolean;
   /** Hosts that have pools. */
@@ -57,6 +60,7 @@ export class Cluster implements PooledCluster {
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
+    this.outliers = outlierCounting(thread, snapshot);
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
@@ -197,12 +201,14 @@ export class Cluster implements PooledCluster {
   }
 }
 
-function makeHost(cluster: Cluster, { hosts, scope }: ClusterSnapshot) {
+function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {
   const prefix = `${scope.prefix}endpoint.`;
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
-    const block = { prefix, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
-    const stats = cluster.thread.stats.scope(block);
-    const host = new Host<HttpPools>(hosts.blocks[index]!, set.describe(index), set.sockaddr(index), stats);
+    const ref = { prefix, chunk: hosts.statsChunks[index]!, base: hosts.statsBases[index]! };
+    const block = hosts.blocks[index]!;
+    const monitor = outliers && new HostMonitor(outliers, block);
+    const stats = thread.stats.scope(ref);
+    const host = new Host<HttpPools>(block, set.describe(index), set.sockaddr(index), stats, monitor);
     host.isFailing = isFailing(set.data.healthFlags[index]!);
     return host;
   };
@@ -210,6 +216,13 @@ function makeHost(cluster: Cluster, { hosts, scope }: ClusterSnapshot) {
 
 function isFailing(flags: number): boolean {
   return (flags & FAILING_FLAGS) !== 0;
+}
+
+function outlierCounting({ runtime, words, reportOutlier }: UpstreamThread, { spec, specVersion }: ClusterSnapshot) {
+  if (spec.outliers === undefined) return undefined;
+  return new OutlierCounting(spec.outliers, runtime, words.words, (block, kind) =>
+    reportOutlier({ cluster: spec.name, specVersion, block, kind }),
+  );
 }
 
 const IMMEDIATE_FAIL = knownHeader('x-envoy-immediate-health-check-fail');

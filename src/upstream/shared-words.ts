@@ -15,6 +15,16 @@ export const enum ClusterWord {
 /** Words of a host's block. */
 export const enum HostWord {
   ActiveRequests = 0,
+  // Those of outlier detection. They are in nobody's share: what a thread has seen of a host stays true when it dies. Failures in
+  // a row, which go back to 0:
+  Consecutive5xx = 1,
+  ConsecutiveGatewayFailures = 2,
+  ConsecutiveLocalOriginFailures = 3,
+  // Sums, which the primary compares with those of the interval before; they may overflow:
+  Requests = 4,
+  Successes = 5,
+  LocalOriginRequests = 6,
+  LocalOriginSuccesses = 7,
 }
 
 /** Words of a listener's block; one more block holds the same for all listeners together. */
@@ -197,6 +207,11 @@ export class SharedWordsOwner {
 
   read(index: number): number {
     return Atomics.load(this.#words, index);
+  }
+
+  /** Of a word that is in nobody's share. */
+  clear(index: number): void {
+    Atomics.store(this.#words, index, 0);
   }
 
   #allocate(size: number): number {

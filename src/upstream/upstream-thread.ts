@@ -8,6 +8,7 @@ import type { Transport } from '../io/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
+import type { OutlierReport } from './outliers/outlier-report.js';
 import type { SharedWords } from './shared-words.js';
 
 export interface UpstreamThread {
@@ -25,4 +26,5 @@ export interface UpstreamThread {
   readonly zone: string;
   /** Tells the primary. */
   readonly reportFailedCheck: (report: FailedCheckReport) => void;
+  readonly reportOutlier: (report: OutlierReport) => void;
 }

@@ -20,6 +20,7 @@ import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../upstream/health-checks/failed-check-report.js';
+import { OUTLIER_PORT, type OutlierReport } from '../upstream/outliers/outlier-report.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
 import { HandOver } from './hand-over/hand-over.js';
@@ -94,6 +95,7 @@ class Worker {
       this.#scopes.find('filesystem.', FilesystemStats),
     );
     const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
+    const outliers = this.#ports.port(OUTLIER_PORT);
     const thread = {
       transport: this.#transport,
       memory,
@@ -105,6 +107,7 @@ class Worker {
       runtime: this.#runtime,
       zone: start.identity.zone,
       reportFailedCheck: (report: FailedCheckReport) => failedChecks.send(report),
+      reportOutlier: (report: OutlierReport) => outliers.send(report),
     };
     this.#sampler = new BufferedSampler(this.#transport);
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);

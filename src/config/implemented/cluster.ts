@@ -2,7 +2,6 @@
 
 import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
-const RETRY = 'retry past hosts that are down: retry_on, with the retry_host_predicate previous_hosts';
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
 const EVENTS = 'changes of health are in the log, of the component hc';
 const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
@@ -38,11 +37,40 @@ export const CLUSTER: ImplementedTable = {
     ignore_health_on_host_removal: true,
     close_connections_on_host_health_failure: true,
     health_checks: true,
-    outlier_detection: refused(RETRY),
+    outlier_detection: true,
     transport_socket: onlyExtension(
       'envoy.transport_sockets.raw_buffer',
       'put a proxy that speaks TLS between Baton and the hosts',
     ),
+  },
+  'envoy.config.cluster.v3.OutlierDetection': {
+    consecutive_5xx: true,
+    interval: true,
+    base_ejection_time: true,
+    max_ejection_percent: true,
+    enforcing_consecutive_5xx: true,
+    enforcing_success_rate: true,
+    success_rate_minimum_hosts: true,
+    success_rate_request_volume: true,
+    success_rate_stdev_factor: true,
+    consecutive_gateway_failure: true,
+    enforcing_consecutive_gateway_failure: true,
+    split_external_local_origin_errors: true,
+    consecutive_local_origin_failure: true,
+    enforcing_consecutive_local_origin_failure: true,
+    enforcing_local_origin_success_rate: true,
+    failure_percentage_threshold: true,
+    enforcing_failure_percentage: true,
+    enforcing_failure_percentage_local_origin: true,
+    failure_percentage_minimum_hosts: true,
+    failure_percentage_request_volume: true,
+    max_ejection_time: true,
+    max_ejection_time_jitter: true,
+    successful_active_health_check_uneject_host: accepted(
+      'there are no active health checks, whose success could bring a host back',
+    ),
+    monitors: refused('no extension of Baton watches hosts: the other fields say what is an outlier'),
+    always_eject_one_host: true,
   },
   'envoy.config.cluster.v3.LoadBalancingPolicy': ALL,
   'envoy.config.cluster.v3.LoadBalancingPolicy.Policy': ALL,

@@ -8,6 +8,7 @@ import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
@@ -196,6 +197,16 @@ export class ClusterSet {
     return cluster.servesTraffic
       ? undefined
       : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
+  }
+
+  /** A thread has seen a host fail too often. */
+  reportOutlier(report: OutlierReport): void {
+    this.#active.get(report.cluster)?.reportOutlier(report);
+  }
+
+  /** A worker has died: a report of its may be lost. */
+  recheckOutliers(): void {
+    for (const { outliers } of this.#active.values()) outliers?.recheck();
   }
 
   /** Updates some clusters a step; the primary may do other things between the steps. */

@@ -9,6 +9,7 @@ import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
+import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
@@ -90,6 +91,7 @@ export class PrimaryCalls implements CallingThread {
       runtime: this.#runtime,
       zone: this.#zone,
       reportFailedCheck: ({ block, cluster }: FailedCheckReport) => this.#clusters.get(cluster)?.failedInTraffic(block),
+      reportOutlier: (report: OutlierReport) => this.#clusters.get(report.cluster)?.reportOutlier(report),
     };
     return { thread, timers, manager: new ClusterManager(thread) };
   }

@@ -11,6 +11,7 @@ import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
+import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
@@ -87,6 +88,9 @@ export class RunningConfiguration {
     this.connectionLimits = new ConnectionLimits(primary, this.runtime.runtime, bootstrap);
     this.#checks = this.#createChecks();
     this.clusters = this.#createClusters();
+    const outliers = ports.port(OUTLIER_PORT);
+    outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
+    outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
     const zone = bootstrap.node?.locality?.zone ?? '';
     this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {

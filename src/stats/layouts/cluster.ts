@@ -114,6 +114,27 @@ export const HealthCheckStats = defineLayout({
   degraded: 'own_gauge',
 });
 
+/** Scope `cluster.<name>.outlier_detection.`, only of clusters that have it. */
+export const OutlierDetectionStats = defineLayout({
+  ejections_enforced_total: 'counter',
+  ejections_active: 'gauge',
+  ejections_overflow: 'counter',
+  ejections_enforced_consecutive_5xx: 'counter',
+  ejections_detected_consecutive_5xx: 'counter',
+  ejections_enforced_consecutive_gateway_failure: 'counter',
+  ejections_detected_consecutive_gateway_failure: 'counter',
+  ejections_enforced_success_rate: 'counter',
+  ejections_detected_success_rate: 'counter',
+  ejections_enforced_consecutive_local_origin_failure: 'counter',
+  ejections_detected_consecutive_local_origin_failure: 'counter',
+  ejections_enforced_local_origin_success_rate: 'counter',
+  ejections_detected_local_origin_success_rate: 'counter',
+  ejections_enforced_failure_percentage: 'counter',
+  ejections_detected_failure_percentage: 'counter',
+  ejections_enforced_failure_percentage_local_origin: 'counter',
+  ejections_detected_failure_percentage_local_origin: 'counter',
+});
+
 /** Scope of one host, added as hidden: /clusters shows these, /stats does not. */
 export const HostStats = defineLayout({
   cx_active: 'gauge',

@@ -193,6 +193,7 @@ export class UpstreamSocket implements ConnectionHandler {
     thread.wheel.cancel(this.#timer);
     stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
     this.#cluster.requestBegan(this.#host);
+    this.#host.monitor?.connectedForGood();
     this.#events.upstreamConnected();
   }
 
@@ -242,6 +243,8 @@ export class UpstreamSocket implements ConnectionHandler {
     if (failure === PoolFailure.BindFailed) this.#cluster.stats.increment(at.bind_errors);
     this.#cluster.stats.increment(at.upstream_rq_pending_failure_eject);
     this.#countConnectFailure();
+    if (isRemote) this.#host.monitor?.failed();
+    else if (failure === PoolFailure.ConnectTimeout) this.#host.monitor?.timedOut();
     if (logger.isDebug) this.#log(`connect failed: ${detail || 'timeout'}`);
     this.#closed();
     this.#cluster.thread.transport.close(this.#id, 0, 0);

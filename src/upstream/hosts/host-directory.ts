@@ -24,6 +24,8 @@ export interface HostResourceSource {
 /** One host as the primary knows it, for /clusters and health checks. */
 export interface KnownHost extends HostResources {
   readonly endpoint: ResolvedEndpoint;
+  /** See keyOf(). */
+  readonly key: string;
   /** `127.0.0.1:80` */
   readonly address: string;
   /** HealthFlag bits: those of the endpoint, and what was seen of it. */

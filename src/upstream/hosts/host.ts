@@ -3,6 +3,7 @@
 import type { Metadata } from '../../config/generated/api.js';
 import { type Address, addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import type { HostMonitor } from '../outliers/host-monitor.js';
 import type { HostDescription } from './host-set.js';
 
 export interface Locality {
@@ -58,6 +59,8 @@ export class Host<Pools = unknown> {
   isCanary: boolean;
   /** This thread's counts of the host. */
   readonly stats: Scope;
+  /** Notes how its tries end; undefined where the cluster has no outlier detection. */
+  readonly monitor: HostMonitor | undefined;
   /** Its cluster's: here they are found without a look-up. */
   pools: Pools | undefined = undefined;
   /** Checks, or requests, have found it to be unhealthy. */
@@ -69,12 +72,13 @@ export class Host<Pools = unknown> {
   #sockaddr: Uint8Array;
   #address: string | undefined;
 
-  constructor(block: number, described: HostDescription, sockaddr: Uint8Array, stats: Scope) {
+  constructor(block: number, described: HostDescription, sockaddr: Uint8Array, stats: Scope, monitor?: HostMonitor) {
     this.block = block;
     this.hostname = described.hostname;
     this.zone = described.zone;
     this.isCanary = described.isCanary;
     this.stats = stats;
+    this.monitor = monitor;
     this.#sockaddr = sockaddr;
   }
 

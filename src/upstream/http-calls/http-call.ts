@@ -11,7 +11,8 @@ import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import {
-  countHostFailure,
+  countHostConnection,
+  countHostReset,
   countHostResponse,
   countHostTimeout,
   countNoConnection,
@@ -154,6 +155,7 @@ export class HttpCall implements PoolRequest {
   onPoolReady(encoder: RequestEncoder): void {
     this.#state = State.Running;
     this.#encoder = encoder;
+    countHostConnection(this.#host);
     this.#cluster.requestBegan(this.#host);
     this.#sendHead(encoder);
     this.#sendBody();
@@ -204,10 +206,8 @@ export class HttpCall implements PoolRequest {
     if (this.#state === State.Over) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     const isProtocolError = reason === ResetReason.ProtocolError;
-    if (this.#status === 0) {
-      countHostFailure(this.#host);
-      countUnanswered(this.#cluster, this.#host, isProtocolError ? 502 : 503);
-    }
+    countHostReset(this.#host, this.#status !== 0);
+    if (this.#status === 0) countUnanswered(this.#cluster, this.#host, isProtocolError ? 502 : 503);
     this.#over();
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#events.onFailure(

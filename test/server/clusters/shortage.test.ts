@@ -13,8 +13,8 @@ t.test('a cluster that cannot have its stats leaves none of them, and no words',
   clusters.start();
   const before = clusters.store.size;
   const thresholds = [{ track_remaining: true }, { priority: 'HIGH', track_remaining: true }] as const;
-  const a = staticCluster('a', [], { circuit_breakers: { thresholds } });
-  const scopes = 6;
+  const a = staticCluster('a', [], { circuit_breakers: { thresholds }, outlier_detection: {} });
+  const scopes = 7;
   for (let room = 0; room < scopes; room++) {
     const restore = leaveRoomFor(room, clusters.store);
     t.throws(() => clusters.set.setStatic([a]), { message: FULL });

@@ -5,7 +5,7 @@ import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
 import { loadBalancing } from '../../fields/load-balancing.js';
-import type { Cluster, ClusterLoadAssignment, Endpoint, TcpKeepalive } from '../../generated/api.js';
+import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from '../addresses.js';
@@ -109,6 +109,9 @@ function endpointsOf(assignment: ClusterLoadAssignment | undefined, path: Path):
   );
 }
 
+/** base_ejection_time where it is not set. */
+const DEFAULT_EJECTION_MS = 30_000;
+
 /** Largest sum of the weights of a locality's endpoints. */
 const MAX_WEIGHTS = 2 ** 32 - 1;
 
@@ -135,6 +138,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);
+  checkOutlierDetection(cluster.outlier_detection, [...path, 'outlier_detection'], problems);
   const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
     problems.error(
@@ -142,6 +146,23 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
       'max_interval must be greater than or equal to base_interval',
     );
   }
+}
+
+/** Reports a longest time that is shorter than each ejection. */
+function checkOutlierDetection(config: OutlierDetection | undefined, path: Path, problems: Problems): void {
+  const { base_ejection_time: base, max_ejection_time: max } = config ?? {};
+  if (
+    max === undefined ||
+    problems.has([...path, 'max_ejection_time']) ||
+    problems.has([...path, 'base_ejection_time'])
+  )
+    return;
+  const baseMs = durationMs(base, DEFAULT_EJECTION_MS);
+  if (durationMs(max) >= baseMs) return;
+  problems.error(
+    [...path, 'max_ejection_time'],
+    `max_ejection_time must not be smaller than base_ejection_time, which is ${baseMs / 1000}s`,
+  );
 }
 
 /** Reports thresholds of a priority that has some: the first ones would hold. */

@@ -15,6 +15,7 @@ const WITHOUT_EFFECT = [
   'upstream_bind_config',
   'common_lb_config',
   'round_robin_lb_config',
+  'outlier_detection',
 ] as const;
 
 /** Reports fields of a cluster with HTTP/2 that would have no effect. */

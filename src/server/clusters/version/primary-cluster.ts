@@ -27,10 +27,12 @@ import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import { healthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
+import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { type HostChanges, type KnownHost, keyOf } from '../../../upstream/hosts/host-directory.js';
 import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
+import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
@@ -39,6 +41,7 @@ import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import type { GrpcLimits } from './grpc-limits.js';
 import { HostPreparation } from './host-preparation.js';
+import { OutlierDetection } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
 
 const logger = getLogger('upstream');
@@ -84,6 +87,8 @@ export class PrimaryCluster implements EndpointUser {
   readonly servesTraffic: boolean;
   /** It has looked for hosts. */
   isInitialized = false;
+  /** Undefined where it is not configured. */
+  readonly outliers: OutlierDetection | undefined;
   readonly #host: PrimaryClusterHost;
   readonly #specVersion: number;
   readonly #resources: ClusterResources;
@@ -129,6 +134,12 @@ export class PrimaryCluster implements EndpointUser {
     // First: if it throws, nothing is to be given back.
     this.#checks = this.#healthChecks();
     this.#breakers = breakerGauges(host.store, this.spec);
+    try {
+      this.outliers = this.#outlierDetection();
+    } catch (error) {
+      for (const breaker of this.#breakers) breaker.remove();
+      throw error;
+    }
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
       now: host.now,
@@ -165,6 +176,7 @@ export class PrimaryCluster implements EndpointUser {
     // Without an answer, and without names that it shares with the version before it, it has no hosts.
     this.#setHosts(this.#endpoints ?? []);
     this.#checks?.count();
+    this.outliers?.start(this.hosts);
     this.#preparation.discard();
   }
 
@@ -180,6 +192,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#preparation.discard();
     this.#subscription?.remove(this);
     for (const breaker of this.#breakers) breaker.remove();
+    this.outliers?.stop();
     this.#resources.release();
   }
 
@@ -225,6 +238,11 @@ export class PrimaryCluster implements EndpointUser {
   failedInTraffic(block: number): void {
     if (this.#checks === undefined) return;
     for (const host of this.hosts) if (host.block === block) return this.#checks.failedInTraffic(keyOf(host.endpoint));
+  }
+
+  /** Threads that still use another version of the cluster have other limits. */
+  reportOutlier({ block, kind, specVersion }: OutlierReport): void {
+    if (this.#isActive && specVersion === this.#specVersion) this.outliers?.reported(block, kind);
   }
 
   /** In percent. */
@@ -333,6 +351,15 @@ export class PrimaryCluster implements EndpointUser {
     else this.#checks.whenChecked(() => this.#initialized());
   }
 
+  #outlierDetection(): OutlierDetection | undefined {
+    const { observabilityName, outliers } = this.spec;
+    if (outliers === undefined) return undefined;
+    const flag = HealthFlag.FailedOutlierCheck;
+    return new OutlierDetection(observabilityName, outliers, this.#host, (key, isEjected) =>
+      this.observe(key, flag, isEjected ? flag : 0),
+    );
+  }
+
   #initialized(): void {
     if (this.isInitialized) return;
     this.#useObserved();
@@ -389,6 +416,7 @@ export class PrimaryCluster implements EndpointUser {
     if (changes.added + changes.removed > 0) {
       this.#membershipVersion++;
       this.#stats.increment(ClusterStats.at.membership_change);
+      this.outliers?.setHosts(this.hosts);
     }
     this.#resources.countHosts();
     return changes;

@@ -22,10 +22,13 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
-  countHostFailure,
+  countHostConnection,
+  countHostEnd,
+  countHostReset,
   countHostResponse,
   countHostTimeout,
   countNoConnection,
+  countRetriedResponse,
 } from '../../../../upstream/connections/host-outcomes.js';
 import type { PoolRequest } from '../../../../upstream/connections/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
@@ -206,7 +209,9 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
     const { info } = this.#stream;
     this.#try.run(encoder, this.#isRequestComplete, this.#stream.isUpgrade);
-    info.upstreamHost = this.#try.host!.address;
+    const host = this.#try.host!;
+    countHostConnection(host);
+    info.upstreamHost = host.address;
     info.upstreamProtocol = Protocol.Http11;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
@@ -246,7 +251,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#try.responseBegan();
     if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
-      countHostFailure(host);
+      countRetriedResponse(host, status);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
@@ -284,10 +289,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     // A host need not take the rest of a request that it has answered.
     if (this.#isResponseComplete) return;
     const failure = resetFailure(reason);
-    if (!this.#hasResponse) {
-      countHostFailure(this.#try.host!);
-      return this.#guard(() => this.#failed(failure));
-    }
+    countHostReset(this.#try.host!, this.#hasResponse);
+    if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
     this.#stream.info.responseFlags |= failure.flag;
     this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
     const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
@@ -354,7 +357,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #giveUpOnHost({ counter, details, isSlowness }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
     if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
-    else if (!this.#hasResponse) countHostFailure(this.#try.host!);
+    else if (!this.#hasResponse) countHostEnd(this.#try.host!);
     this.#try.abort(this);
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);

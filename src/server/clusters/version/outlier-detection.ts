@@ -1,0 +1,232 @@
+// Outlier detection of one version of a cluster, on the primary: threads count in shared words and report hosts that fail again and
+// again; here it is decided once for all of them, and told by flags of the hosts.
+
+import type { Random } from '../../../common/random.js';
+import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
+import { getLogger } from '../../../log/logger.js';
+import type { Runtime } from '../../../runtime/runtime.js';
+import { OutlierDetectionStats } from '../../../stats/layouts/cluster.js';
+import type { StatsStore } from '../../../stats/store.js';
+import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
+import {
+  type Origin,
+  OutlierDetector,
+  type OutlierEvents,
+  OutlierHost,
+} from '../../../upstream/outliers/outlier-detector.js';
+import { OUTLIER_NAMES, OutlierKind } from '../../../upstream/outliers/outlier-kind.js';
+import { type OutlierNumber, OutlierSettings, type OutlierSpec } from '../../../upstream/outliers/outlier-spec.js';
+import { type ClusterRates, UNKNOWN } from '../../../upstream/outliers/success-rates.js';
+import { HostWord, type SharedWordsOwner } from '../../../upstream/shared-words.js';
+import { GaugeShare } from './gauge-share.js';
+
+const logger = getLogger('upstream');
+
+export interface OutlierDetectionHost {
+  readonly store: StatsStore;
+  readonly words: SharedWordsOwner;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly runtime: Runtime;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+}
+
+/** By kind; those of rates are found at the end of an interval, and have none. */
+const ROWS: readonly { readonly kind: OutlierKind; readonly word: HostWord; readonly limit: OutlierNumber }[] = [
+  { kind: OutlierKind.Consecutive5xx, word: HostWord.Consecutive5xx, limit: 'consecutive_5xx' },
+  {
+    kind: OutlierKind.ConsecutiveGatewayFailure,
+    word: HostWord.ConsecutiveGatewayFailures,
+    limit: 'consecutive_gateway_failure',
+  },
+  {
+    kind: OutlierKind.ConsecutiveLocalOriginFailure,
+    word: HostWord.ConsecutiveLocalOriginFailures,
+    limit: 'consecutive_local_origin_failure',
+  },
+];
+
+const DETECTED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_detected_${name}`]);
+const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_enforced_${name}`]);
+
+export class OutlierDetection implements OutlierEvents<WatchedHost> {
+  readonly #host: OutlierDetectionHost;
+  readonly #name: string;
+  /** The host with this key is ejected, or is used again. */
+  readonly #changed: (key: string, isEjected: boolean) => void;
+  readonly #settings: OutlierSettings;
+  readonly #detector: OutlierDetector<WatchedHost>;
+  readonly #byBlock = new Map<number, WatchedHost>();
+  readonly #scope: ScopeRef;
+  readonly #stats: Scope;
+  readonly #gauges: GaugeShare;
+  readonly #timer = new Timer<OutlierDetection>(this, onInterval);
+
+  /** `name` is that of the cluster in stats. Throws a RangeError, with nothing left, when there is no room for them. */
+  constructor(
+    name: string,
+    spec: OutlierSpec,
+    host: OutlierDetectionHost,
+    changed: (key: string, isEjected: boolean) => void,
+  ) {
+    this.#host = host;
+    this.#name = name;
+    this.#changed = changed;
+    this.#settings = new OutlierSettings(spec, host.runtime);
+    this.#detector = new OutlierDetector<WatchedHost>(this.#settings, host.random, this);
+    this.#scope = host.store.addScope(`cluster.${name}.outlier_detection.`, OutlierDetectionStats);
+    this.#stats = host.store.scope(this.#scope);
+    this.#gauges = new GaugeShare(this.#stats);
+  }
+
+  /** The hosts of the cluster are used from now on. */
+  start(hosts: Iterable<KnownHost>): void {
+    this.setHosts(hosts);
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#host.timers.cancel(this.#timer);
+    this.#gauges.withdraw();
+    this.#host.store.removeScope(this.#scope);
+  }
+
+  /** Of hosts that are new nothing is known yet; what was known of those that are gone is forgotten. */
+  setHosts(hosts: Iterable<KnownHost>): void {
+    const gone = new Map(this.#byBlock);
+    for (const { address, block, key } of hosts) {
+      const known = this.#byBlock.get(block);
+      if (known?.key === key) {
+        known.address = address;
+        gone.delete(block);
+      } else this.#add(new WatchedHost(key, block, address));
+    }
+    for (const [block, host] of gone) {
+      if (this.#byBlock.get(block) === host) this.#byBlock.delete(block);
+      this.#detector.remove(host);
+      if (host.isEjected) this.#changed(host.key, false);
+    }
+    this.#countEjected();
+  }
+
+  /** The host with this block has failed too often in a row. */
+  reported(block: number, kind: OutlierKind): void {
+    const host = this.#byBlock.get(block);
+    const row = ROWS.find((each) => each.kind === kind);
+    if (host === undefined || row === undefined || host.isEjected) return;
+    this.#detector.detect(host, kind, this.#host.now());
+    this.#host.words.clear(block + row.word);
+  }
+
+  /** A thread has died that may have been about to report. */
+  recheck(): void {
+    for (const { kind, limit, word } of ROWS) {
+      const most = this.#settings.get(limit);
+      if (most === 0) continue;
+      for (const { block } of this.#byBlock.values()) {
+        if (this.#host.words.read(block + word) >= most) this.reported(block, kind);
+      }
+    }
+  }
+
+  /** An interval is over. */
+  sweep(): void {
+    for (const host of this.#detector.hosts) host.takeVolumes(this.#host.words);
+    this.#detector.sweep(this.#host.now());
+    this.#schedule();
+  }
+
+  /** What the last interval has brought. */
+  rates(origin: Origin): ClusterRates {
+    return this.#detector.rates(origin);
+  }
+
+  /** Of the host with this block in the last interval, in percent; -1: not enough is known. */
+  successRate(block: number, origin: Origin): number {
+    return this.#byBlock.get(block)?.volumes[origin].rate ?? UNKNOWN;
+  }
+
+  // ── OutlierEvents ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  detected(kind: OutlierKind): void {
+    this.#stats.increment(DETECTED[kind]!);
+  }
+
+  overflowed(): void {
+    this.#stats.increment(OutlierDetectionStats.at.ejections_overflow);
+  }
+
+  ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
+    const suffix = isEnforced ? '' : ', which is not enforced';
+    logger.debug(`cluster '${this.#name}': host ${host.address} is ejected: ${OUTLIER_NAMES[kind]}${suffix}`);
+    if (!isEnforced) return;
+    this.#stats.increment(ENFORCED[kind]!);
+    this.#stats.increment(OutlierDetectionStats.at.ejections_enforced_total);
+    this.#countEjected();
+    this.#changed(host.key, true);
+  }
+
+  returned(host: WatchedHost): void {
+    logger.debug(`cluster '${this.#name}': host ${host.address} is not ejected any longer`);
+    host.clearRows(this.#host.words);
+    this.#countEjected();
+    this.#changed(host.key, false);
+  }
+
+  #add(host: WatchedHost): void {
+    this.#byBlock.set(host.block, host);
+    host.clearRows(this.#host.words);
+    host.takeVolumes(this.#host.words);
+    this.#detector.add(host);
+  }
+
+  #countEjected(): void {
+    this.#gauges.set(OutlierDetectionStats.at.ejections_active, this.#detector.ejected);
+  }
+
+  #schedule(): void {
+    this.#host.timers.reschedule(this.#timer, Math.max(1, this.#settings.get('interval_ms')));
+  }
+}
+
+class WatchedHost extends OutlierHost {
+  readonly key: string;
+  readonly block: number;
+  address: string;
+  /** The sums at the end of the last interval. */
+  readonly #sums: [number, number, number, number] = [0, 0, 0, 0];
+
+  constructor(key: string, block: number, address: string) {
+    super();
+    this.key = key;
+    this.block = block;
+    this.address = address;
+  }
+
+  /** Failures in a row begin anew. */
+  clearRows(words: SharedWordsOwner): void {
+    for (const { word } of ROWS) words.clear(this.block + word);
+  }
+
+  /** What has come since this was called last. */
+  takeVolumes(words: SharedWordsOwner): void {
+    const [external, local] = this.volumes;
+    external.total = this.#take(words, HostWord.Requests, 0);
+    external.successes = this.#take(words, HostWord.Successes, 1);
+    local.total = this.#take(words, HostWord.LocalOriginRequests, 2);
+    local.successes = this.#take(words, HostWord.LocalOriginSuccesses, 3);
+  }
+
+  #take(words: SharedWordsOwner, word: HostWord, index: 0 | 1 | 2 | 3): number {
+    const sum = words.read(this.block + word);
+    const grown = (sum - this.#sums[index]) | 0;
+    this.#sums[index] = sum;
+    return grown;
+  }
+}
+
+function onInterval(detection: OutlierDetection): void {
+  detection.sweep();
+}

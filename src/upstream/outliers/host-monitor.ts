@@ -1,0 +1,109 @@
+// What one thread notes of a host for outlier detection: words that all threads count in. The thread whose count reaches a limit
+// reports the host, and so reports it once; the primary decides, and sets the count to 0.
+
+import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
+import { HostWord } from '../shared-words.js';
+import { OutlierKind } from './outlier-kind.js';
+import { type OutlierSpec, runtimeKey } from './outlier-spec.js';
+
+/** For all hosts of a cluster. */
+export class OutlierCounting {
+  readonly words: Int32Array;
+  readonly splitsLocalOrigin: boolean;
+  readonly consecutive5xx: RuntimeInteger;
+  readonly consecutiveGatewayFailure: RuntimeInteger;
+  readonly consecutiveLocalOriginFailure: RuntimeInteger;
+  /** The host with this block has reached the limit of this kind. */
+  readonly report: (block: number, kind: OutlierKind) => void;
+
+  constructor(
+    spec: OutlierSpec,
+    runtime: Runtime,
+    words: Int32Array,
+    report: (block: number, kind: OutlierKind) => void,
+  ) {
+    const limit = (name: Parameters<typeof runtimeKey>[0]) => runtime.integer(runtimeKey(name), spec.numbers[name]);
+    this.words = words;
+    this.splitsLocalOrigin = spec.splitsLocalOrigin;
+    this.consecutive5xx = limit('consecutive_5xx');
+    this.consecutiveGatewayFailure = limit('consecutive_gateway_failure');
+    this.consecutiveLocalOriginFailure = limit('consecutive_local_origin_failure');
+    this.report = report;
+  }
+}
+
+export class HostMonitor {
+  readonly #counting: OutlierCounting;
+  readonly #block: number;
+
+  /** `block`: the host's first HostWord word. */
+  constructor(counting: OutlierCounting, block: number) {
+    this.#counting = counting;
+    this.#block = block;
+  }
+
+  /** It has answered with this status. */
+  answered(status: number): void {
+    const { words } = this.#counting;
+    const block = this.#block;
+    Atomics.add(words, block + HostWord.Requests, 1);
+    if (status < 500) {
+      Atomics.add(words, block + HostWord.Successes, 1);
+      this.#clear(HostWord.Consecutive5xx);
+      this.#clear(HostWord.ConsecutiveGatewayFailures);
+      return;
+    }
+    if (status >= 502 && status <= 504) {
+      const limit = this.#counting.consecutiveGatewayFailure;
+      this.#count(HostWord.ConsecutiveGatewayFailures, limit, OutlierKind.ConsecutiveGatewayFailure);
+    } else this.#clear(HostWord.ConsecutiveGatewayFailures);
+    this.#count(HostWord.Consecutive5xx, this.#counting.consecutive5xx, OutlierKind.Consecutive5xx);
+  }
+
+  /** There is a connection for a request, whose answer is still to come. */
+  connected(): void {
+    if (this.#counting.splitsLocalOrigin) this.#localOriginSuccess();
+  }
+
+  /** There is a connection, of which nothing more can be said. */
+  connectedForGood(): void {
+    if (this.#counting.splitsLocalOrigin) this.#localOriginSuccess();
+    else this.answered(200);
+  }
+
+  /** No connection to it can be had, or the one that there was has ended early. */
+  failed(): void {
+    if (this.#counting.splitsLocalOrigin) this.#localOriginFailure();
+    else this.answered(503);
+  }
+
+  /** It has taken too long. */
+  timedOut(): void {
+    if (this.#counting.splitsLocalOrigin) this.#localOriginFailure();
+    else this.answered(504);
+  }
+
+  #localOriginSuccess(): void {
+    const { words } = this.#counting;
+    Atomics.add(words, this.#block + HostWord.LocalOriginRequests, 1);
+    Atomics.add(words, this.#block + HostWord.LocalOriginSuccesses, 1);
+    this.#clear(HostWord.ConsecutiveLocalOriginFailures);
+  }
+
+  #localOriginFailure(): void {
+    Atomics.add(this.#counting.words, this.#block + HostWord.LocalOriginRequests, 1);
+    const limit = this.#counting.consecutiveLocalOriginFailure;
+    this.#count(HostWord.ConsecutiveLocalOriginFailures, limit, OutlierKind.ConsecutiveLocalOriginFailure);
+  }
+
+  #count(word: HostWord, limit: RuntimeInteger, kind: OutlierKind): void {
+    const count = Atomics.add(this.#counting.words, this.#block + word, 1) + 1;
+    if (count === limit.value) this.#counting.report(this.#block, kind);
+  }
+
+  #clear(word: HostWord): void {
+    const { words } = this.#counting;
+    // Most are 0: a plain read costs a tenth of a store.
+    if (words[this.#block + word] !== 0) Atomics.store(words, this.#block + word, 0);
+  }
+}

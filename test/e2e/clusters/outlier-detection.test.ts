@@ -1,0 +1,269 @@
+// Hosts that fail are left out for a while, whoever has seen them fail, and come back.
+
+import t from 'tap';
+import {
+  bootstrap,
+  type Config,
+  freePort,
+  httpListener,
+  httpRequest,
+  routeAllTo,
+  startBaton,
+  startTcpUpstream,
+  startUpstream,
+  staticCluster,
+  tcpListener,
+  waitFor,
+} from '../harness/index.js';
+import { openStream } from '../tcp/stream.js';
+
+/** Statuses that hosts answer until they are told otherwise; 200 where there is none. */
+const statuses = new Map<string, number>();
+const upstreams = await Promise.all(
+  ['a', 'b', 'c'].map((name) =>
+    startUpstream(t, (request, response) => {
+      if (request.url === '/cut') return void response.socket!.destroy();
+      if (request.url === '/hang') return;
+      response.writeHead(statuses.get(name) ?? 200).end(name);
+    }),
+  ),
+);
+const ports = upstreams.map(({ port }) => port);
+const closed = await freePort();
+const tcp = await startTcpUpstream(t, (socket) => socket.end('here'));
+
+/** Away for as long as a test takes: it comes back when its time is changed by runtime. */
+const AWAY = { base_ejection_time: '600s', max_ejection_time: '600s', max_ejection_percent: 100 };
+/** Every host is used only while it is healthy. */
+const NO_PANIC = { common_lb_config: { healthy_panic_threshold: { value: 0 } } };
+
+function watched(name: string, hosts: (number | Config)[], detection: Config, more: Config = {}): Config {
+  return staticCluster(name, hosts, { outlier_detection: { ...AWAY, ...detection }, ...NO_PANIC, ...more });
+}
+
+const clusters = [
+  watched('rows', ports, { interval: '0.1s' }),
+  watched('alone', [ports[0]!], {}),
+  watched('gateway', ports, { enforcing_consecutive_5xx: 0, enforcing_consecutive_gateway_failure: 100 }),
+  watched('few', ports, { max_ejection_percent: 50 }),
+  staticCluster('defaults', ports, { outlier_detection: {} }),
+  watched('one', ports, { max_ejection_percent: 0, always_eject_one_host: true }),
+  watched('split', [closed, ports[1]!], {
+    split_external_local_origin_errors: true,
+    enforcing_consecutive_5xx: 0,
+    consecutive_local_origin_failure: 3,
+  }),
+  watched('breaking', [ports[0]!], { consecutive_5xx: 3, split_external_local_origin_errors: false }),
+  watched('slow', [ports[0]!], { consecutive_5xx: 2 }),
+  watched('rates', ports, {
+    interval: '0.1s',
+    enforcing_consecutive_5xx: 0,
+    success_rate_minimum_hosts: 3,
+    success_rate_request_volume: 5,
+    success_rate_stdev_factor: 1000,
+  }),
+  watched('wire', [closed, tcp.port], { consecutive_5xx: 2 }),
+  watched('split-wire', [closed, tcp.port], {
+    split_external_local_origin_errors: true,
+    consecutive_local_origin_failure: 2,
+  }),
+];
+const RETRIED = { retry_policy: { retry_on: '5xx', num_retries: 5 } };
+const baton = await startBaton(t, {
+  config: bootstrap({
+    listeners: [
+      ...clusters.map(({ name }) => httpListener(name as string, 0, { route_config: routeAllTo(name as string) })),
+      httpListener('impatient', 0, { route_config: routeAllTo('slow', { timeout: '0.05s' }) }),
+      httpListener('retried', 0, { route_config: routeAllTo('rows', RETRIED) }),
+      tcpListener('tcp-wire', 0, { cluster: 'wire', max_connect_attempts: 5 }),
+      tcpListener('tcp-split-wire', 0, { cluster: 'split-wire', max_connect_attempts: 5 }),
+    ],
+    clusters,
+    extra: { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } },
+  }),
+  args: ['--concurrency', '2'],
+});
+
+t.beforeEach(() => statuses.clear());
+
+t.test(
+  'a host that fails five times in a row gets no more requests, and comes back when its time is over',
+  async (t) => {
+    statuses.set('b', 500);
+    const failures = await failUntilEjected('rows', 1);
+    // Two workers have counted five of them together.
+    t.ok(failures >= 5, `${failures} failures`);
+    await waitForHosts('rows', ['a', 'c']);
+    t.match(await stats('rows'), {
+      ejections_enforced_total: 1,
+      ejections_enforced_consecutive_5xx: 1,
+      ejections_detected_consecutive_5xx: 1,
+      ejections_detected_consecutive_gateway_failure: 0,
+      ejections_overflow: 0,
+    });
+    t.match(await baton.stats('cluster.rows.membership_'), { total: 3, healthy: 2 });
+    t.same(await flags('rows'), ['healthy', '/failed_outlier_check', 'healthy']);
+
+    statuses.clear();
+    await setRuntime('base_ejection_time_ms', '1');
+    await waitForStat('rows', 'ejections_active', 0);
+    await setRuntime('base_ejection_time_ms', '');
+    await waitForHosts('rows', ['a', 'b', 'c']);
+    t.same(await flags('rows'), ['healthy', 'healthy', 'healthy']);
+  },
+);
+
+t.test('a success between two failures ends their row', async (t) => {
+  const port = await baton.listenerPort('alone');
+  for (let request = 0; request < 50; request++) {
+    statuses.set('a', request % 5 === 4 ? 200 : 500);
+    await httpRequest(port);
+  }
+  statuses.set('a', 500);
+  t.match(await stats('alone'), { ejections_detected_consecutive_5xx: 0, ejections_active: 0 });
+  for (let request = 0; request < 5; request++) await httpRequest(port);
+  await waitForStat('alone', 'ejections_detected_consecutive_5xx', 1);
+});
+
+t.test('responses that are replaced by another try count', async (t) => {
+  statuses.set('c', 503);
+  const port = await baton.listenerPort('retried');
+  await waitFor(async () => {
+    t.equal((await httpRequest(port)).status, 200);
+    return (await stats('rows'))['ejections_active'] === 1;
+  });
+  t.same(await flags('rows'), ['healthy', 'healthy', '/failed_outlier_check']);
+});
+
+t.test('failures of gateways can be what counts, and others not', async (t) => {
+  statuses.set('a', 500);
+  await failUntilDetected('gateway', 'ejections_detected_consecutive_5xx', 2);
+  t.match(await stats('gateway'), { ejections_active: 0, ejections_detected_consecutive_gateway_failure: 0 });
+  statuses.set('a', 502);
+  await failUntilEjected('gateway', 1);
+  t.equal((await stats('gateway'))['ejections_enforced_consecutive_gateway_failure'], 1);
+  await waitForHosts('gateway', ['b', 'c']);
+});
+
+t.test('no more than max_ejection_percent of the hosts are away', async (t) => {
+  for (const name of ['a', 'b', 'c']) statuses.set(name, 500);
+  await failUntilEjected('few', 1);
+  await failUntilDetected('few', 'ejections_overflow', 2);
+  t.equal((await stats('few'))['ejections_active'], 1);
+  t.equal((await flags('few')).filter((each) => each === 'healthy').length, 2);
+});
+
+t.test('of few hosts the default of ten percent ejects none; always_eject_one_host does', async (t) => {
+  for (const name of ['a', 'b', 'c']) statuses.set(name, 500);
+  await failUntilDetected('defaults', 'ejections_overflow', 2);
+  t.equal((await stats('defaults'))['ejections_active'], 0);
+  await failUntilEjected('one', 1);
+  await failUntilDetected('one', 'ejections_overflow', 1);
+  t.equal((await stats('one'))['ejections_active'], 1);
+});
+
+t.test('connections that break and answers that do not come are failures too', async (t) => {
+  await failUntilEjected('breaking', 1, '/cut');
+  t.equal((await httpRequest(await baton.listenerPort('breaking'))).body, 'no healthy upstream');
+  const port = await baton.listenerPort('impatient');
+  await waitFor(async () => {
+    const { status } = await httpRequest(port, '/hang');
+    return status === 503;
+  });
+  t.match(await stats('slow'), { ejections_enforced_consecutive_5xx: 1 });
+});
+
+t.test('a host that cannot be reached is told from one that answers with errors', async (t) => {
+  statuses.set('b', 503);
+  await failUntilEjected('split', 1);
+  t.match(await stats('split'), { ejections_enforced_consecutive_local_origin_failure: 1 });
+  await failUntilDetected('split', 'ejections_detected_consecutive_5xx', 1);
+  t.same(await flags('split'), ['/failed_outlier_check', 'healthy']);
+  statuses.clear();
+  await waitForHosts('split', ['b']);
+});
+
+t.test('a host whose success rate is below those of the others is ejected at the end of an interval', async (t) => {
+  const port = await baton.listenerPort('rates');
+  let requests = 0;
+  await waitFor(async () => {
+    statuses.set('a', ++requests % 2 === 0 ? 500 : 200);
+    await Promise.all(Array.from({ length: 30 }, () => httpRequest(port)));
+    return (await stats('rates'))['ejections_active'] === 1;
+  });
+  t.match(await stats('rates'), { ejections_enforced_success_rate: 1 });
+  t.same(await flags('rates'), ['/failed_outlier_check', 'healthy', 'healthy']);
+});
+
+t.test('TCP: hosts to which no connection can be made are ejected', async (t) => {
+  for (const name of ['wire', 'split-wire']) {
+    await waitFor(async () => {
+      const client = await openStream(t, await baton.listenerPort(`tcp-${name}`));
+      await waitFor(() => client.closed !== 'open');
+      return (await stats(name))['ejections_active'] === 1;
+    });
+    t.same(await flags(name), ['/failed_outlier_check', 'healthy'], name);
+    const failed = () => baton.stat(`cluster.${name}.upstream_cx_connect_fail`);
+    // Of both workers.
+    const isLeftAlone = async () => {
+      const before = await failed();
+      for (let i = 0; i < 8; i++) {
+        const client = await openStream(t, await baton.listenerPort(`tcp-${name}`));
+        await waitFor(() => client.closed !== 'open');
+      }
+      return (await failed()) === before;
+    };
+    await waitFor(isLeftAlone, { what: 'connections to the other host only' });
+  }
+  t.equal((await stats('wire'))['ejections_enforced_consecutive_5xx'], 1);
+  t.equal((await stats('split-wire'))['ejections_enforced_consecutive_local_origin_failure'], 1);
+});
+
+/** Sends requests until so many hosts of the cluster are ejected; returns how many have failed. */
+async function failUntilEjected(name: string, count: number, path = '/'): Promise<number> {
+  const port = await baton.listenerPort(name);
+  let failures = 0;
+  await waitFor(async () => {
+    if ((await httpRequest(port, path)).status >= 500) failures++;
+    return (await stats(name))['ejections_active'] === count;
+  });
+  return failures;
+}
+
+async function failUntilDetected(name: string, stat: string, count: number): Promise<void> {
+  const port = await baton.listenerPort(name);
+  await waitFor(async () => {
+    await httpRequest(port);
+    return (await stats(name))[stat]! >= count;
+  });
+}
+
+/** Waits until all workers know that these hosts are to be used, and no others. */
+function waitForHosts(name: string, expected: readonly string[]): Promise<unknown> {
+  const hasHosts = async () => {
+    const port = await baton.listenerPort(name);
+    const seen = new Set<string>();
+    for (let i = 0; i < 24; i++) seen.add((await httpRequest(port)).body);
+    return [...seen].sort().join() === expected.join();
+  };
+  return waitFor(hasHosts, { what: `${expected} of ${name}` });
+}
+
+function stats(name: string): Promise<Record<string, number>> {
+  return baton.stats(`cluster.${name}.outlier_detection.`);
+}
+
+function waitForStat(name: string, stat: string, value: number): Promise<void> {
+  return baton.waitForStat(`cluster.${name}.outlier_detection.${stat}`, value);
+}
+
+/** Health flags of the hosts as /clusters shows them, in the order of the configuration. */
+async function flags(name: string): Promise<string[]> {
+  const { body } = await baton.admin('/clusters');
+  const lines = body.split('\n').filter((line) => line.startsWith(`${name}::`) && line.includes('::health_flags::'));
+  return lines.map((line) => line.slice(line.lastIndexOf('::') + 2));
+}
+
+async function setRuntime(name: string, value: string): Promise<void> {
+  await baton.admin(`/runtime_modify?outlier_detection.${name}=${value}`, { method: 'POST' });
+}

@@ -1,0 +1,173 @@
+// Outlier detection on the primary, as its cluster and the hosts of that come and go.
+
+import t from 'tap';
+import type { Cluster, OutlierDetection } from '../../../../src/config/generated/api.js';
+import type { PrimaryCluster } from '../../../../src/server/clusters/version/primary-cluster.js';
+import { HealthFlag } from '../../../../src/upstream/hosts/health-flags.js';
+import { OutlierKind } from '../../../../src/upstream/outliers/outlier-kind.js';
+import { HostWord, SharedWords } from '../../../../src/upstream/shared-words.js';
+import { assignment, Clusters, edsCluster, resource, staticCluster } from '../clusters.js';
+
+const ALL = { max_ejection_percent: 100 };
+
+function watched(ips: readonly string[], detection: OutlierDetection = ALL, changes: Partial<Cluster> = {}): Cluster {
+  return staticCluster('a', ips, { outlier_detection: detection, ...changes });
+}
+
+/** One worker that counts what a test tells it. */
+function worker(clusters: Clusters) {
+  const words = new SharedWords(clusters.words.handle(1)).words;
+  const cluster = () => clusters.set.byName.get('a')!;
+  const blockOf = (ip: string, { hosts }: PrimaryCluster = cluster()) => {
+    return [...hosts].find((host) => host.address === `${ip}:80`)!.block;
+  };
+  return {
+    words,
+    blockOf,
+    /** It has seen five failures in a row. */
+    report(ip: string, kind = OutlierKind.Consecutive5xx, specVersion = cluster().snapshot().specVersion) {
+      const block = blockOf(ip);
+      words[block + HostWord.Consecutive5xx] = 5;
+      clusters.set.reportOutlier({ cluster: 'a', specVersion, block, kind });
+    },
+  };
+}
+
+const ejectedOf = (clusters: Clusters) =>
+  Array.from(clusters.set.byName.get('a')!.hosts, (host) => (host.healthFlags & HealthFlag.FailedOutlierCheck) !== 0);
+const active = (clusters: Clusters) => clusters.value('cluster.a.outlier_detection.ejections_active');
+const detected = (clusters: Clusters) =>
+  clusters.value('cluster.a.outlier_detection.ejections_detected_consecutive_5xx');
+
+t.test('a host that is reported is ejected for its time, and begins anew', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
+  const { report, words, blockOf } = worker(clusters);
+  report('10.0.0.1');
+  report('10.0.0.1');
+  await clusters.turn();
+  t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[true, false], 1, 1]);
+  t.same([...clusters.published.at(-1)!.clusters[0]!.hosts.healthFlags], [HealthFlag.FailedOutlierCheck, 0]);
+  words[blockOf('10.0.0.1') + HostWord.Consecutive5xx] = 4;
+  clusters.advance(29_999);
+  await clusters.turn();
+  t.same(ejectedOf(clusters), [true, false]);
+  clusters.advance(10_000);
+  await clusters.turn();
+  t.same([ejectedOf(clusters), active(clusters)], [[false, false], 0]);
+  t.equal(
+    words[blockOf('10.0.0.1') + HostWord.Consecutive5xx],
+    0,
+    'what requests under way have counted meanwhile is over',
+  );
+});
+
+t.test('a host that leaves and comes again is a new one', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', { outlier_detection: ALL })]);
+  const eds = clusters.sources.to('a');
+  const have = (...ips: string[]) => eds.deliver({ resources: [resource(assignment('a', ips))] });
+  have('10.0.0.1', '10.0.0.2');
+  const { report, words, blockOf } = worker(clusters);
+  report('10.0.0.1');
+  await clusters.turn();
+  t.same([ejectedOf(clusters), active(clusters)], [[true, false], 1]);
+  const gone = blockOf('10.0.0.1');
+  words[gone + HostWord.Consecutive5xx] = 4;
+  have('10.0.0.2');
+  t.equal(active(clusters), 0);
+  clusters.set.reportOutlier({
+    cluster: 'a',
+    specVersion: clusters.set.byName.get('a')!.snapshot().specVersion,
+    block: gone,
+    kind: OutlierKind.Consecutive5xx,
+  });
+  t.equal(detected(clusters), 1, 'what is said of one that is gone does not count');
+  have('10.0.0.1', '10.0.0.2');
+  await clusters.turn();
+  t.equal(blockOf('10.0.0.1'), gone, 'its last requests may still be under way');
+  t.same([ejectedOf(clusters), words[gone + HostWord.Consecutive5xx]], [[false, false], 0]);
+});
+
+t.test('a new version of the cluster knows nothing of its hosts, and hears only what was counted for it', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
+  const { report } = worker(clusters);
+  const former = clusters.set.byName.get('a')!.snapshot().specVersion;
+  report('10.0.0.1');
+  await clusters.turn();
+  clusters.set.setStatic([watched(['10.0.0.1', '10.0.0.2'], { ...ALL, consecutive_5xx: 50 })]);
+  await clusters.turn();
+  t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[false, false], 0, 1]);
+  report('10.0.0.1', OutlierKind.Consecutive5xx, former);
+  t.equal(detected(clusters), 1);
+  report('10.0.0.1');
+  await clusters.turn();
+  t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[true, false], 1, 2]);
+
+  clusters.set.setStatic([staticCluster('a', ['10.0.0.1', '10.0.0.2'])]);
+  await clusters.turn();
+  t.same(ejectedOf(clusters), [false, false], 'without outlier detection none is ejected');
+  report('10.0.0.1');
+  t.equal(active(clusters), undefined, 'and there are no stats of it');
+  clusters.advance(100_000);
+  clusters.set.removeStatic(['a']);
+});
+
+t.test('what a worker could not report when it died is found by the primary', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1', '10.0.0.2', '10.0.0.3'], { ...ALL, consecutive_gateway_failure: 0 })]);
+  const { words, blockOf } = worker(clusters);
+  words[blockOf('10.0.0.2') + HostWord.Consecutive5xx] = 6;
+  words[blockOf('10.0.0.3') + HostWord.Consecutive5xx] = 4;
+  clusters.set.recheckOutliers();
+  await clusters.turn();
+  t.same(ejectedOf(clusters), [false, true, false]);
+  t.equal(
+    clusters.value('cluster.a.outlier_detection.ejections_detected_consecutive_gateway_failure'),
+    0,
+    '0 is no limit',
+  );
+  clusters.set.recheckOutliers();
+  t.equal(detected(clusters), 1);
+});
+
+t.test('success rates are those of one interval, also when the sums overflow', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([
+    watched(['10.0.0.1', '10.0.0.2'], { ...ALL, success_rate_minimum_hosts: 2, enforcing_success_rate: 0 }),
+  ]);
+  const { words, blockOf } = worker(clusters);
+  const { outliers } = clusters.set.byName.get('a')!;
+  const first = blockOf('10.0.0.1');
+  const second = blockOf('10.0.0.2');
+  const interval = (successes: readonly [number, number]) => {
+    for (const [index, block] of [first, second].entries()) {
+      words[block + HostWord.Requests]! += 100;
+      words[block + HostWord.Successes]! += successes[index]!;
+    }
+    clusters.advance(10_001);
+    return [outliers!.successRate(first, 0), outliers!.successRate(second, 0), outliers!.rates(0).average];
+  };
+  t.same(interval([100, 50]), [100, 50, 75]);
+  words[first + HostWord.Requests] = 2 ** 31 - 50;
+  words[first + HostWord.Successes] = 2 ** 31 - 50;
+  interval([0, 0]);
+  t.same(interval([80, 90]), [80, 90, 85]);
+  clusters.advance(10_001);
+  t.same([outliers!.successRate(first, 0), outliers!.rates(0)], [-1, { average: -1, threshold: -1 }]);
+});
+
+t.test('an interval lasts as long as runtime says when it begins', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1'], { ...ALL, base_ejection_time: '1s', interval: '3s' })]);
+  worker(clusters).report('10.0.0.1');
+  for (const [ms, expected] of [
+    [2999, [true]],
+    [2, [false]],
+  ] as const) {
+    clusters.advance(ms);
+    await clusters.turn();
+    t.same(ejectedOf(clusters), expected);
+  }
+});
