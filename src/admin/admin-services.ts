@@ -11,6 +11,8 @@ import type { StatsStore } from '../stats/store.js';
 import type { ClusterSpec } from '../upstream/cluster-config.js';
 import type { KnownHost } from '../upstream/hosts/host-directory.js';
 import type { Thresholds } from '../upstream/limits.js';
+import type { Origin } from '../upstream/outliers/outlier-detector.js';
+import type { ClusterRates } from '../upstream/outliers/success-rates.js';
 import type { ConfigDump } from './config-dump/config-dump.js';
 import type { ReloadRequest, ReloadView } from './config-reload/reload-view.js';
 import type { RenderPool } from './render/render-pool.js';
@@ -38,6 +40,15 @@ export interface ClusterView {
   readonly edsServiceName: string;
   /** In the order of discovery. */
   readonly hosts: Iterable<KnownHost>;
+  /** Undefined: it has no outlier detection. */
+  readonly outliers: OutlierView | undefined;
+}
+
+/** What outlier detection has found in the last interval, in percent; -1: not enough is known. */
+export interface OutlierView {
+  rates(origin: Origin): ClusterRates;
+  /** Of the host with these words. */
+  successRate(block: number, origin: Origin): number;
 }
 
 /** What is left at one listener. */

@@ -161,6 +161,7 @@ class FakeCluster implements ClusterView {
   readonly directory: HostDirectory;
   isAddedViaApi = false;
   edsServiceName = '';
+  outliers: ClusterView['outliers'] = undefined;
   /** Further health flags, by address. */
   readonly flags = new Map<string, number>();
   readonly #scopes = new Map<number, ScopeRef>();

@@ -3,6 +3,7 @@ import { parseAddress } from '../../src/io/addresses/address.js';
 import { defineLayout } from '../../src/stats/layout.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
+import { Origin } from '../../src/upstream/outliers/outlier-detector.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { decodesAs } from './admin-messages.js';
 import { captureLog } from './capture-log.js';
@@ -243,6 +244,43 @@ t.test('/clusters as JSON decodes as Clusters and leaves out defaults', async (t
     failed_outlier_check: true,
     eds_health_status: 'HEALTHY',
   });
+});
+
+t.test('/clusters shows what outlier detection has found in the last interval', async (t) => {
+  const { services, port } = await startAdmin(t);
+  addTwoClusters(services);
+  const web = services.clusterViews[0]!;
+  const empty = services.clusterViews[1]!;
+  const { block } = web.hosts.find((host) => host.address === '10.0.0.1:80')!;
+  const rates = [
+    { average: 100 / 3, threshold: 20.5 },
+    { average: -1, threshold: -1 },
+  ] as const;
+  web.outliers = {
+    rates: (origin) => rates[origin],
+    successRate: (host, origin) => (host === block && origin === Origin.Local ? 100 / 3 : -1),
+  };
+  empty.outliers = { rates: () => ({ average: 50, threshold: -3.25 }), successRate: () => 0 };
+  const lines = (await httpRequest(port, '/clusters')).body.split('\n');
+  t.same(lines.slice(1, 6), [
+    'web::observability_name::front_web',
+    'web::outlier::success_rate_average::33.3333',
+    'web::outlier::success_rate_ejection_threshold::20.5',
+    'web::outlier::local_origin_success_rate_average::-1',
+    'web::outlier::local_origin_success_rate_ejection_threshold::-1',
+  ]);
+  t.same(
+    lines.filter((line) => line.startsWith('web::10.0.0.1:80::') && line.includes('success_rate')),
+    ['web::10.0.0.1:80::success_rate::-1', `web::10.0.0.1:80::local_origin_success_rate::${100 / 3}`],
+  );
+  const { body } = await httpRequest(port, '/clusters?format=json');
+  const clusters = JSON.parse(body);
+  decodesAs(t, 'Clusters', clusters);
+  const { success_rate_ejection_threshold: threshold, host_statuses: hosts } = clusters.cluster_statuses[0];
+  t.same(threshold, { value: 20.5 });
+  t.same(hosts[0].local_origin_success_rate, { value: 100 / 3 });
+  const known = body.match(/"\w*success_rate\w*"/g)!;
+  t.same(known.length, 2, 'what is not known is left out');
 });
 
 t.test('/clusters?filter= picks clusters by a part of their name, in both forms', async (t) => {

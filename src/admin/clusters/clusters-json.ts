@@ -3,7 +3,9 @@
 import type { StatsStore } from '../../stats/store.js';
 import { HealthFlag } from '../../upstream/hosts/health-flags.js';
 import type { Thresholds } from '../../upstream/limits.js';
-import type { ClusterView } from '../admin-services.js';
+import { Origin } from '../../upstream/outliers/outlier-detector.js';
+import { UNKNOWN } from '../../upstream/outliers/success-rates.js';
+import type { ClusterView, OutlierView } from '../admin-services.js';
 import { addressJson, type Element, type JsonObject, prettyJson, prettyList } from '../json.js';
 import { COUNT_NAMES, COUNTERS, type CountedHost, countHosts, GAUGES } from './host-counts.js';
 
@@ -16,20 +18,27 @@ export function* clustersJson(clusters: Iterable<ClusterView | undefined>, store
 function* statuses(clusters: Iterable<ClusterView | undefined>, store: StatsStore): Generator<Element, void> {
   for (const cluster of clusters) {
     yield cluster &&
-      prettyList(clusterJson(cluster), 'host_statuses', hostStatuses(countHosts(cluster.hosts, store)), 2);
+      prettyList(
+        clusterJson(cluster),
+        'host_statuses',
+        hostStatuses(countHosts(cluster.hosts, store), cluster.outliers),
+        2,
+      );
   }
 }
 
-function* hostStatuses(hosts: readonly CountedHost[]): Generator<[string], void> {
-  for (const host of hosts) yield [prettyJson(hostJson(host), 4)];
+function* hostStatuses(hosts: readonly CountedHost[], outliers: OutlierView | undefined): Generator<[string], void> {
+  for (const host of hosts) yield [prettyJson(hostJson(host, outliers), 4)];
 }
 
-function clusterJson({ spec, thresholds, isAddedViaApi, edsServiceName }: ClusterView): JsonObject {
+function clusterJson({ spec, thresholds, isAddedViaApi, edsServiceName, outliers }: ClusterView): JsonObject {
   return {
     name: spec.name,
     observability_name: spec.observabilityName,
     eds_service_name: edsServiceName || undefined,
     added_via_api: isAddedViaApi || undefined,
+    success_rate_ejection_threshold: threshold(outliers, Origin.External),
+    local_origin_success_rate_ejection_threshold: threshold(outliers, Origin.Local),
     circuit_breakers: {
       thresholds: [thresholdsJson(thresholds[0]), { priority: 'HIGH', ...thresholdsJson(thresholds[1]) }],
     },
@@ -45,7 +54,18 @@ function thresholdsJson(limits: Thresholds): JsonObject {
   };
 }
 
-function hostJson({ host, counts }: CountedHost): JsonObject {
+/** Undefined also when it is so low that no host can be below it. */
+function threshold(outliers: OutlierView | undefined, origin: Origin): JsonObject | undefined {
+  const value = outliers?.rates(origin).threshold ?? UNKNOWN;
+  return value > 0 ? { value } : undefined;
+}
+
+function successRate(outliers: OutlierView | undefined, block: number, origin: Origin): JsonObject | undefined {
+  const value = outliers?.successRate(block, origin) ?? UNKNOWN;
+  return value >= 0 ? { value } : undefined;
+}
+
+function hostJson({ host, counts }: CountedHost, outliers: OutlierView | undefined): JsonObject {
   const { address, hostname, weight, priority, locality } = host.endpoint;
   const metric = (index: number) => ({
     name: COUNT_NAMES[index],
@@ -55,6 +75,8 @@ function hostJson({ host, counts }: CountedHost): JsonObject {
     address: addressJson(address),
     stats: [...COUNTERS.map(metric), ...GAUGES.map((index) => ({ type: 'GAUGE', ...metric(index) }))],
     health_status: healthJson(host.healthFlags),
+    success_rate: successRate(outliers, host.block, Origin.External),
+    local_origin_success_rate: successRate(outliers, host.block, Origin.Local),
     weight,
     hostname: hostname || undefined,
     priority: priority || undefined,

@@ -2,7 +2,9 @@
 
 import type { StatsStore } from '../../stats/store.js';
 import { healthFlagsText } from '../../upstream/hosts/health-flags.js';
-import type { ClusterView } from '../admin-services.js';
+import { Origin } from '../../upstream/outliers/outlier-detector.js';
+import { UNKNOWN } from '../../upstream/outliers/success-rates.js';
+import type { ClusterView, OutlierView } from '../admin-services.js';
 import { COUNT_NAMES, type CountedHost, countHosts } from './host-counts.js';
 
 /**
@@ -22,13 +24,16 @@ export function* clustersText(
     }
     yield clusterLines(cluster);
     const prefix = `${cluster.spec.name}::`;
-    for (const host of countHosts(cluster.hosts, store)) yield hostLines(`${prefix}${host.host.address}::`, host);
+    for (const host of countHosts(cluster.hosts, store)) {
+      yield hostLines(`${prefix}${host.host.address}::`, host, cluster.outliers);
+    }
   }
 }
 
-function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName }: ClusterView): string {
+function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName, outliers }: ClusterView): string {
   const { name } = spec;
   let text = `${name}::observability_name::${spec.observabilityName}\n`;
+  if (outliers !== undefined) text += outlierLines(`${name}::outlier::`, outliers);
   for (const [index, limits] of thresholds.entries()) {
     const prefix = `${name}::${index === 0 ? 'default_priority' : 'high_priority'}::`;
     text +=
@@ -41,7 +46,23 @@ function clusterLines({ spec, thresholds, isAddedViaApi, edsServiceName }: Clust
   return edsServiceName === '' ? text : `${text}${name}::eds_service_name::${edsServiceName}\n`;
 }
 
-function hostLines(prefix: string, { host, counts }: CountedHost): string {
+function outlierLines(prefix: string, outliers: OutlierView): string {
+  const external = outliers.rates(Origin.External);
+  const local = outliers.rates(Origin.Local);
+  return (
+    `${prefix}success_rate_average::${rate(external.average)}\n` +
+    `${prefix}success_rate_ejection_threshold::${rate(external.threshold)}\n` +
+    `${prefix}local_origin_success_rate_average::${rate(local.average)}\n` +
+    `${prefix}local_origin_success_rate_ejection_threshold::${rate(local.threshold)}\n`
+  );
+}
+
+/** Of a cluster, with six digits. */
+function rate(percent: number): string {
+  return String(Number(percent.toPrecision(6)));
+}
+
+function hostLines(prefix: string, { host, counts }: CountedHost, outliers: OutlierView | undefined): string {
   const { hostname, weight, locality, priority, isCanary } = host.endpoint;
   const health = healthFlagsText(host.healthFlags);
   let text = '';
@@ -56,8 +77,7 @@ function hostLines(prefix: string, { host, counts }: CountedHost): string {
     `${prefix}sub_zone::${locality.subZone}\n` +
     `${prefix}canary::${isCanary}\n` +
     `${prefix}priority::${priority}\n` +
-    // Nothing that Baton accepts reckons success rates.
-    `${prefix}success_rate::-1\n` +
-    `${prefix}local_origin_success_rate::-1\n`
+    `${prefix}success_rate::${outliers?.successRate(host.block, Origin.External) ?? UNKNOWN}\n` +
+    `${prefix}local_origin_success_rate::${outliers?.successRate(host.block, Origin.Local) ?? UNKNOWN}\n`
   );
 }

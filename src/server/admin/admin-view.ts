@@ -89,6 +89,7 @@ function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterVie
       isAddedViaApi: cluster.origin.isAddedViaApi,
       edsServiceName: cluster.edsServiceName,
       hosts: cluster.hosts,
+      outliers: cluster.outliers,
     };
   }
 }
