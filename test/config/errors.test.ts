@@ -602,6 +602,21 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',
   ],
   [
+    'ejections that may not be as long as they are, and outlier detection of what it is not for',
+    `
+static_resources:
+  clusters:
+  - { name: a, outlier_detection: { max_ejection_time: 29s } }
+  - { name: b, outlier_detection: { base_ejection_time: 2s, max_ejection_time: 1.5s, monitors: [ { name: m } ] } }
+  - { name: c, outlier_detection: { base_ejection_time: 400s } }
+  - { name: d, outlier_detection: {}, http2_protocol_options: {} }
+`,
+    'clusters[0].outlier_detection.max_ejection_time: max_ejection_time must not be smaller than base_ejection_time, which is 30s',
+    'clusters[1].outlier_detection.max_ejection_time: max_ejection_time must not be smaller than base_ejection_time, which is 2s',
+    'clusters[1].outlier_detection.monitors: ',
+    'clusters[3].outlier_detection: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
+  ],
+  [
     'what routes say to a filter in place of the filter',
     withRoutes('', `{ name: b, typed_config: { "@type": ${BUFFER}PerRoute, disabled: true } }, ${ROUTER}`),
     `http_filters[0].typed_config.@type: it is what routes say to 'envoy.filters.http.buffer'; the filter needs envoy.extensions.filters.http.buffer.v3.Buffer`,

@@ -113,8 +113,11 @@ t.test('a host stays away longer each time, and good intervals shorten that agai
       now += SECOND;
     }
   };
-  t.same([secondsAway(), secondsAway(), secondsAway(), secondsAway()], [10, 20, 25, 25]);
-  t.same([host.ejections, host.multiplier], [4, 4], 'the multiplier grows no further than the time');
+  t.same(
+    Array.from({ length: 6 }, () => secondsAway()),
+    [10, 20, 25, 25, 25, 25],
+  );
+  t.same([host.ejections, host.multiplier], [6, 4], 'the multiplier grows no further than the time');
   t.equal(events().at(-1), 'host 0 returned');
   for (let interval = 0; interval < 3; interval++) sweep(now, 0, []);
   t.equal(secondsAway(), 20);
@@ -158,11 +161,20 @@ t.test('a host is ejected whose success rate is far below the average', async (t
   t.same(strict.events(), [], '50 is not below 90 - 2.1 * 20');
 });
 
+t.test('of a host without requests nothing is known, however few are enough', async (t) => {
+  const { detector, hosts, sweep } = detection({ success_rate_request_volume: 0, success_rate_minimum_hosts: 1 }, 5);
+  sweep(0, 0, []);
+  t.same([detector.rates(Origin.External).average, hosts[0]!.volumes[Origin.External].rate], [-1, -1]);
+});
+
 t.test('a host is ejected whose share of failures is too large, however the others are', async (t) => {
   const config = { enforcing_failure_percentage: 100, max_ejection_percent: 100, enforcing_success_rate: 0 };
   const { hosts, sweep, events } = detection(config, 5);
   sweep(0, 49, [0, 0, 0, 0, 0]);
   t.same(events(), [], 'too few requests');
+  const few = detection({ ...config, failure_percentage_minimum_hosts: 6 }, 5);
+  few.sweep(0, 100, [0, 0, 0, 0, 0]);
+  t.same(few.events(), [], 'too few hosts');
   sweep(0, 100, [100, 16, 15, 0, 50]);
   t.same(
     events().filter((event) => event.startsWith('host')),

@@ -114,6 +114,15 @@ t.test('a new version of the cluster knows nothing of its hosts, and hears only 
   clusters.set.removeStatic(['a']);
 });
 
+t.test('an outlier that is not ejected is told of again only when it has failed as often again', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1'], { max_ejection_percent: 0 })]);
+  const { report, words, blockOf } = worker(clusters);
+  report('10.0.0.1');
+  t.same([detected(clusters), clusters.value('cluster.a.outlier_detection.ejections_overflow')], [1, 1]);
+  t.equal(words[blockOf('10.0.0.1') + HostWord.Consecutive5xx], 0);
+});
+
 t.test('what a worker could not report when it died is found by the primary', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2', '10.0.0.3'], { ...ALL, consecutive_gateway_failure: 0 })]);
@@ -134,11 +143,9 @@ t.test('what a worker could not report when it died is found by the primary', as
 
 t.test('success rates are those of one interval, also when the sums overflow', async (t) => {
   const clusters = new Clusters();
-  clusters.start([
-    watched(['10.0.0.1', '10.0.0.2'], { ...ALL, success_rate_minimum_hosts: 2, enforcing_success_rate: 0 }),
-  ]);
+  clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
   const { words, blockOf } = worker(clusters);
-  const { outliers } = clusters.set.byName.get('a')!;
+  const outliers = () => clusters.set.byName.get('a')!.outliers!;
   const first = blockOf('10.0.0.1');
   const second = blockOf('10.0.0.2');
   const interval = (successes: readonly [number, number]) => {
@@ -147,15 +154,19 @@ t.test('success rates are those of one interval, also when the sums overflow', a
       words[block + HostWord.Successes]! += successes[index]!;
     }
     clusters.advance(10_001);
-    return [outliers!.successRate(first, 0), outliers!.successRate(second, 0), outliers!.rates(0).average];
+    return [outliers().successRate(first, 0), outliers().successRate(second, 0), outliers().rates(0).average];
   };
-  t.same(interval([100, 50]), [100, 50, 75]);
+  words[first + HostWord.Requests] = 1000;
+  clusters.set.setStatic([
+    watched(['10.0.0.1', '10.0.0.2'], { ...ALL, success_rate_minimum_hosts: 2, enforcing_success_rate: 0 }),
+  ]);
+  t.same(interval([100, 50]), [100, 50, 75], 'what was counted for another version is not counted again');
   words[first + HostWord.Requests] = 2 ** 31 - 50;
   words[first + HostWord.Successes] = 2 ** 31 - 50;
   interval([0, 0]);
   t.same(interval([80, 90]), [80, 90, 85]);
   clusters.advance(10_001);
-  t.same([outliers!.successRate(first, 0), outliers!.rates(0)], [-1, { average: -1, threshold: -1 }]);
+  t.same([outliers().successRate(first, 0), outliers().rates(0)], [-1, { average: -1, threshold: -1 }]);
 });
 
 t.test('an interval lasts as long as runtime says when it begins', async (t) => {
