@@ -12,7 +12,7 @@ const GRPC_MESSAGE = headerKey('grpc-message');
 const TYPE = Buffer.from('application/grpc');
 const PLUS = 43;
 
-/** Whether a request is one of gRPC: its type is application/grpc, or that with a suffix (application/grpc+proto). */
+/** Whether a request, or a response, is one of gRPC: its type is application/grpc, or that with a suffix (application/grpc+proto). */
 export function isGrpcRequest(headers: HeaderBlock): boolean {
   const index = headers.findId(CONTENT_TYPE.id);
   if (index < 0) return false;

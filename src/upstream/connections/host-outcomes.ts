@@ -1,6 +1,8 @@
 // What a try says about its host, whoever has tried: one success or one error, counted once, and whether the host was too slow. It
 // is the same to outlier detection, which also hears of connections. A refusal by a circuit breaker says nothing about the host.
 
+import { outcomeStatus } from '../../http/headers/grpc-outcome.js';
+import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { PoolFailure } from '../pool-failure.js';
@@ -11,15 +13,15 @@ export function countHostConnection({ monitor }: Host): void {
 }
 
 /** The head of its response has come. */
-export function countHostResponse({ monitor, stats }: Host, status: number): void {
-  stats.increment(status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
-  monitor?.answered(status);
+export function countHostResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
+  stats.increment(headers.status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
+  if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 
 /** It has come, and another try is to replace it. */
-export function countRetriedResponse({ monitor, stats }: Host, status: number): void {
+export function countRetriedResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
   stats.increment(HostStats.at.rq_error);
-  monitor?.answered(status);
+  if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 
 /** The try has got no connection. */

@@ -176,7 +176,7 @@ export class HttpCall implements PoolRequest {
     const { status } = headers;
     this.#status = status;
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
-    countHostResponse(this.#host, status);
+    countHostResponse(this.#host, headers);
     if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(this.#host, headers);
     this.#isCanary = isOfCanary(headers, this.#host);
     this.#cluster.responses.countResponse(status, true, this.#host, this.#isCanary);

@@ -24,6 +24,7 @@ const upstreams = await Promise.all(
     startUpstream(t, (request, response) => {
       if (request.url === '/cut') return void response.socket!.destroy();
       if (request.url === '/hang') return;
+      if (request.url === '/grpc') response.setHeader('content-type', 'application/grpc').setHeader('grpc-status', 14);
       response.writeHead(statuses.get(name) ?? 200).end(name);
     }),
   ),
@@ -54,6 +55,7 @@ const clusters = [
     consecutive_local_origin_failure: 3,
   }),
   watched('breaking', [ports[0]!], { consecutive_5xx: 3, split_external_local_origin_errors: false }),
+  watched('calls', [ports[0]!], {}),
   watched('slow', [ports[0]!], { consecutive_5xx: 2 }),
   watched('rates', ports, {
     interval: '0.1s',
@@ -171,6 +173,11 @@ t.test('connections that break and answers that do not come are failures too', a
     return status === 503;
   });
   t.match(await stats('slow'), { ejections_enforced_consecutive_5xx: 1 });
+});
+
+t.test('a gRPC call that fails is a failure, though its status of HTTP is 200', async (t) => {
+  await failUntilEjected('calls', 1, '/grpc');
+  t.match(await stats('calls'), { ejections_detected_consecutive_gateway_failure: 1 });
 });
 
 t.test('a host that cannot be reached is told from one that answers with errors', async (t) => {

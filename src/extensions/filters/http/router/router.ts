@@ -251,12 +251,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#try.responseBegan();
     if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
-      countRetriedResponse(host, status);
+      countRetriedResponse(host, headers);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    countHostResponse(host, status);
+    countHostResponse(host, headers);
     this.#hasResponse = true;
     if (this.#isRequestComplete) this.#body.clear();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
