@@ -201,6 +201,7 @@ class ServerInstance {
   #reopenLogs(): void {
     this.#server.primary.threads.reopenLogs();
     this.#admin?.reopenLogs();
+    this.#server.configuration.outlierEvents?.reopen();
   }
 
   #terminate(): void {

@@ -73,12 +73,12 @@ export class Server {
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
-    const { bootstrap, draining, dynamic, serveEndpoint } = options;
+    const { bootstrap, draining, dynamic, fileFlush, serveEndpoint } = options;
     this.#options = options;
     this.primary = new Primary(options);
     this.node = fullNode(bootstrap.node ?? {}, dynamic.disabledExtensions);
     this.configuration = new RunningConfiguration(this.primary, {
-      ...{ bootstrap, draining, dynamic, serveEndpoint },
+      ...{ bootstrap, draining, dynamic, fileFlush, serveEndpoint },
       node: this.node,
     });
     this.flushes = this.#createFlushes();
@@ -217,7 +217,7 @@ export class Server {
     await workers.end();
     // With what the workers have counted to their end.
     await this.flushes.finish();
-    this.configuration.close();
+    await this.configuration.close();
     resolver.close();
     // A worker that is still starting makes its copies of these descriptors.
     listeners.close();

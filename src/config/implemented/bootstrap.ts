@@ -8,7 +8,7 @@ export const BOOTSTRAP: ImplementedTable = {
     static_resources: true,
     dynamic_resources: true,
     flags_path: true,
-    cluster_manager: accepted('none of its fields is implemented'),
+    cluster_manager: true,
     watchdog: true,
     watchdogs: true,
     stats_config: true,
@@ -27,8 +27,12 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.StaticResources': { listeners: true, clusters: true },
   'envoy.config.bootstrap.v3.ClusterManager': {
     local_cluster_name: refused('zone-aware routing is not implemented'),
-    outlier_detection: refused('outlier detection is not implemented, so there are no events to log'),
+    outlier_detection: true,
     load_stats_config: refused('load reporting is not implemented'),
+  },
+  'envoy.config.bootstrap.v3.ClusterManager.OutlierDetection': {
+    event_log_path: true,
+    event_service: refused('events go to a file: event_log_path'),
   },
   'envoy.config.overload.v3.OverloadManager': {
     resource_monitors: true,

@@ -3,6 +3,7 @@
 //
 //   sources → clusters, routes, filter configurations, listeners → snapshots
 
+import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import { Random } from '../../common/random.js';
 import type { Bootstrap, Node } from '../../config/generated/api.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
@@ -19,6 +20,7 @@ import { ClusterDiscoveryService } from '../clusters/cds.js';
 import { ClusterSet } from '../clusters/cluster-set.js';
 import { PrimaryCheckThread } from '../clusters/health-checks/primary-check-thread.js';
 import { HostWatch } from '../clusters/host-watch.js';
+import { OutlierEventLog } from '../clusters/outlier-event-log.js';
 import { PrimaryCalls } from '../clusters/primary-calls.js';
 import type { DrainDefaults } from '../draining/drain-manager.js';
 import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
@@ -36,6 +38,8 @@ import type { SnapshotParts } from '../workers/snapshots.js';
 import { ConnectionLimits } from './connection-limits.js';
 
 export interface ConfigurationOptions {
+  /** Of files that are written to. */
+  readonly fileFlush: FileLogOptions;
   readonly bootstrap: Bootstrap;
   readonly dynamic: DynamicOptions;
   /** As management servers are told of it. */
@@ -52,6 +56,8 @@ export class RunningConfiguration {
   readonly runtime: LayeredRuntime;
   readonly connectionLimits: ConnectionLimits;
   readonly clusters: ClusterSet;
+  /** Undefined where none is configured. */
+  readonly outlierEvents: OutlierEventLog | undefined;
   readonly clusterDiscovery: ClusterDiscoveryService;
   readonly routes: PrimaryRouteSet;
   /** Discovered configurations of HTTP filters. */
@@ -71,7 +77,10 @@ export class RunningConfiguration {
   readonly #parts: FilterParts;
   readonly #departing: DepartingClusters;
 
-  constructor(primary: Primary, { bootstrap, draining, dynamic, node, serveEndpoint }: ConfigurationOptions) {
+  constructor(
+    primary: Primary,
+    { bootstrap, draining, dynamic, fileFlush, node, serveEndpoint }: ConfigurationOptions,
+  ) {
     const { extensions, ports, processStats, scopes, store } = primary;
     this.#primary = primary;
     this.#bootstrap = bootstrap;
@@ -87,6 +96,8 @@ export class RunningConfiguration {
     });
     this.connectionLimits = new ConnectionLimits(primary, this.runtime.runtime, bootstrap);
     this.#checks = this.#createChecks();
+    const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
+    if (eventLog) this.outlierEvents = new OutlierEventLog(eventLog, fileFlush, store);
     this.clusters = this.#createClusters();
     const outliers = ports.port(OUTLIER_PORT);
     outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
@@ -135,7 +146,10 @@ export class RunningConfiguration {
     const { cds_config: cds } = dynamic_resources ?? {};
     const { listenerDiscovery } = this;
     return {
-      startPrimaryClusters: (init) => this.clusters.loadPrimary(clusters, init),
+      startPrimaryClusters: (init) => {
+        this.outlierEvents?.open();
+        this.clusters.loadPrimary(clusters, init);
+      },
       startRuntimeLayers: (init) => this.#rtds.start(runtime?.layers ?? [], this.runtime, this.#sources, init),
       startSecondaryClusters: (init) => this.clusters.loadSecondary(clusters, init),
       startClusterDiscovery: cds && ((init) => this.clusterDiscovery.start(cds, this.#sources, init)),
@@ -197,10 +211,11 @@ export class RunningConfiguration {
   }
 
   /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
-  close(): void {
+  async close(): Promise<void> {
     this.#checks.close();
     this.clusters.stop();
     this.calls.close();
+    await this.outlierEvents?.close();
   }
 
   #createChecks(): PrimaryCheckThread {
@@ -228,6 +243,7 @@ export class RunningConfiguration {
         random: new Random(),
         now: monotonicMs,
         checks: this.#checks,
+        outlierEvents: this.outlierEvents,
         sources: () => this.#sources,
       },
       {

@@ -37,7 +37,8 @@ export const enum Origin {
   Local = 1,
 }
 
-export interface OutlierEvents<H> {
+/** Who is told of what is decided. */
+export interface OutlierDecisions<H> {
   /** It is an outlier, whatever is done about it. */
   detected(kind: OutlierKind): void;
   /** As many are away as may be. */
@@ -51,15 +52,15 @@ export interface OutlierEvents<H> {
 export class OutlierDetector<H extends OutlierHost> {
   readonly #settings: OutlierSettings;
   readonly #random: Random;
-  readonly #events: OutlierEvents<H>;
+  readonly #decisions: OutlierDecisions<H>;
   readonly #hosts = new Set<H>();
   readonly #rates: [ClusterRates, ClusterRates] = [NO_RATES, NO_RATES];
   #ejected = 0;
 
-  constructor(settings: OutlierSettings, random: Random, events: OutlierEvents<H>) {
+  constructor(settings: OutlierSettings, random: Random, decisions: OutlierDecisions<H>) {
     this.#settings = settings;
     this.#random = random;
-    this.#events = events;
+    this.#decisions = decisions;
   }
 
   get hosts(): Iterable<H> {
@@ -88,11 +89,11 @@ export class OutlierDetector<H extends OutlierHost> {
   /** It is an outlier of this kind. One that is ejected already is left as it is. */
   detect(host: H, kind: OutlierKind, nowMs: number): void {
     if (host.isEjected || !this.#hosts.has(host)) return;
-    this.#events.detected(kind);
-    if (!this.#mayEject) return this.#events.overflowed();
+    this.#decisions.detected(kind);
+    if (!this.#mayEject) return this.#decisions.overflowed();
     const isEnforced = this.#isHit(this.#settings.get(`enforcing_${OUTLIER_NAMES[kind]}`));
     if (isEnforced) this.#eject(host, nowMs);
-    this.#events.ejected(host, kind, isEnforced);
+    this.#decisions.ejected(host, kind, isEnforced);
     if (isEnforced) host.changedMs = nowMs;
   }
 
@@ -135,7 +136,7 @@ export class OutlierDetector<H extends OutlierHost> {
     if (Math.min(baseMs * host.multiplier, maxMs) + host.jitterMs > nowMs - host.ejectedMs) return;
     this.#ejected--;
     host.isEjected = false;
-    this.#events.returned(host);
+    this.#decisions.returned(host);
     host.changedMs = nowMs;
   }
 

@@ -1,5 +1,7 @@
 // Hosts that fail are left out for a while, whoever has seen them fail, and come back.
 
+import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   bootstrap,
@@ -13,6 +15,7 @@ import {
   startUpstream,
   staticCluster,
   tcpListener,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 import { openStream } from '../tcp/stream.js';
@@ -33,6 +36,8 @@ const ports = upstreams.map(({ port }) => port);
 const closed = await freePort();
 const tcp = await startTcpUpstream(t, (socket) => socket.end('here'));
 
+const eventLog = join(tempDir(t), 'events');
+
 /** Away for as long as a test takes: it comes back when its time is changed by runtime. */
 const AWAY = { base_ejection_time: '600s', max_ejection_time: '600s', max_ejection_percent: 100 };
 /** Every host is used only while it is healthy. */
@@ -44,6 +49,7 @@ function watched(name: string, hosts: (number | Config)[], detection: Config, mo
 
 const clusters = [
   watched('rows', ports, { interval: '0.1s' }),
+  watched('rotated', ports, {}),
   watched('alone', [ports[0]!], {}),
   watched('gateway', ports, { enforcing_consecutive_5xx: 0, enforcing_consecutive_gateway_failure: 100 }),
   watched('few', ports, { max_ejection_percent: 50 }),
@@ -81,9 +87,12 @@ const baton = await startBaton(t, {
       tcpListener('tcp-split-wire', 0, { cluster: 'split-wire', max_connect_attempts: 5 }),
     ],
     clusters,
-    extra: { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } },
+    extra: {
+      layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] },
+      cluster_manager: { outlier_detection: { event_log_path: eventLog } },
+    },
   }),
-  args: ['--concurrency', '2'],
+  args: ['--concurrency', '2', '--file-flush-interval-msec', '20'],
 });
 
 t.beforeEach(() => statuses.clear());
@@ -114,6 +123,29 @@ t.test(
     t.same(await flags('rows'), ['healthy', 'healthy', 'healthy']);
   },
 );
+
+t.test('ejections and returns are logged, to another file after a rotation', async (t) => {
+  const logged = await waitFor(() => eventsOf('rows').length === 2 && eventsOf('rows'));
+  t.match(logged, [
+    {
+      type: 'CONSECUTIVE_5XX',
+      upstream_url: `127.0.0.1:${ports[1]}`,
+      action: 'EJECT',
+      num_ejections: 1,
+      enforced: true,
+      eject_consecutive_event: {},
+    },
+    { upstream_url: `127.0.0.1:${ports[1]}`, action: 'UNEJECT', secs_since_last_action: /^\d+$/ },
+  ]);
+  t.ok(Number.isFinite(Date.parse(logged[0]!['timestamp'] as string)));
+  renameSync(eventLog, `${eventLog}.1`);
+  await baton.admin('/reopen_logs', { method: 'POST' });
+  await waitFor(() => existsSync(eventLog), { what: 'the next file' });
+  statuses.set('a', 500);
+  await failUntilEjected('rotated', 1);
+  await waitFor(() => eventsOf('rotated').length === 1, { what: 'a line in it' });
+  t.same(eventsOf('rows'), []);
+});
 
 t.test('a success between two failures ends their row', async (t) => {
   const port = await baton.listenerPort('alone');
@@ -259,6 +291,14 @@ function waitForHosts(name: string, expected: readonly string[]): Promise<unknow
     return [...seen].sort().join() === expected.join();
   };
   return waitFor(hasHosts, { what: `${expected} of ${name}` });
+}
+
+/** Lines of the event log about a cluster. */
+function eventsOf(name: string): Record<string, unknown>[] {
+  const lines = readFileSync(eventLog, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line)).filter((event) => event.cluster_name === name);
 }
 
 function stats(name: string): Promise<Record<string, number>> {

@@ -1,7 +1,12 @@
 // A set of clusters with one worker that does what it is told at once, and sources of configuration that a test plays.
 
 import { Random } from '../../../src/common/random.js';
-import type { Cluster, ClusterLoadAssignment, HealthStatus } from '../../../src/config/generated/api.js';
+import type {
+  Cluster,
+  ClusterLoadAssignment,
+  HealthStatus,
+  OutlierDetectionEvent,
+} from '../../../src/config/generated/api.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscoveryService } from '../../../src/server/clusters/cds.js';
@@ -26,6 +31,7 @@ export class Clusters {
   readonly changed: string[] = [];
   readonly removed: string[] = [];
   readonly published: PublishedClusters[] = [];
+  readonly outlierEvents: OutlierDetectionEvent[] = [];
   readonly set: ClusterSet;
   readonly cds: ClusterDiscoveryService;
   readonly snapshots: Snapshots;
@@ -55,6 +61,7 @@ export class Clusters {
         runtime: new Runtime(),
         now: () => this.#nowMs,
         checks: this.checks,
+        outlierEvents: { write: (event) => this.outlierEvents.push(event) },
         managerStats: store.scope(store.addScope('cluster_manager.', ClusterManagerStats)),
         inflated: store.scope(
           store.addScope('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats),

@@ -2,19 +2,22 @@
 // again; here it is decided once for all of them, and told by flags of the hosts.
 
 import type { Random } from '../../../common/random.js';
+import type { OutlierDetectionEvent } from '../../../config/generated/api.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { OutlierDetectionStats } from '../../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import {
   type Origin,
+  type OutlierDecisions,
   OutlierDetector,
-  type OutlierEvents,
   OutlierHost,
 } from '../../../upstream/outliers/outlier-detector.js';
+import { ejectionEvent, returnEvent } from '../../../upstream/outliers/outlier-event.js';
 import { OUTLIER_NAMES, OutlierKind } from '../../../upstream/outliers/outlier-kind.js';
 import { type OutlierNumber, OutlierSettings, type OutlierSpec } from '../../../upstream/outliers/outlier-spec.js';
 import { type ClusterRates, UNKNOWN } from '../../../upstream/outliers/success-rates.js';
@@ -31,7 +34,16 @@ export interface OutlierDetectionHost {
   readonly runtime: Runtime;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Undefined: nobody wants to know. */
+  readonly outlierEvents: OutlierEvents | undefined;
 }
+
+/** Where ejections and returns are told of. */
+export interface OutlierEvents {
+  write(event: OutlierDetectionEvent): void;
+}
+
+type ClusterNames = Pick<ClusterSpec, 'name' | 'observabilityName'>;
 
 /** By kind; those of rates are found at the end of an interval, and have none. */
 const ROWS: readonly { readonly kind: OutlierKind; readonly word: HostWord; readonly limit: OutlierNumber }[] = [
@@ -51,9 +63,9 @@ const ROWS: readonly { readonly kind: OutlierKind; readonly word: HostWord; read
 const DETECTED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_detected_${name}`]);
 const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_enforced_${name}`]);
 
-export class OutlierDetection implements OutlierEvents<WatchedHost> {
+export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #host: OutlierDetectionHost;
-  readonly #name: string;
+  readonly #cluster: ClusterNames;
   /** The host with this key is ejected, or is used again. */
   readonly #changed: (key: string, isEjected: boolean) => void;
   readonly #settings: OutlierSettings;
@@ -64,19 +76,19 @@ export class OutlierDetection implements OutlierEvents<WatchedHost> {
   readonly #gauges: GaugeShare;
   readonly #timer = new Timer<OutlierDetection>(this, onInterval);
 
-  /** `name` is that of the cluster in stats. Throws a RangeError, with nothing left, when there is no room for them. */
+  /** Throws a RangeError, with nothing left, when there is no room for them. */
   constructor(
-    name: string,
+    cluster: ClusterNames,
     spec: OutlierSpec,
     host: OutlierDetectionHost,
     changed: (key: string, isEjected: boolean) => void,
   ) {
     this.#host = host;
-    this.#name = name;
+    this.#cluster = cluster;
     this.#changed = changed;
     this.#settings = new OutlierSettings(spec, host.runtime);
     this.#detector = new OutlierDetector<WatchedHost>(this.#settings, host.random, this);
-    this.#scope = host.store.addScope(`cluster.${name}.outlier_detection.`, OutlierDetectionStats);
+    this.#scope = host.store.addScope(`cluster.${cluster.observabilityName}.outlier_detection.`, OutlierDetectionStats);
     this.#stats = host.store.scope(this.#scope);
     this.#gauges = new GaugeShare(this.#stats);
   }
@@ -148,7 +160,7 @@ export class OutlierDetection implements OutlierEvents<WatchedHost> {
     return this.#byBlock.get(block)?.volumes[origin].rate ?? UNKNOWN;
   }
 
-  // ── OutlierEvents ────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── OutlierDecisions ─────────────────────────────────────────────────────────────────────────────────────────────
 
   detected(kind: OutlierKind): void {
     this.#stats.increment(DETECTED[kind]!);
@@ -160,7 +172,9 @@ export class OutlierDetection implements OutlierEvents<WatchedHost> {
 
   ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
     const suffix = isEnforced ? '' : ', which is not enforced';
-    logger.debug(`cluster '${this.#name}': host ${host.address} is ejected: ${OUTLIER_NAMES[kind]}${suffix}`);
+    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} is ejected: ${OUTLIER_NAMES[kind]}${suffix}`);
+    const rates = (origin: Origin) => this.rates(origin);
+    this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#host.now()));
     if (!isEnforced) return;
     this.#stats.increment(ENFORCED[kind]!);
     this.#stats.increment(OutlierDetectionStats.at.ejections_enforced_total);
@@ -169,10 +183,20 @@ export class OutlierDetection implements OutlierEvents<WatchedHost> {
   }
 
   returned(host: WatchedHost): void {
-    logger.debug(`cluster '${this.#name}': host ${host.address} is not ejected any longer`);
+    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} is not ejected any longer`);
+    this.#tell(host, returnEvent(host, this.#host.now()));
     host.clearRows(this.#host.words);
     this.#countEjected();
     this.#changed(host.key, false);
+  }
+
+  #tell({ address }: WatchedHost, event: OutlierDetectionEvent): void {
+    this.#host.outlierEvents?.write({
+      timestamp: new Date().toISOString(),
+      cluster_name: this.#cluster.name,
+      upstream_url: address,
+      ...event,
+    });
   }
 
   #add(host: WatchedHost): void {

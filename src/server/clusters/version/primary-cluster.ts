@@ -41,7 +41,7 @@ import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import type { GrpcLimits } from './grpc-limits.js';
 import { HostPreparation } from './host-preparation.js';
-import { OutlierDetection } from './outlier-detection.js';
+import { OutlierDetection, type OutlierDetectionHost } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
 
 const logger = getLogger('upstream');
@@ -49,7 +49,7 @@ const logger = getLogger('upstream');
 /** Longer assignments are prepared in steps: until then the hosts before them are used. */
 const MANY_ENDPOINTS = 1000;
 
-export interface PrimaryClusterHost {
+export interface PrimaryClusterHost extends OutlierDetectionHost {
   readonly store: StatsStore;
   readonly words: SharedWordsOwner;
   readonly resolver: DnsResolver;
@@ -352,10 +352,10 @@ export class PrimaryCluster implements EndpointUser {
   }
 
   #outlierDetection(): OutlierDetection | undefined {
-    const { observabilityName, outliers } = this.spec;
+    const { outliers } = this.spec;
     if (outliers === undefined) return undefined;
     const flag = HealthFlag.FailedOutlierCheck;
-    return new OutlierDetection(observabilityName, outliers, this.#host, (key, isEjected) =>
+    return new OutlierDetection(this.spec, outliers, this.#host, (key, isEjected) =>
       this.observe(key, flag, isEjected ? flag : 0),
     );
   }

@@ -55,6 +55,11 @@ t.test('a host that is reported is ejected for its time, and begins anew', async
   clusters.advance(10_000);
   await clusters.turn();
   t.same([ejectedOf(clusters), active(clusters)], [[false, false], 0]);
+  t.match(clusters.outlierEvents, [
+    { cluster_name: 'a', upstream_url: '10.0.0.1:80', action: 'EJECT', enforced: true, num_ejections: 1 },
+    { cluster_name: 'a', upstream_url: '10.0.0.1:80', action: 'UNEJECT', secs_since_last_action: '39' },
+  ]);
+  t.notOk('secs_since_last_action' in clusters.outlierEvents[0]!);
   t.equal(
     words[blockOf('10.0.0.1') + HostWord.Consecutive5xx],
     0,
