@@ -20,7 +20,10 @@ export const SIGNALS: readonly Entry[] = [
     'The server shuts down at once, without draining its connections, and exits with status 0. With --drain-on-sigterm ' +
       'the first SIGTERM drains them first.',
   ],
-  ['SIGUSR1', 'All log files are reopened: access logs and the file of --log-path. This is for log rotation.'],
+  [
+    'SIGUSR1',
+    'All log files are reopened: access logs, the log of ejections and the file of --log-path. This is for log rotation.',
+  ],
   ['SIGHUP', 'Is logged, and has no effect.'],
   ['SIGPIPE', 'Is ignored.'],
 ];
