@@ -97,6 +97,11 @@ export class OutlierDetector<H extends OutlierHost> {
     if (isEnforced) host.changedMs = nowMs;
   }
 
+  /** An active health check of the host has passed. */
+  passedHealthCheck(host: H, nowMs: number): void {
+    if (host.isEjected && this.#settings.spec.returnsWhenChecked) this.#return(host, nowMs);
+  }
+
   /** An interval is over: hosts whose time is over come back, and shares of failures are compared. */
   sweep(nowMs: number): void {
     for (const host of this.#hosts) {
@@ -133,7 +138,10 @@ export class OutlierDetector<H extends OutlierHost> {
   #returnIfOver(host: H, nowMs: number): void {
     const baseMs = this.#settings.get('base_ejection_time_ms');
     const maxMs = this.#settings.get('max_ejection_time_ms');
-    if (Math.min(baseMs * host.multiplier, maxMs) + host.jitterMs > nowMs - host.ejectedMs) return;
+    if (Math.min(baseMs * host.multiplier, maxMs) + host.jitterMs <= nowMs - host.ejectedMs) this.#return(host, nowMs);
+  }
+
+  #return(host: H, nowMs: number): void {
     this.#ejected--;
     host.isEjected = false;
     this.#decisions.returned(host);

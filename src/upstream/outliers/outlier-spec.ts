@@ -43,6 +43,8 @@ export interface OutlierSpec {
   readonly splitsLocalOrigin: boolean;
   /** One host may be ejected whatever max_ejection_percent says. */
   readonly alwaysEjectsOne: boolean;
+  /** A host that passes an active health check comes back at once. */
+  readonly returnsWhenChecked: boolean;
   readonly numbers: Readonly<Record<OutlierNumber, number>>;
 }
 
@@ -59,6 +61,7 @@ export function outlierSpec(config: OutlierDetection): OutlierSpec {
   return {
     splitsLocalOrigin: config.split_external_local_origin_errors ?? false,
     alwaysEjectsOne: config.always_eject_one_host ?? false,
+    returnsWhenChecked: config.successful_active_health_check_uneject_host ?? true,
     numbers,
   };
 }

@@ -143,6 +143,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     }
   }
 
+  /** An active health check of the host with this key has passed, and checks have not found it unhealthy. */
+  passedHealthCheck(key: string): void {
+    if (this.#detector.ejected === 0) return;
+    for (const host of this.#byBlock.values()) {
+      if (host.key === key) this.#detector.passedHealthCheck(host, this.#host.now());
+    }
+  }
+
   /** An interval is over. */
   sweep(): void {
     for (const host of this.#detector.hosts) host.takeVolumes(this.#host.words);

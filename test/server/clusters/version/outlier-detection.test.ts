@@ -67,6 +67,23 @@ t.test('a host that is reported is ejected for its time, and begins anew', async
   );
 });
 
+t.test('a host that passes an active health check comes back at once, unless it is not to', async (t) => {
+  for (const returns of [undefined, false]) {
+    const clusters = new Clusters();
+    const detection = { ...ALL, successful_active_health_check_uneject_host: returns };
+    clusters.start([watched(['10.0.0.1', '10.0.0.2'], detection)]);
+    const { report } = worker(clusters);
+    report('10.0.0.1');
+    const outliers = clusters.set.byName.get('a')!.outliers!;
+    outliers.passedHealthCheck('10.0.0.2:80');
+    await clusters.turn();
+    t.same([ejectedOf(clusters), active(clusters)], [[true, false], 1]);
+    outliers.passedHealthCheck('10.0.0.1:80');
+    await clusters.turn();
+    t.same(ejectedOf(clusters), [returns === false, false], String(returns));
+  }
+});
+
 t.test('a host that leaves and comes again is a new one', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', { outlier_detection: ALL })]);
