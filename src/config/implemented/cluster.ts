@@ -66,9 +66,7 @@ export const CLUSTER: ImplementedTable = {
     failure_percentage_request_volume: true,
     max_ejection_time: true,
     max_ejection_time_jitter: true,
-    successful_active_health_check_uneject_host: accepted(
-      'there are no active health checks, whose success could bring a host back',
-    ),
+    successful_active_health_check_uneject_host: true,
     monitors: refused('no extension of Baton watches hosts: the other fields say what is an outlier'),
     always_eject_one_host: true,
   },

@@ -18,6 +18,11 @@ export const enum Outcome {
   FailedInTraffic = 6,
 }
 
+/** The host is well, as far as the check tells. */
+export function hasPassed(outcome: Outcome): boolean {
+  return outcome === Outcome.Passed || outcome === Outcome.Degraded;
+}
+
 /** What an outcome has changed. */
 export const enum Transition {
   None = 0,
@@ -70,8 +75,7 @@ export class HostHealth {
 
   take(outcome: Outcome): Transition {
     const before = this.#flags;
-    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
-    const isPending = hasPassed ? this.#pass(outcome === Outcome.Degraded) : this.#fail(outcome);
+    const isPending = hasPassed(outcome) ? this.#pass(outcome === Outcome.Degraded) : this.#fail(outcome);
     this.#clear(HealthFlag.PendingActiveHealthCheck);
     this.#isFirst = false;
     if (((before ^ this.#flags) & ~HealthFlag.ActiveHealthCheckTimeout) !== 0) return Transition.Changed;

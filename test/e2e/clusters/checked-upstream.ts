@@ -24,7 +24,8 @@ export class CheckedUpstream {
   readonly upstream: Upstream;
   /** How it answers checks; undefined: not at all. */
   answer: CheckAnswer | undefined = { status: 200 };
-  /** Further headers of other answers. */
+  /** Status and further headers of other answers. */
+  status = 200;
   headers: Record<string, string> = {};
   /** The checks that have come. */
   checks: IncomingMessage[] = [];
@@ -36,11 +37,11 @@ export class CheckedUpstream {
   static async start(t: Teardown, name: string): Promise<CheckedUpstream> {
     let host: CheckedUpstream | undefined;
     const upstream = await startUpstream(t, (request, response) => {
-      const { answer, checks, headers } = host!;
+      const { answer, checks, headers, status } = host!;
       if (request.url === '/healthz') {
         checks.push(request);
         if (answer !== undefined) response.writeHead(answer.status, answer.headers).end();
-      } else response.writeHead(200, headers).end(name);
+      } else response.writeHead(status, headers).end(name);
     });
     host = new CheckedUpstream(upstream);
     return host;

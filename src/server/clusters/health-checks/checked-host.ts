@@ -7,7 +7,7 @@ import { getLogger } from '../../../log/logger.js';
 import { checkAddress } from '../../../upstream/health-checks/check-target.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { HostHealth, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
+import { HostHealth, hasPassed, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { isSameAddress, keyOf } from '../../../upstream/hosts/host-directory.js';
@@ -137,8 +137,7 @@ export class CheckedHost {
     this.#state = State.Waiting;
     const transition = this.#take(outcome, reason);
     if (this.#state !== State.Waiting) return;
-    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
-    this.#checks.timers.reschedule(this.#timer, this.#checks.nextCheckMs(hasPassed, transition));
+    this.#checks.timers.reschedule(this.#timer, this.#checks.nextCheckMs(hasPassed(outcome), transition));
   }
 
   #take(outcome: Outcome, reason: string): Transition {
@@ -152,13 +151,13 @@ export class CheckedHost {
   #log(outcome: Outcome, reason: string, wasNew: boolean, wasHealthy: boolean): void {
     const { name, spec } = this.#checks;
     const { isHealthy } = this.#health;
-    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
+    const isGood = hasPassed(outcome);
     const what = () => `cluster '${name}', host ${addressText(this.#endpoint.address)}`;
     if (isHealthy !== wasHealthy) logger.info(`${what()} is ${isHealthy ? 'healthy' : 'unhealthy'}: ${reason}`);
-    else if (hasPassed ? spec.logsSuccesses : wasNew || spec.logsFailures) {
-      logger.info(`${what()}: its check has ${hasPassed ? 'passed' : 'failed'}: ${reason}`);
+    else if (isGood ? spec.logsSuccesses : wasNew || spec.logsFailures) {
+      logger.info(`${what()}: its check has ${isGood ? 'passed' : 'failed'}: ${reason}`);
     } else if (logger.isDebug) {
-      logger.debug(`${what()}: its check has ${hasPassed ? 'passed' : 'failed'}: ${reason}`);
+      logger.debug(`${what()}: its check has ${isGood ? 'passed' : 'failed'}: ${reason}`);
     }
   }
 }

@@ -9,7 +9,7 @@ import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import { firstCheckMs, type IntervalBounds, nextCheckMs } from '../../../upstream/health-checks/check-interval.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { CHECKED_FLAGS, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
+import { CHECKED_FLAGS, hasPassed, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { keyOf } from '../../../upstream/hosts/host-directory.js';
@@ -25,6 +25,8 @@ export interface CheckedCluster {
   hasTraffic(): boolean;
   /** Of the HealthFlag bits in `mask` the host has these. */
   observe(key: string, mask: number, flags: number): void;
+  /** A check of the host has passed, and it is healthy. */
+  hostPassed(key: string): void;
   /** A host that was kept because it was healthy is so no more: take() is to be called again. */
   hostFailed(): void;
 }
@@ -154,12 +156,12 @@ export class ClusterHealthChecks implements HostChecks {
   checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void {
     const { at } = HealthCheckStats;
     const { stats } = this.#cluster;
-    const hasPassed = outcome === Outcome.Passed || outcome === Outcome.Degraded;
-    stats.increment(hasPassed ? at.success : at.failure);
+    stats.increment(hasPassed(outcome) ? at.success : at.failure);
     if (outcome === Outcome.NetworkFailure || outcome === Outcome.Timeout) stats.increment(at.network_failure);
     if (outcome === Outcome.FailedInTraffic) stats.increment(at.passive_failure);
     if (this.#isCounted) this.#countChange(before, after);
     this.#observe(host);
+    if (hasPassed(outcome) && host.isHealthy) this.#cluster.hostPassed(host.key);
     if (host.isLeaving && !host.isHealthy) this.#cluster.hostFailed();
     this.#noLongerAwaited(host);
   }

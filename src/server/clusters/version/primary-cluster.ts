@@ -339,6 +339,7 @@ export class PrimaryCluster implements EndpointUser {
       stats: healthCheckStats,
       hasTraffic: () => store.valueAt(scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0,
       observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
+      hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
       hostFailed: () => this.#take(this.#discovered),
     };
     return new ClusterHealthChecks(spec, checked, this.#host.checks);
