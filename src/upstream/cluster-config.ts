@@ -27,7 +27,7 @@ import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, Locality, ResolvedEndpoint } from './hosts/host.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
-import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/cluster-load-balancer.js';
+import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
 

@@ -10,10 +10,8 @@ import { endpointSpecs, staticEndpoint } from '../../../src/upstream/cluster-con
 import { Host } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';
-import {
-  ClusterLoadBalancer,
-  DEFAULT_HEALTH_POLICY,
-} from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import { ClusterLoadBalancer } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import { DEFAULT_HEALTH_POLICY } from '../../../src/upstream/load-balancer/health-parts.js';
 import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { cpuMs } from './cpu-time.js';

@@ -3,28 +3,11 @@
 
 import type { Random } from '../../common/random.js';
 import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
-import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
 import type { HostSetData } from '../hosts/host-set.js';
 import { HostWord } from '../shared-words.js';
 import { createLoadBalancer } from './create-load-balancer.js';
+import { type HealthPart, type HealthPolicy, healthParts } from './health-parts.js';
 import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.js';
-import { type PriorityHealth, priorityLoads } from './priority-load.js';
-
-/** What of common_lb_config and of the load assignment's policy applies; plain data. */
-export interface HealthPolicy {
-  /** healthy_panic_threshold in percent: with fewer healthy hosts health is ignored. 0: never. */
-  readonly panicThreshold: number;
-  /** In panic requests fail instead of going to unhealthy hosts. */
-  readonly failTrafficOnPanic: boolean;
-  /** overprovisioning_factor in percent. */
-  readonly overprovisioning: number;
-}
-
-export const DEFAULT_HEALTH_POLICY: HealthPolicy = {
-  panicThreshold: 50,
-  failTrafficOnPanic: false,
-  overprovisioning: 140,
-};
 
 export class ClusterLoadBalancer implements LoadBalancer {
   /** Whether the last pick ignored health, for lb_healthy_panic. */
@@ -89,36 +72,12 @@ export class ClusterLoadBalancer implements LoadBalancer {
     return NO_HOSTS;
   }
 
-  /** Sorts all hosts by priority and health: 10,000 of them take a few hundred microseconds. */
   #rebuild(): void {
-    const levels = this.#sortHosts();
-    const loads = priorityLoads(levels, this.#policy.overprovisioning, this.#panicPercent);
-    this.#parts = [];
-    let below = 0;
-    const add = (hosts: readonly number[], load: number, isPanic: boolean) => {
-      if (load === 0) return;
-      const isRefused = hosts.length === 0 || (isPanic && this.#policy.failTrafficOnPanic);
-      this.#parts.push({ below: (below += load), isPanic, balancer: isRefused ? undefined : this.#balancer(hosts) });
-    };
-    for (const [priority, level] of levels.entries()) {
-      if (loads.panic[priority]) add(level.all, loads.healthy[priority]! + loads.degraded[priority]!, level.total > 0);
-      else {
-        add(level.healthyHosts, loads.healthy[priority]!, false);
-        add(level.degradedHosts, loads.degraded[priority]!, false);
-      }
-    }
-    if (this.#parts.length === 0) this.#parts.push(NO_HOSTS);
-  }
-
-  #sortHosts(): Level[] {
-    const { priorities, healthFlags } = this.#hosts;
-    const levels: Level[] = [];
-    for (let index = 0; index < priorities.length; index++) {
-      const priority = priorities[index]!;
-      while (levels.length <= priority) levels.push(new Level());
-      levels[priority]!.add(index, healthFlags[index]!);
-    }
-    return levels;
+    this.#parts = healthParts(this.#hosts, this.#policy, this.#panicPercent).map(({ below, hosts, isPanic }) => ({
+      below,
+      isPanic,
+      balancer: hosts.length === 0 ? undefined : this.#balancer(hosts),
+    }));
   }
 
   #balancer(hosts: readonly number[]): LoadBalancer {
@@ -132,10 +91,8 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 }
 
-/** Some hosts and their part of the traffic: percents from the part before up to `below`. */
-interface Part {
-  readonly below: number;
-  readonly isPanic: boolean;
+/** A part of the traffic, and who chooses its hosts; undefined: nobody may. */
+interface Part extends Omit<HealthPart, 'hosts'> {
   readonly balancer: LoadBalancer | undefined;
 }
 
@@ -143,29 +100,3 @@ interface Part {
 const NO_BIAS = { runtimeKey: '', value: 0 };
 
 const NO_HOSTS: Part = { below: 100, isPanic: false, balancer: undefined };
-
-/** The hosts of one priority by health. */
-class Level implements PriorityHealth {
-  readonly all: number[] = [];
-  readonly healthyHosts: number[] = [];
-  readonly degradedHosts: number[] = [];
-  excluded = 0;
-
-  get total(): number {
-    return this.all.length;
-  }
-  get healthy(): number {
-    return this.healthyHosts.length;
-  }
-  get degraded(): number {
-    return this.degradedHosts.length;
-  }
-
-  add(host: number, flags: number): void {
-    this.all.push(host);
-    if (flags & EXCLUDED_FLAGS) this.excluded++;
-    if (flags & UNHEALTHY_FLAGS) return;
-    if (flags & DEGRADED_FLAGS) this.degradedHosts.push(host);
-    else this.healthyHosts.push(host);
-  }
-}

@@ -5,11 +5,8 @@ import { Runtime } from '../../../src/runtime/runtime.js';
 import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
-import {
-  ClusterLoadBalancer,
-  DEFAULT_HEALTH_POLICY,
-  type HealthPolicy,
-} from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import { ClusterLoadBalancer } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
+import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from '../../../src/upstream/load-balancer/health-parts.js';
 import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
 import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { setValues } from '../../runtime/values.js';
