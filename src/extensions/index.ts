@@ -17,7 +17,9 @@ import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
+import { maglev } from './load-balancing-policies/maglev/index.js';
 import { random } from './load-balancing-policies/random/index.js';
+import { ringHash } from './load-balancing-policies/ring-hash/index.js';
 import { roundRobin } from './load-balancing-policies/round-robin/index.js';
 import { googleRe2 } from './regex-engines/google-re2/index.js';
 import { uuid } from './request-id/uuid/index.js';
@@ -49,7 +51,9 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   httpConnectionManager,
   tcpProxy,
   leastRequest,
+  maglev,
   random,
+  ringHash,
   roundRobin,
   googleRe2,
   uuid,

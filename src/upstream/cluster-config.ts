@@ -5,7 +5,7 @@
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { http1Options, httpOptions } from '../config/fields/http-options.js';
-import { loadBalancing } from '../config/fields/load-balancing.js';
+import { loadBalancing, ringSizes, tableSize } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -243,18 +243,23 @@ function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAU
 }
 
 function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
-  const { policy, leastRequest: options } = loadBalancing(cluster);
+  const { policy, options } = loadBalancing(cluster);
+  const { usesHostname } = options;
   switch (policy) {
     case 'LEAST_REQUEST': {
-      const bias = options?.active_request_bias;
+      const bias = options.active_request_bias;
       const value = bias === undefined ? 1 : Number(bias.default_value ?? 0);
       const activeRequestBias = { runtimeKey: bias?.runtime_key ?? '', value };
-      return { policy: 'least_request', choiceCount: options?.choice_count ?? 2, activeRequestBias };
+      return { policy: 'least_request', choiceCount: options.choice_count ?? 2, activeRequestBias };
     }
     case 'RANDOM':
       return { policy: 'random' };
     case 'ROUND_ROBIN':
       return { policy: 'round_robin' };
+    case 'RING_HASH':
+      return { policy: 'ring_hash', usesHostname, ...ringSizes(options) };
+    case 'MAGLEV':
+      return { policy: 'maglev', usesHostname, tableSize: tableSize(options) };
   }
 }
 

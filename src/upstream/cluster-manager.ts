@@ -1,7 +1,8 @@
 // The clusters of one worker by name, and the references by which routes hold on to a name while clusters come and go.
 
-import { Cluster } from './cluster.js';
+import { Cluster, loadBalancerOf } from './cluster.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
+import type { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 /** A cluster's name, resolved once: `current` follows what the primary says. */
@@ -48,16 +49,23 @@ export class ClusterManager {
     return this.#references.get(name) ?? this.#vacant.get(name)?.deref();
   }
 
+  /** Makes what apply() takes, in steps where that takes long: the hosts before serve meanwhile. */
+  *prepare(snapshot: ClusterSnapshot): Generator<void, ClusterLoadBalancer> {
+    const balancer = loadBalancerOf(this.#thread, snapshot);
+    yield* balancer.prepare();
+    return balancer;
+  }
+
   /** Adds a cluster, or takes its new hosts; a changed cluster replaces the old one, which is drained. */
-  apply(snapshot: ClusterSnapshot): void {
+  apply(snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): void {
     const { name } = snapshot.spec;
     const reference = this.reference(name);
     const { current } = reference;
     if (current !== undefined && current.snapshot.specVersion === snapshot.specVersion) {
-      current.updateHosts(snapshot);
+      current.updateHosts(snapshot, balancer);
       return;
     }
-    reference.current = new Cluster(this.#thread, snapshot);
+    reference.current = new Cluster(this.#thread, snapshot, balancer);
     this.#references.set(name, reference);
     this.#vacant.delete(name);
     current?.drain();

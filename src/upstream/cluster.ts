@@ -2,6 +2,7 @@
 
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
+import type { Word64 } from '../common/xxh64.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport.js';
@@ -16,6 +17,7 @@ import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
+import { isHashSpec } from './load-balancer/load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
@@ -39,6 +41,8 @@ export class Cluster implements PooledCluster {
   readonly bufferLimits: BufferLimits;
   /** Undefined: hosts are not watched. */
   readonly outliers: OutlierCounting | undefined;
+  /** Its hosts are chosen by hashes of requests. */
+  readonly picksByHash: boolean;
   /** The load balancer looks at active requests: only then are they counted together by all workers. */
   readonly #countsActiveRequests: boolean;
   /** Hosts that have pools. */
@@ -48,7 +52,7 @@ export class Cluster implements PooledCluster {
   #hosts: HostSet<ClusterHost>;
   #balancer: ClusterLoadBalancer;
 
-  constructor(thread: UpstreamThread, snapshot: ClusterSnapshot) {
+  constructor(thread: UpstreamThread, snapshot: ClusterSnapshot, balancer = loadBalancerOf(thread, snapshot)) {
     const { spec } = snapshot;
     this.thread = thread;
     this.name = spec.name;
@@ -59,12 +63,13 @@ export class Cluster implements PooledCluster {
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
+    this.picksByHash = isHashSpec(spec.loadBalancer);
     this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.outliers = outlierCounting(thread, snapshot);
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
-    this.#balancer = this.#makeBalancer(snapshot);
+    this.#balancer = balancer;
   }
 
   get hostCount(): number {
@@ -83,9 +88,13 @@ export class Cluster implements PooledCluster {
     return this.thread.stats.dynamicCounter(this.#snapshot.scope.prefix, name);
   }
 
-  /** The host for a new request, or undefined when none may be used; that is counted. */
-  pickHost(): ClusterHost | undefined {
-    const index = this.#balancer.pick(this.thread.random);
+  /**
+   * The host for a new request, or undefined when none may be used; that is counted.
+   * @param hash of the request, where picksByHash
+   * @param attempt how many hosts it has been offered in vain
+   */
+  pickHost(hash?: Word64, attempt?: number): ClusterHost | undefined {
+    const index = this.#balancer.pick(this.thread.random, hash, attempt);
     if (index < 0) {
       this.stats.increment(ClusterStats.at.upstream_cx_none_healthy);
       return undefined;
@@ -136,11 +145,11 @@ export class Cluster implements PooledCluster {
   }
 
   /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */
-  updateHosts(snapshot: ClusterSnapshot): void {
+  updateHosts(snapshot: ClusterSnapshot, balancer = loadBalancerOf(this.thread, snapshot)): void {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
-    this.#balancer = this.#makeBalancer(snapshot);
+    this.#balancer = balancer;
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     this.#noteFailing();
     if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
@@ -191,14 +200,14 @@ export class Cluster implements PooledCluster {
     this.#pooled.delete(host);
     for (const pool of pools ?? []) pool?.drain();
   }
+}
 
-  #makeBalancer({ hosts, overprovisioning }: ClusterSnapshot): ClusterLoadBalancer {
-    const { words } = this.thread.words;
-    const { loadBalancer } = this.spec;
-    const health = { ...this.spec.health, overprovisioning };
-    const { random, runtime } = this.thread;
-    return new ClusterLoadBalancer(hosts, loadBalancer, health, words, random, runtime);
-  }
+/** What chooses among the hosts of a snapshot: it can be prepared before the snapshot is in use. */
+export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
+  const { hosts, overprovisioning, spec } = snapshot;
+  const health = { ...spec.health, overprovisioning };
+  const { random, runtime, words } = thread;
+  return new ClusterLoadBalancer(hosts, spec.loadBalancer, health, words.words, random, runtime);
 }
 
 function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {

@@ -12,6 +12,7 @@ import { getLogger } from '../log/logger.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
+import type { ClusterLoadBalancer } from '../upstream/load-balancer/cluster-load-balancer.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { callsOf, timersOf } from './extensions/extension-thread.js';
 import { FilterConfigs } from './extensions/filter-configs.js';
@@ -74,7 +75,9 @@ export class WorkerConfiguration {
     try {
       thread.stats.addChunks(snapshot.chunks);
       scopes.add(snapshot.statScopes);
-      for (const cluster of snapshot.clusters) this.#clusters.apply(cluster);
+      const balancers: ClusterLoadBalancer[] = [];
+      for (const cluster of snapshot.clusters) balancers.push(yield* this.#clusters.prepare(cluster));
+      for (const [index, cluster] of snapshot.clusters.entries()) this.#clusters.apply(cluster, balancers[index]);
       this.#filterConfigs.apply(snapshot);
       yield* this.#routes.prepare(snapshot);
       yield* this.listeners.prepare(snapshot);

@@ -4,7 +4,9 @@ import { type Extension, ExtensionCatalog } from '../../src/config/catalog/exten
 import type { StatsdSink } from '../../src/config/generated/api.js';
 import { messageNameOf } from '../../src/config/schema/message-name.js';
 import { leastRequest } from '../../src/extensions/load-balancing-policies/least-request/index.js';
+import { maglev } from '../../src/extensions/load-balancing-policies/maglev/index.js';
 import { random } from '../../src/extensions/load-balancing-policies/random/index.js';
+import { ringHash } from '../../src/extensions/load-balancing-policies/ring-hash/index.js';
 import { roundRobin } from '../../src/extensions/load-balancing-policies/round-robin/index.js';
 
 const EXTENSIONS = 'envoy.extensions';
@@ -87,7 +89,10 @@ export const TEST_EXTENSIONS: readonly Extension[] = [
     name: 'envoy.resource_monitors.global_downstream_max_connections',
     typeUrls: [`${EXTENSIONS}.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig`],
   },
-  ...[leastRequest, random, roundRobin].map((policy) => ({ ...policy, typeUrls: policy.typeUrls.map(messageNameOf) })),
+  ...[leastRequest, maglev, random, ringHash, roundRobin].map((policy) => ({
+    ...policy,
+    typeUrls: policy.typeUrls.map(messageNameOf),
+  })),
   {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',

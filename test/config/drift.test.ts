@@ -24,6 +24,10 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.cluster.v3.Cluster.transport_socket': 'the only one that can be named is what there is anyway',
   'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method':
     'the value that is accepted means the only way there is',
+  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash.hash_function':
+    'the values that are accepted mean the only function there is',
+  'envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function':
+    'the value that is accepted means the only function there is',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only one that can be named is what there is anyway',
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':

@@ -260,9 +260,9 @@ stats_sinks:
   ],
   [
     'a value of an enum that is not implemented',
-    'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: ring_hash }\n',
-    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'RING_HASH' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST or RANDOM
-  3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: ring_hash }
+    'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }\n',
+    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH or MAGLEV
+  3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }
     |                                                                 ^`,
   ],
   [
@@ -1027,7 +1027,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
   clusters:
   - name: a
     load_assignment: { cluster_name: a }
-    load_balancing_policy: { policies: [ { typed_extension_config: { name: mine, typed_config: { "@type": a/b.C } } }, { typed_extension_config: { name: ring, typed_config: { "@type": type.googleapis.com/${POLICIES}.ring_hash.v3.RingHash } } }, {} ] }
+    load_balancing_policy: { policies: [ { typed_extension_config: { name: mine, typed_config: { "@type": a/b.C } } }, { typed_extension_config: { name: subset, typed_config: { "@type": type.googleapis.com/${POLICIES}.subset.v3.Subset } } }, {} ] }
   - { name: b, load_assignment: { cluster_name: b }, load_balancing_policy: {} }
   - name: c
     load_assignment: { cluster_name: c }
@@ -1054,7 +1054,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     load_balancing_policy:
       policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.random.v3.Random } } }
 `,
-    `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'ring', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.random or envoy.load_balancing_policies.round_robin`,
+    `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'subset', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.maglev, envoy.load_balancing_policies.random, envoy.load_balancing_policies.ring_hash or envoy.load_balancing_policies.round_robin`,
     'clusters[1].load_balancing_policy: it has no policies: use envoy.load_balancing_policies.least_request, ',
     'clusters[2].least_request_lb_config: it has no effect beside load_balancing_policy, which counts: set it there, or leave it out',
     'policies[0].typed_extension_config.typed_config.choice_count: it must be at least 2, found 1',
@@ -1064,6 +1064,50 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `typed_config.locality_lb_config: field 'locality_lb_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
     `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.round_robin.v3.RoundRobin is not implemented in Baton`,
     'clusters[4].load_balancing_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
+  ],
+  [
+    'rings and tables that cannot be, and what is said of them to other policies',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    lb_policy: RING_HASH
+    ring_hash_lb_config: { minimum_ring_size: 20, maximum_ring_size: 10, hash_function: MURMUR_HASH_2 }
+    common_lb_config: { consistent_hashing_lb_config: { hash_balance_factor: 150 } }
+  - { name: b, load_assignment: { cluster_name: b }, lb_policy: RING_HASH, ring_hash_lb_config: { minimum_ring_size: 0 } }
+  - { name: c, load_assignment: { cluster_name: c }, lb_policy: RING_HASH, maglev_lb_config: { table_size: 7 } }
+  - { name: d, load_assignment: { cluster_name: d }, lb_policy: MAGLEV, maglev_lb_config: { table_size: 65536 } }
+  - { name: e, load_assignment: { cluster_name: e }, common_lb_config: { consistent_hashing_lb_config: {} } }
+  - name: f
+    load_assignment: { cluster_name: f }
+    common_lb_config: { consistent_hashing_lb_config: { use_hostname_for_hashing: true } }
+    load_balancing_policy:
+      policies:
+      - typed_extension_config:
+          name: r
+          typed_config: { "@type": type.googleapis.com/${POLICIES}.ring_hash.v3.RingHash, minimum_ring_size: 2000, maximum_ring_size: 1000, hash_function: MURMUR_HASH_2, hash_balance_factor: 100 }
+  - name: g
+    load_assignment: { cluster_name: g }
+    load_balancing_policy:
+      policies:
+      - typed_extension_config:
+          name: m
+          typed_config: { "@type": type.googleapis.com/${POLICIES}.maglev.v3.Maglev, table_size: 1, consistent_hashing_lb_config: { hash_balance_factor: 200 }, locality_weighted_lb_config: {} }
+`,
+    'clusters[0].ring_hash_lb_config.maximum_ring_size: minimum_ring_size (20) > maximum_ring_size (10)',
+    "clusters[0].ring_hash_lb_config.hash_function: 'MURMUR_HASH_2' of envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function is not implemented in Baton: use XX_HASH",
+    "clusters[0].common_lb_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig is not implemented in Baton: all requests of a hash go to its host",
+    'clusters[1].ring_hash_lb_config.minimum_ring_size: it must be at least 1, found 0',
+    "clusters[2].maglev_lb_config: it has an effect with 'lb_policy: MAGLEV' only: set that, or leave it out",
+    'clusters[3].maglev_lb_config.table_size: it must be a prime number, found 65536',
+    "clusters[4].common_lb_config.consistent_hashing_lb_config: it has an effect with 'lb_policy: RING_HASH' or 'lb_policy: MAGLEV' only: set that, or leave it out",
+    'clusters[5].common_lb_config.consistent_hashing_lb_config: it has no effect beside load_balancing_policy, which counts: set it there, or leave it out',
+    'clusters[5].load_balancing_policy.policies[0].typed_extension_config.typed_config.maximum_ring_size: minimum_ring_size (2000) > maximum_ring_size (1000)',
+    "typed_config.hash_function: 'MURMUR_HASH_2' of",
+    "typed_config.hash_balance_factor: field 'hash_balance_factor' of",
+    'clusters[6].load_balancing_policy.policies[0].typed_extension_config.typed_config.table_size: it must be a prime number, found 1',
+    "typed_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of",
+    'typed_config.locality_weighted_lb_config: field',
   ],
   [
     'a source address from which a host cannot be reached',

@@ -151,7 +151,7 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
       },
     }).loadBalancer;
   t.same(balancer(['round_robin'], ['random']), { policy: 'round_robin' });
-  t.same(balancer(['ring_hash'], ['random'], ['round_robin']), { policy: 'random' });
+  t.same(balancer(['pick_first'], ['random'], ['round_robin']), { policy: 'random' });
   t.same(balancer(['least_request']), {
     policy: 'least_request',
     choiceCount: 2,
@@ -163,6 +163,36 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
     choiceCount: 7,
     activeRequestBias: { runtimeKey: 'k', value: 0.5 },
   });
+  const ring = { policy: 'ring_hash', usesHostname: false, minSize: 1024, maxSize: 8388608 };
+  t.same(balancer(['ring_hash']), ring);
+  t.same(balancer(['ring_hash', { minimum_ring_size: '7', maximum_ring_size: '9', use_hostname_for_hashing: true }]), {
+    policy: 'ring_hash',
+    usesHostname: true,
+    minSize: 7,
+    maxSize: 9,
+  });
+  const hashing = { consistent_hashing_lb_config: {}, use_hostname_for_hashing: true };
+  t.same(balancer(['ring_hash', hashing]), ring, 'the newer field counts');
+  const byName = { use_hostname_for_hashing: true };
+  t.same(balancer(['maglev', { table_size: '7', consistent_hashing_lb_config: byName }]), {
+    policy: 'maglev',
+    usesHostname: true,
+    tableSize: 7,
+  });
+});
+
+t.test('lb_policy takes options from the field of its own', async (t) => {
+  const balancer = (fields: object) => clusterSpec({ name: 'c', ...fields }).loadBalancer;
+  t.same(balancer({ lb_policy: 'MAGLEV' }), { policy: 'maglev', usesHostname: false, tableSize: 65537 });
+  const consistent_hashing_lb_config = { use_hostname_for_hashing: true };
+  t.same(
+    balancer({
+      lb_policy: 'RING_HASH',
+      ring_hash_lb_config: { minimum_ring_size: '5' },
+      common_lb_config: { consistent_hashing_lb_config },
+    }),
+    { policy: 'ring_hash', usesHostname: true, minSize: 5, maxSize: 8388608 },
+  );
 });
 
 t.test('options of HTTP/1.1 count with the protocol of clients, which is HTTP/1.1', async (t) => {

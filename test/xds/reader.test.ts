@@ -128,7 +128,7 @@ t.test('a bad resource is refused with everything that is wrong with it, and spo
     encoded(CLUSTER, {
       name: 'bad',
       type: 'ORIGINAL_DST',
-      lb_policy: 'MAGLEV',
+      lb_policy: 'CLUSTER_PROVIDED',
       close_connections_on_host_health_failure: true,
     }),
     { ...encoded(CLUSTER, { name: 'garbage' }), value: Buffer.from('garbage') },

@@ -5,6 +5,8 @@ import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
 const EVENTS = 'changes of health are in the log, of the component hc';
 const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
+const UNBOUNDED =
+  'all requests of a hash go to its host, however many there are: give hosts weights, or use LEAST_REQUEST';
 const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -15,7 +17,7 @@ export const CLUSTER: ImplementedTable = {
     eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,
-    lb_policy: ['ROUND_ROBIN', 'LEAST_REQUEST', 'RANDOM'],
+    lb_policy: ['ROUND_ROBIN', 'LEAST_REQUEST', 'RANDOM', 'RING_HASH', 'MAGLEV'],
     load_balancing_policy: true,
     load_assignment: true,
     max_requests_per_connection: true,
@@ -29,6 +31,8 @@ export const CLUSTER: ImplementedTable = {
     upstream_bind_config: true,
     upstream_connection_options: true,
     least_request_lb_config: true,
+    ring_hash_lb_config: true,
+    maglev_lb_config: true,
     round_robin_lb_config: accepted('its fields are for slow start, which is not implemented'),
     common_lb_config: true,
     metadata: true,
@@ -79,15 +83,42 @@ export const CLUSTER: ImplementedTable = {
     selection_method: ['N_CHOICES'],
   },
   'envoy.extensions.load_balancing_policies.random.v3.Random': {},
+  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash': {
+    minimum_ring_size: true,
+    maximum_ring_size: true,
+    hash_function: ['DEFAULT_HASH', 'XX_HASH'],
+    use_hostname_for_hashing: true,
+    hash_balance_factor: refused(UNBOUNDED),
+    consistent_hashing_lb_config: true,
+  },
+  'envoy.extensions.load_balancing_policies.maglev.v3.Maglev': {
+    table_size: true,
+    consistent_hashing_lb_config: true,
+  },
+  'envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig': {
+    use_hostname_for_hashing: true,
+    hash_balance_factor: refused(UNBOUNDED),
+  },
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': ALL,
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': { choice_count: true, active_request_bias: true },
   'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': {},
+  'envoy.config.cluster.v3.Cluster.RingHashLbConfig': {
+    minimum_ring_size: true,
+    maximum_ring_size: true,
+    hash_function: ['XX_HASH'],
+  },
+  'envoy.config.cluster.v3.Cluster.MaglevLbConfig': ALL,
+  'envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
+    use_hostname_for_hashing: true,
+    hash_balance_factor: refused(UNBOUNDED),
+  },
   'envoy.config.cluster.v3.Cluster.CommonLbConfig': {
     healthy_panic_threshold: true,
     update_merge_window: true,
     close_connections_on_host_set_change: true,
     ignore_new_hosts_until_first_hc: true,
+    consistent_hashing_lb_config: true,
   },
   'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {

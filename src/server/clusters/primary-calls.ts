@@ -8,7 +8,9 @@ import { bufferLimits, Transport } from '../../io/transport.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
+import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
+import { isHashSpec } from '../../upstream/load-balancer/load-balancer.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
@@ -44,14 +46,14 @@ export class PrimaryCalls implements CallingThread {
     const { manager } = this.#run();
     const reference = manager.reference(name);
     const cluster = this.#clusters.get(name);
-    if (reference.current === undefined && cluster !== undefined) manager.apply(cluster.snapshot());
+    if (reference.current === undefined && cluster !== undefined) manager.apply(snapshotOf(cluster));
     return reference;
   }
 
   /** A cluster is there, or has other hosts. */
   clusterChanged(cluster: PrimaryCluster): void {
     const manager = this.#running?.manager;
-    if (manager?.find(cluster.spec.name) !== undefined) manager.apply(cluster.snapshot());
+    if (manager?.find(cluster.spec.name) !== undefined) manager.apply(snapshotOf(cluster));
   }
 
   /** The cluster is gone: its connections end with their calls. */
@@ -95,6 +97,14 @@ export class PrimaryCalls implements CallingThread {
     };
     return { thread, timers, manager: new ClusterManager(thread) };
   }
+}
+
+/** No call of the primary has a hash: it need not build what finds hosts by one. */
+function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
+  const snapshot = cluster.snapshot();
+  const { spec } = snapshot;
+  if (!isHashSpec(spec.loadBalancer)) return snapshot;
+  return { ...snapshot, spec: { ...spec, loadBalancer: { policy: 'random' } } };
 }
 
 interface Running {

@@ -268,6 +268,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     priorities: new Uint8Array(count),
     healthFlags: new Int32Array(count),
     canaries: new Uint8Array(count),
+    ...hashKeysOf(hosts),
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -284,6 +285,17 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     if (endpoint.isCanary) data.canaries[index] = 1;
   }
   return data;
+}
+
+function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'> {
+  if (!hosts.some(({ endpoint }) => hashKeyOf(endpoint) !== '')) return {};
+  return { hashKeys: hosts.map(({ endpoint }) => hashKeyOf(endpoint)) };
+}
+
+/** `hash_key` of its metadata for load balancing; '' when it has none. */
+function hashKeyOf({ metadata }: ResolvedEndpoint): string {
+  const key = metadata?.filter_metadata?.['envoy.lb']?.['hash_key'];
+  return typeof key === 'string' ? key : '';
 }
 
 /** Most have none, or all of them the one that was resolved. */

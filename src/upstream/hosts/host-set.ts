@@ -27,6 +27,8 @@ export interface HostSetData {
   readonly healthFlags: Int32Array;
   /** 1 for each that is a canary. */
   readonly canaries: Uint8Array;
+  /** What hosts say that they are to be known by where they are chosen by hash, '' for each that does not; absent: none does. */
+  readonly hashKeys?: readonly string[];
 }
 
 /** What may change while a host stays the same. */

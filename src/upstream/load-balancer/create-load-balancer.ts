@@ -1,8 +1,10 @@
 // The load balancer of each policy, in its plain form and in the one for hosts of different weights.
 
 import type { Random } from '../../common/random.js';
+import { HashRing } from './hash-ring.js';
 import { LeastRequest, WeightedLeastRequest } from './least-request.js';
-import type { LoadBalancer, LoadBalancerSpec, PickList } from './load-balancer.js';
+import type { HashedList, HashSpec, LoadBalancer, PickList, PlainSpec } from './load-balancer.js';
+import { MaglevTable } from './maglev-table.js';
 import { RandomChoice, WeightedRandomChoice } from './random-choice.js';
 import { RoundRobin, WeightedRoundRobin } from './round-robin.js';
 
@@ -11,7 +13,7 @@ import { RoundRobin, WeightedRoundRobin } from './round-robin.js';
  * against a host's weight: less than 0 makes no sense and counts as 1, as in Envoy.
  */
 export function createLoadBalancer(
-  spec: LoadBalancerSpec,
+  spec: PlainSpec,
   list: PickList,
   words: Int32Array,
   bias: number,
@@ -28,4 +30,9 @@ export function createLoadBalancer(
     case 'random':
       return isWeighted ? new WeightedRandomChoice(list) : new RandomChoice(list);
   }
+}
+
+/** The same for policies that pick by hash. Yields about every millisecond: what they need is large. */
+export function* createHashBalancer(spec: HashSpec, list: HashedList): Generator<void, LoadBalancer> {
+  return spec.policy === 'maglev' ? yield* MaglevTable.build(list, spec.tableSize) : yield* HashRing.build(list, spec);
 }

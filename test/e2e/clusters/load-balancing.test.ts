@@ -37,7 +37,7 @@ const clusters: Config[] = [
     load_balancing_policy: {
       policies: [
         policy('mine', 'acme.v1.Balancer', { from: 'another proxy' }),
-        policy('hashes', 'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash'),
+        policy('subsets', 'envoy.extensions.load_balancing_policies.subset.v3.Subset'),
         policy('turns', 'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin'),
         policy('chance', 'envoy.extensions.load_balancing_policies.random.v3.Random'),
       ],

@@ -33,7 +33,7 @@ static_resources:
                       "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
   clusters:
     - name: host
-      lb_policy: RING_HASH
+      lb_policy: CLUSTER_PROVIDED
 `;
   const { stderr, code } = await refused(t, text);
   t.equal(code, 1);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
+import { Word64, xxh64Text } from '../../../src/common/xxh64.js';
 import { ipAddress } from '../../../src/io/addresses/address.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
@@ -142,4 +143,53 @@ t.test('traffic fails over to the next priority, and degraded hosts come last', 
   const degraded = clusterOf([{}, { healthFlags: endpointHealthFlags('DEGRADED') }]);
   const [healthy, spilled] = degraded.picks(10_000) as [number, number];
   t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
+});
+
+t.test('requests of one hash go to one priority, and to one of its hosts', async (t) => {
+  const { balancer, random } = clusterOf(
+    [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { priority: 1 }, { priority: 1 }],
+    DEFAULT_HEALTH_POLICY,
+    { policy: 'ring_hash', usesHostname: false, minSize: 1024, maxSize: 1024 },
+  );
+  const hash = new Word64();
+  const used = new Map<number, number>();
+  for (let i = 0; i < 1000; i++) {
+    hash.set(random.nextInt32(), random.nextInt32());
+    const host = balancer.pick(random, hash);
+    t.equal(balancer.pick(random, hash), host);
+    used.set(host, (used.get(host) ?? 0) + 1);
+  }
+  t.same([...used.keys()].sort(), [0, 2, 3], 'a host that is not healthy gets none');
+  t.ok(Math.abs(used.get(0)! - 700) < 60, 'half of its hosts bear 70 % of what goes to priority 0');
+});
+
+t.test('hosts are known by their hash_key, their name or their address', async (t) => {
+  const keyed = { filter_metadata: { 'envoy.lb': { hash_key: 'own' } } };
+  const hosts = [{ metadata: keyed, hostname: 'a' }, { hostname: 'b' }, {}];
+  const hash = new Word64();
+  for (const [usesHostname, keys] of [
+    [true, ['own', 'b', '10.0.0.2:80']],
+    [false, ['own', '10.0.0.1:80', '10.0.0.2:80']],
+  ] as const) {
+    const spec = { policy: 'ring_hash', usesHostname, minSize: 3, maxSize: 3 } as const;
+    const { balancer, random } = clusterOf(hosts, DEFAULT_HEALTH_POLICY, spec);
+    for (const [host, key] of keys.entries()) {
+      xxh64Text(`${key}_0`, hash);
+      t.equal(balancer.pick(random, hash), host, `${key} has its place`);
+    }
+  }
+});
+
+t.test('a large ring that runtime changes is made in steps, while requests go on as before', async (t) => {
+  const spec = { policy: 'ring_hash', usesHostname: false, minSize: 100_000, maxSize: 100_000 } as const;
+  const { balancer, random, runtime } = clusterOf(
+    [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { healthFlags: HealthFlag.FailedActiveHealthCheck }],
+    { ...DEFAULT_HEALTH_POLICY, panicThreshold: 0 },
+    spec,
+  );
+  t.equal(balancer.pick(random), 0);
+  setValues(runtime, { 'upstream.healthy_panic_threshold': '100' });
+  let before = 0;
+  while (balancer.pick(random) === 0 && !balancer.pickedInPanic) before++;
+  t.ok(before > 5, `${before} requests before it is ready`);
 });

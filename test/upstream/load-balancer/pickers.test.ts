@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { createLoadBalancer } from '../../../src/upstream/load-balancer/create-load-balancer.js';
-import type { LoadBalancerSpec, PickList } from '../../../src/upstream/load-balancer/load-balancer.js';
+import type { PickList, PlainSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
 
-const ROUND_ROBIN: LoadBalancerSpec = { policy: 'round_robin' };
-const LEAST_REQUEST: LoadBalancerSpec = {
+const ROUND_ROBIN: PlainSpec = { policy: 'round_robin' };
+const LEAST_REQUEST: PlainSpec = {
   policy: 'least_request',
   choiceCount: 2,
   activeRequestBias: { runtimeKey: '', value: 1 },
 };
-const RANDOM: LoadBalancerSpec = { policy: 'random' };
+const RANDOM: PlainSpec = { policy: 'random' };
 
 /** Hosts 100, 101 … with these weights; active requests in words 0, 1 …. */
 function listOf(weights: number[]): PickList {
@@ -21,7 +21,7 @@ function listOf(weights: number[]): PickList {
   };
 }
 
-function balancerOf(spec: LoadBalancerSpec, weights: number[], { seed = 1, bias = 1 } = {}) {
+function balancerOf(spec: PlainSpec, weights: number[], { seed = 1, bias = 1 } = {}) {
   const words = new Int32Array(new SharedArrayBuffer(4 * weights.length));
   const random = new Random(seed);
   const balancer = createLoadBalancer(spec, listOf(weights), words, bias, random);

@@ -4,7 +4,6 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
-import { loadBalancing } from '../../fields/load-balancing.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -13,6 +12,7 @@ import { checkUnique } from '../names/unique-names.js';
 import { checkEds } from './eds.js';
 import { checkGrpcCluster } from './grpc-clusters.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
+import { checkLoadBalancing } from './load-balancing.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
 export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
@@ -134,7 +134,7 @@ function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
   checkThresholds(cluster, path, problems);
-  checkLeastRequest(cluster, path, problems);
+  checkLoadBalancing(cluster, path, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);
@@ -207,25 +207,6 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
   if (http1.accept_http_10) refuse(holder, 'accept_http_10');
   if (http1.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
   if (http1.allow_custom_methods) refuse(holder, 'allow_custom_methods');
-}
-
-function checkLeastRequest(cluster: Cluster, path: Path, problems: Problems): void {
-  const { least_request_lb_config: unused, lb_policy: policy } = cluster;
-  if (unused !== undefined && !problems.has([...path, 'lb_policy'])) {
-    const at = [...path, 'least_request_lb_config'];
-    if (cluster.load_balancing_policy) {
-      const what = 'it has no effect beside load_balancing_policy, which counts: set it there, or leave it out';
-      problems.error(at, what, 'key');
-    } else if (policy !== 'LEAST_REQUEST') {
-      problems.error(at, "it has an effect with 'lb_policy: LEAST_REQUEST' only: set that, or leave it out", 'key');
-    }
-  }
-  const { leastRequest, path: inner } = loadBalancing(cluster);
-  const bias = leastRequest?.active_request_bias?.default_value ?? 0;
-  const biasAt = [...path, ...inner, 'active_request_bias', 'default_value'];
-  if (!(Number(bias) >= 0 && Number.isFinite(Number(bias))) && !problems.has(biasAt)) {
-    problems.error(biasAt, `it must be a number of at least 0, found ${bias}`);
-  }
 }
 
 /** What Linux takes. */

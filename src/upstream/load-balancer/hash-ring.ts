@@ -1,0 +1,176 @@
+// RING_HASH: each host has places on a ring of 64-bit numbers, and a request goes to the host of the first place at or behind its hash
+// (Ketama). Places are where Envoy has them, so that both send a request to the same host.
+
+import type { Random } from '../../common/random.js';
+import { Word64, xxh64 } from '../../common/xxh64.js';
+import type { HashedList, LoadBalancer, RingSize } from './load-balancer.js';
+
+export class HashRing implements LoadBalancer {
+  readonly #places: Places;
+
+  private constructor(places: Places) {
+    this.#places = places;
+  }
+
+  /** Yields about every millisecond: a ring may have 8 million places. */
+  static *build(list: HashedList, size: RingSize): Generator<void, HashRing> {
+    const counts = ringCounts(list.weights, size);
+    const places = yield* unsortedPlaces(list, counts);
+    return new HashRing(yield* sorted(places));
+  }
+
+  pick(random: Random, hash?: Word64, attempt = 0): number {
+    const { hosts } = this.#places;
+    const place =
+      hash === undefined
+        ? this.#find(random.nextUint32(), random.nextUint32())
+        : this.#find(hash.hi >>> 0, hash.lo >>> 0);
+    return hosts[(place + attempt) % hosts.length]!;
+  }
+
+  /** The place at or behind a number; behind the last one comes the first. */
+  #find(hi: number, lo: number): number {
+    const { highs, lows, runs, shift } = this.#places;
+    let place = runs[hi >>> shift]!;
+    while (place < highs.length && (highs[place]! < hi || (highs[place] === hi && lows[place]! < lo))) place++;
+    return place === highs.length ? 0 : place;
+  }
+}
+
+/**
+ * How many places each host has, by its weight: the lightest one has a whole number of them, and all together minSize or a few more,
+ * but not more than maxSize. With more hosts than that some have none.
+ */
+export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize): Uint32Array {
+  const counts = new Uint32Array(weights.length);
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  const least = weights.reduce((a, b) => Math.min(a, b)) / sum;
+  const scale = Math.min(Math.ceil(least * minSize) / least, maxSize);
+  let target = 0;
+  let given = 0;
+  for (let item = 0; item < weights.length; item++) {
+    target += scale * (weights[item]! / sum);
+    const upTo = Math.max(given, Math.ceil(target));
+    counts[item] = upTo - given;
+    given = upTo;
+  }
+  return counts;
+}
+
+/** In columns: a ring of 8 million places takes 100 MB. */
+interface Places {
+  readonly highs: Uint32Array;
+  readonly lows: Uint32Array;
+  readonly hosts: Int32Array;
+  /** Where places begin whose uppermost bits, all but `shift`, are the index: a run is short, because hashes are spread evenly. */
+  readonly runs: Uint32Array;
+  readonly shift: number;
+}
+
+/** Places that are hashed, or moved, in a step. */
+const STEP = 8192;
+const COUNTS_PER_STEP = 65_536;
+/** Places in a run, about. */
+const RUN = 4;
+
+function emptyPlaces(count: number): Places {
+  const bits = Math.max(1, Math.ceil(Math.log2(count / RUN)));
+  return {
+    highs: new Uint32Array(count),
+    lows: new Uint32Array(count),
+    hosts: new Int32Array(count),
+    runs: new Uint32Array(2 ** bits + 1),
+    shift: 32 - bits,
+  };
+}
+
+/** In the order of hosts. `runs` has how many places each run has, one index later. */
+function* unsortedPlaces(list: HashedList, counts: Uint32Array): Generator<void, Places> {
+  const places = emptyPlaces(counts.reduce((total, count) => total + count, 0));
+  const hash = new Word64();
+  let place = 0;
+  for (let item = 0; item < counts.length; item++) {
+    const key = new NumberedKey(list.keys[item]!);
+    for (let number = 0; number < counts[item]!; number++) {
+      xxh64(key.bytes, 0, key.write(number), hash);
+      places.highs[place] = hash.hi;
+      places.lows[place] = hash.lo;
+      places.hosts[place] = list.hosts[item]!;
+      places.runs[(hash.hi >>> places.shift) + 1]!++;
+      if (++place % STEP === 0) yield;
+    }
+  }
+  return places;
+}
+
+/** By runs first, and then within each: hardly more work than to move each place once. */
+function* sorted(from: Places): Generator<void, Places> {
+  const count = from.hosts.length;
+  const columns = { highs: new Uint32Array(count), lows: new Uint32Array(count), hosts: new Int32Array(count) };
+  const places: Places = { ...from, ...columns };
+  const { runs, shift } = places;
+  for (let run = 1; run < runs.length; run++) {
+    runs[run]! += runs[run - 1]!;
+    if (run % COUNTS_PER_STEP === 0) yield;
+  }
+  const next = runs.slice();
+  for (let old = 0; old < from.highs.length; old++) {
+    const place = next[from.highs[old]! >>> shift]!++;
+    put(places, place, from.highs[old]!, from.lows[old]!, from.hosts[old]!);
+    if (old % STEP === 0) yield;
+  }
+  for (let run = 0; run < runs.length - 1; run++) {
+    sortRun(places, runs[run]!, runs[run + 1]!);
+    if (run % (STEP / RUN) === 0) yield;
+  }
+  return places;
+}
+
+/** By insertion. Hosts of equal hashes stay in their order. */
+function sortRun(places: Places, start: number, end: number): void {
+  const { highs, hosts, lows } = places;
+  for (let at = start + 1; at < end; at++) {
+    const hi = highs[at]!;
+    const lo = lows[at]!;
+    const host = hosts[at]!;
+    let to = at;
+    for (; to > start && (highs[to - 1]! > hi || (highs[to - 1] === hi && lows[to - 1]! > lo)); to--) {
+      put(places, to, highs[to - 1]!, lows[to - 1]!, hosts[to - 1]!);
+    }
+    put(places, to, hi, lo, host);
+  }
+}
+
+function put({ highs, hosts, lows }: Places, at: number, hi: number, lo: number, host: number): void {
+  highs[at] = hi;
+  lows[at] = lo;
+  hosts[at] = host;
+}
+
+/** `<key>_<number>`, which is hashed for each place, written in one buffer. */
+class NumberedKey {
+  readonly bytes: Uint8Array;
+  readonly #start: number;
+
+  constructor(key: string) {
+    this.bytes = new Uint8Array(key.length + 1 + MAX_DIGITS);
+    for (let at = 0; at < key.length; at++) this.bytes[at] = key.charCodeAt(at);
+    this.bytes[key.length] = 95;
+    this.#start = key.length + 1;
+  }
+
+  /** Returns where it ends. */
+  write(number: number): number {
+    let end = this.#start + 1;
+    for (let rest = number; rest >= 10; rest = Math.trunc(rest / 10)) end++;
+    let rest = number;
+    for (let at = end - 1; at >= this.#start; at--) {
+      this.bytes[at] = 48 + (rest % 10);
+      rest = Math.trunc(rest / 10);
+    }
+    return end;
+  }
+}
+
+/** Of the number of a place. */
+const MAX_DIGITS = 7;

@@ -1,0 +1,108 @@
+// MAGLEV: a table of hosts in which a request's hash is an index. Each host takes its entries in an order of its own, in turns with the
+// others (Eisenbud et al. 2016). Entries are as in Envoy, so that both send a request to the same host.
+
+import type { Random } from '../../common/random.js';
+import { Word64, xxh64Text } from '../../common/xxh64.js';
+import type { HashedList, LoadBalancer } from './load-balancer.js';
+
+export class MaglevTable implements LoadBalancer {
+  readonly #table: Int32Array;
+
+  private constructor(table: Int32Array) {
+    this.#table = table;
+  }
+
+  /** `size` is a prime. Yields about every millisecond. */
+  static *build(list: HashedList, size: number): Generator<void, MaglevTable> {
+    const { weights } = list;
+    const heaviest = weights.reduce((a, b) => Math.max(a, b));
+    const order = keyOrder(list.keys);
+    const entries: Candidate[] = [];
+    for (const item of order) if (entries.push(new Candidate(list.keys[item]!, size)) % NEW_PER_STEP === 0) yield;
+    const table = new Int32Array(size).fill(-1);
+    let work = 0;
+    for (let round = 1, left = size; left > 0; round++) {
+      for (let place = 0; place < entries.length && left > 0; place++) {
+        if (++work % STEP === 0) yield;
+        const entry = entries[place]!;
+        const item = order[place]!;
+        if (entry.turns === turnsBy(round, weights[item]!, heaviest)) continue;
+        while (table[entry.next] !== -1) {
+          entry.skip();
+          if (++work % STEP === 0) yield;
+        }
+        table[entry.next] = list.hosts[item]!;
+        entry.turns++;
+        left--;
+      }
+    }
+    return new MaglevTable(table);
+  }
+
+  pick(random: Random, hash?: Word64, attempt = 0): number {
+    const table = this.#table;
+    if (hash === undefined) return table[random.below(table.length)]!;
+    if (attempt === 0) return table[hash.modulo(table.length)]!;
+    // Nearly all bits are others: the next entries would mostly be the same hosts for all who try again.
+    other.set(~hash.hi, hash.lo ^ -attempt);
+    return table[other.modulo(table.length)]!;
+  }
+}
+
+const other = new Word64();
+
+/** Hosts that are looked at, or entries that are found taken, in a step. */
+const STEP = 32_768;
+const NEW_PER_STEP = 1024;
+
+/** How many entries each host has. */
+export function maglevCounts(list: Pick<HashedList, 'weights' | 'keys'>, size: number): Uint32Array {
+  const { weights } = list;
+  const heaviest = weights.reduce((a, b) => Math.max(a, b));
+  const total = (rounds: number) => weights.reduce((sum, weight) => sum + turnsBy(rounds, weight, heaviest), 0);
+  let rounds = 0;
+  for (let step = 2 ** 23; step >= 1; step /= 2) if (total(rounds + step) <= size) rounds += step;
+  const counts = weights.map((weight) => turnsBy(rounds, weight, heaviest));
+  let left = size - total(rounds);
+  for (const item of keyOrder(list.keys)) {
+    if (left === 0) break;
+    if (turnsBy(rounds + 1, weights[item]!, heaviest) === counts[item]) continue;
+    counts[item]!++;
+    left--;
+  }
+  return counts;
+}
+
+/** How often a host has its turn in the first rounds: the heaviest ones in each, one of half their weight in every second. */
+function turnsBy(rounds: number, weight: number, heaviest: number): number {
+  return Math.min(rounds, Math.floor((rounds * weight) / heaviest) + 1);
+}
+
+/** Hosts have their turns in the order of their keys: in that of the configuration entries would change with it. */
+function keyOrder(keys: readonly string[]): Uint32Array {
+  const order = Uint32Array.from(keys, (_, item) => item);
+  return order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
+}
+
+/** A host that takes entries. */
+class Candidate {
+  /** The entry that it takes next, if it is free. */
+  next: number;
+  turns = 0;
+  readonly #step: number;
+  readonly #size: number;
+
+  constructor(key: string, size: number) {
+    const hash = new Word64();
+    xxh64Text(key, hash);
+    this.next = hash.modulo(size);
+    xxh64Text(key, hash, 1);
+    this.#step = hash.modulo(size - 1) + 1;
+    this.#size = size;
+  }
+
+  skip(): void {
+    this.next += this.#step;
+    if (this.next >= this.#size) this.next -= this.#size;
+  }
+}
