@@ -799,10 +799,25 @@ static_resources:
   [
     'a slip beside a field that is not implemented, below the one that it belongs in',
     withRoutes(
-      '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, timeout: 5s, route: { cluster: known, hash_policy: [{}] } } ] }',
+      '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, timeout: 5s, route: { cluster: known, early_data_policy: {} } } ] }',
     ),
     `routes[0].timeout: unknown field 'timeout' of envoy.config.route.v3.Route; it belongs in 'route'`,
-    `routes[0].route.hash_policy: field 'hash_policy' of envoy.config.route.v3.RouteAction is not implemented in Baton`,
+    `routes[0].route.early_data_policy: field 'early_data_policy' of envoy.config.route.v3.RouteAction is not implemented in Baton`,
+  ],
+  [
+    'hash policies of what there is not here, or of nothing',
+    withRoutes(
+      '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, route: { cluster: known, hash_policy: [ { filter_state: { key: k } }, {} ] } } ] }',
+    ),
+    "routes[0].route.hash_policy[0].filter_state: field 'filter_state' of envoy.config.route.v3.RouteAction.HashPolicy is not implemented in Baton: filters here leave no state",
+    'routes[0].route.hash_policy[1]: one of header, cookie, connection_properties, query_parameter, filter_state must be set',
+  ],
+  [
+    'a hash policy of connections that has more than their address',
+    withFilter(
+      `{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known, hash_policy: [ { filter_state: { key: k } } ] } }`,
+    ),
+    "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: filters here leave no state",
   ],
   [
     'a match of an older API, which is all that is said of it',

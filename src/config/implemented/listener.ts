@@ -1,6 +1,6 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { type ImplementedTable, onlyExtension, refused } from './table.js';
+import { ALL, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -52,7 +52,13 @@ export const LISTENER: ImplementedTable = {
     access_log: true,
     max_connect_attempts: true,
     max_downstream_connection_duration: true,
+    hash_policy: true,
   },
+  'envoy.type.v3.HashPolicy': {
+    source_ip: true,
+    filter_state: refused('filters here leave no state: use source_ip'),
+  },
+  'envoy.type.v3.HashPolicy.SourceIp': ALL,
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': { clusters: true },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight': {
     name: true,

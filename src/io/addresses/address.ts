@@ -96,6 +96,13 @@ export function addressText(address: Address): string {
   }
 }
 
+/** The IP address in what addressText() has written; '' for that of a Unix socket. */
+export function ipOfAddress(text: string): string {
+  if (text[0] === '/' || text[0] === '@') return '';
+  const colon = text.lastIndexOf(':');
+  return text[0] === '[' ? text.slice(1, colon - 1) : text.slice(0, Math.max(colon, 0));
+}
+
 /**
  * Reads what addressText() writes, and `unix://path`. Undefined when it is none of these; names are not resolved. An
  * IPv6 address gets its canonical form.

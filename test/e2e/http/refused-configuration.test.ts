@@ -26,7 +26,7 @@ static_resources:
                         - match: { prefix: / }
                           route:
                             cluster: host
-                            hash_policy: [ { header: { header_name: x } } ]
+                            hash_policy: [ { filter_state: { key: x } } ]
                 http_filters:
                   - name: router
                     typed_config:
@@ -39,7 +39,7 @@ static_resources:
   t.equal(code, 1);
   const expected: [string, number, number][] = [
     ['static_resources.listeners[0].filter_chains[0].filters[0].typed_config.tracing', 13, 17],
-    ['virtual_hosts[0].routes[0].route.hash_policy', 22, 29],
+    ['virtual_hosts[0].routes[0].route.hash_policy[0].filter_state', 22, 46],
     ['static_resources.clusters[0].lb_policy', 29, 18],
   ];
   for (const [path, line, column] of expected) {
@@ -65,6 +65,11 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['a look-ahead', managerOf([answering({ safe_regex: { regex: '(?=a)' } }, 'a')]), /regex/],
     ['a route without action', route({}), /routes\[0\]/],
     ['a status that is none', route({ direct_response: { status: 99 } }), /direct_response\.status/],
+    [
+      'a cookie that no client could send',
+      route({ route: { cluster: 'host', hash_policy: [{ cookie: { name: 'a;b' } }] } }),
+      /hash_policy\[0\]\.cookie\.name: 'a;b' is no name of a cookie/,
+    ],
     ['a negative timeout', route({ route: { cluster: 'host', timeout: '-1s' } }), /timeout/],
     ['no time', route({ route: { cluster: 'host', timeout: 'soon' } }), /timeout/],
     ['two hosts for a domain', { route_config: routeConfig([host('a', '*'), host('b', '*')]) }, /domains/],

@@ -7,6 +7,7 @@ import { NoRoomError } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import type { HeaderMutations } from '../../headers/header-mutations.js';
+import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
@@ -43,6 +44,7 @@ export interface RouteSettings<C> {
   streamDuration: StreamDuration | undefined;
   grpcTimeout: GrpcTimeout | undefined;
   retryPolicy: RetryPolicy | undefined;
+  hashPolicy: HashPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   priority: Priority;
   autoHostRewrite: boolean;
@@ -85,6 +87,8 @@ export class Route<C> {
   readonly grpcTimeout: GrpcTimeout | undefined;
   /** The route's own or its virtual host's. */
   readonly retryPolicy: RetryPolicy | undefined;
+  /** What its requests are hashed by, where their cluster chooses hosts by hash; undefined: they go to any host. */
+  readonly hashPolicy: HashPolicy | undefined;
   /** Which circuit breaker thresholds count. */
   readonly priority: Priority;
   /** The Host becomes that of the chosen upstream host: see rewriteToUpstreamHost(). */
@@ -119,6 +123,7 @@ export class Route<C> {
     this.streamDuration = settings.streamDuration;
     this.grpcTimeout = settings.grpcTimeout;
     this.retryPolicy = settings.retryPolicy;
+    this.hashPolicy = settings.hashPolicy;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;
     this.includesRequestAttemptCount = settings.includesRequestAttemptCount;

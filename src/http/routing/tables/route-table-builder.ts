@@ -19,6 +19,7 @@ import { Redirect } from '../actions/redirect.js';
 import { type GrpcTimeout, Route, RouteKind, type RouteSettings } from '../actions/route.js';
 import { StreamDuration } from '../actions/stream-duration.js';
 import { upgradeTypes } from '../actions/upgrade-types.js';
+import { HashPolicy } from '../hashing/hash-policy.js';
 import { PathRule } from '../matching/path-rule.js';
 import { RetryPolicy } from '../retries/retry-policy.js';
 import type { DomainTable } from './domain-table.js';
@@ -199,6 +200,7 @@ class VirtualHostBuilder<C> {
         action.retry_policy === undefined
           ? this.#retryPolicy
           : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
+      hashPolicy: HashPolicy.of(action.hash_policy, `${at}.hash_policy`),
       upgrades: upgradesOf(action, at),
       priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
       autoHostRewrite: action.auto_host_rewrite ?? false,
@@ -259,6 +261,7 @@ class VirtualHostBuilder<C> {
       streamDuration: undefined,
       grpcTimeout: undefined,
       retryPolicy: undefined,
+      hashPolicy: undefined,
       upgrades: undefined,
       priority: Priority.Default,
       autoHostRewrite: false,

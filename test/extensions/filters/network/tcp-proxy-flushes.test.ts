@@ -17,6 +17,7 @@ t.test('a proxy that is gone has no flushes, whenever they end', async (t) => {
     idleMs: 0,
     maxConnectionMs: 0,
     maxConnectAttempts: 1,
+    hashesSourceIp: false,
     accessLogs: [],
   };
   const proxy = new TcpProxy(undefined as never, options, stats);

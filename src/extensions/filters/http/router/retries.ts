@@ -3,6 +3,7 @@
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import type { Random } from '../../../../common/random.js';
+import type { Word64 } from '../../../../common/xxh64.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
@@ -34,13 +35,18 @@ export class Retries extends RetryState {
     if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
   }
 
-  /** The host of a try: one that the request has not been at, where its policy wants that and the picks that it allows find one. */
-  pickHost(cluster: Cluster): ClusterHost | undefined {
+  /**
+   * The host of a try: one that the request has not been at, where its policy wants that and the picks that it allows find one.
+   * @param hash of the request, if it has one and the cluster chooses by it
+   */
+  pickHost(cluster: Cluster, hash: Word64 | undefined): ClusterHost | undefined {
     const previous = this.#previousHosts;
-    let host = cluster.pickHost();
+    let host = cluster.pickHost(hash);
     // Where it has been at none or at all of them there is nothing to be found.
-    let left = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
-    while (left-- > 0 && host !== undefined && previous.includes(host.address)) host = cluster.pickHost();
+    const most = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
+    for (let attempt = 1; attempt <= most && host !== undefined && previous.includes(host.address); attempt++) {
+      host = cluster.pickHost(hash, attempt);
+    }
     return host;
   }
 

@@ -5,6 +5,7 @@
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
 import { Protocol } from '../../../../access-log/stream/stream-info.js';
+import type { Word64 } from '../../../../common/xxh64.js';
 import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec.js';
 import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
@@ -12,6 +13,7 @@ import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
+import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { Deadline } from '../../../../io/time/deadline.js';
@@ -38,6 +40,7 @@ import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
+import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
@@ -95,6 +98,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #isActive = false;
   /** The client has not taken enough of former responses. */
   #isClientBlocked = false;
+  /** Made by the first request of a route with a hash policy. */
+  #requestHash: RequestHash | undefined;
+  /** Of this request, when it has one. */
+  #hash: Word64 | undefined;
   /** When the request was complete, from which response times count. */
   #requestEndMs = 0;
 
@@ -265,6 +272,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
+    if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
     this.#route.finalizeResponse(headers, info);
     if (status === 101) this.#deadline.lift();
     if (endStream) this.#responseCompleted(now);
@@ -387,6 +395,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
+    // Of what the client has sent: the route may change it.
+    this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isOfGrpc) this.#tellTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     // Behind the route's changes: they may ask for retries too.
@@ -397,6 +407,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     // Nothing more is sent of it before its answer.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
     this.#start();
+  }
+
+  #hashOf(policy: HashPolicy): Word64 | undefined {
+    if (!this.#cluster.picksByHash) return undefined;
+    this.#requestHash ??= new RequestHash();
+    return this.#requestHash.of(policy, this.#headers, this.#stream.info);
   }
 
   /** What the try that begins may take, where the host is told. */
@@ -410,7 +426,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   #start(): void {
     const route = this.#route;
     const cluster = this.#cluster;
-    const host = this.#retries.pickHost(cluster);
+    const host = this.#retries.pickHost(cluster, this.#hash);
     if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
     this.#try.begin(cluster, host);

@@ -30,6 +30,7 @@ export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
         config.max_downstream_connection_duration === undefined
           ? 0
           : durationMs(config.max_downstream_connection_duration),
+      hashesSourceIp: config.hash_policy?.some((policy) => policy.source_ip !== undefined) ?? false,
       maxConnectAttempts: config.max_connect_attempts ?? 1,
       accessLogs: createAccessLoggers(config.access_log, 'TcpConnectionEnd', context),
     };

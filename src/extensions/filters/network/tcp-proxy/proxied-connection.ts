@@ -5,6 +5,8 @@
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { StreamInfo } from '../../../../access-log/stream/stream-info.js';
+import { Word64, xxh64Text } from '../../../../common/xxh64.js';
+import { ipOfAddress } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
@@ -284,7 +286,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   #connect(): void {
     const cluster = this.#cluster!;
-    const host: Host | undefined = cluster.pickHost();
+    const host: Host | undefined = cluster.pickHost(this.#hash());
     if (host === undefined) {
       return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream');
     }
@@ -293,6 +295,15 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#attempts++;
     this.info.attemptCount = this.#attempts;
     this.info.upstreamHost = host.address;
+  }
+
+  /** Undefined: any host will do. */
+  #hash(): Word64 | undefined {
+    if (!this.proxy.options.hashesSourceIp || !this.#cluster!.picksByHash) return undefined;
+    const ip = ipOfAddress(this.info.downstreamRemoteAddress);
+    if (ip === '') return undefined;
+    xxh64Text(ip, hash);
+    return hash;
   }
 
   /** Its cluster may be another version by now, with other hosts, or gone. */
@@ -343,6 +354,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     for (const logger of options.accessLogs) logger.log(this.info);
   }
 }
+
+/** Of the connection that begins. */
+const hash = new Word64();
 
 function onTimer(connection: ProxiedConnection): void {
   try {

@@ -14,6 +14,8 @@ export interface TcpProxyOptions {
   idleMs: number;
   maxConnectionMs: number;
   maxConnectAttempts: number;
+  /** Where hosts are chosen by hash, all connections of one client address go to one host. */
+  hashesSourceIp: boolean;
   accessLogs: readonly AccessLogger[];
 }
 
