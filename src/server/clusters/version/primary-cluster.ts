@@ -40,6 +40,7 @@ import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import type { GrpcLimits } from './grpc-limits.js';
+import { type HashGauges, hashGauges } from './hash-gauges.js';
 import { HostPreparation } from './host-preparation.js';
 import { OutlierDetection, type OutlierDetectionHost } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
@@ -96,6 +97,7 @@ export class PrimaryCluster implements EndpointUser {
   readonly #discovery: ClusterDiscovery;
   readonly #thresholds: RuntimeThresholds;
   readonly #breakers: readonly [BreakerGauges, BreakerGauges];
+  readonly #hashGauges: HashGauges | undefined;
   readonly #merge: UpdateMerge;
   readonly #preparation: HostPreparation;
   readonly #dns: DnsCluster | undefined;
@@ -134,12 +136,16 @@ export class PrimaryCluster implements EndpointUser {
     // First: if it throws, nothing is to be given back.
     this.#checks = this.#healthChecks();
     this.#breakers = breakerGauges(host.store, this.spec);
+    let outliers: OutlierDetection | undefined;
     try {
-      this.outliers = this.#outlierDetection();
+      outliers = this.#outlierDetection();
+      this.#hashGauges = hashGauges(host.store, this.spec, host.runtime);
     } catch (error) {
+      outliers?.stop();
       for (const breaker of this.#breakers) breaker.remove();
       throw error;
     }
+    this.outliers = outliers;
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
       now: host.now,
@@ -193,6 +199,7 @@ export class PrimaryCluster implements EndpointUser {
     this.#subscription?.remove(this);
     for (const breaker of this.#breakers) breaker.remove();
     this.outliers?.stop();
+    this.#hashGauges?.remove();
     this.#resources.release();
   }
 
@@ -273,10 +280,11 @@ export class PrimaryCluster implements EndpointUser {
     };
   }
 
-  /** Brings the gauges of circuit breakers up to date: workers only count. */
+  /** Brings up to date the gauges of circuit breakers, which workers only count, and of what workers choose hosts by. */
   updateGauges(): void {
     const limits = this.thresholds;
     for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#resources.block, limits);
+    this.#hashGauges?.update(this.#resources.directory.data, this.#overprovisioning);
   }
 
   #thresholdsOf(priority: Priority): Thresholds {
