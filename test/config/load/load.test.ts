@@ -89,11 +89,11 @@ t.test('a mistake in a list of --config-yaml stands at its position in the whole
 });
 
 t.test('a mistake is shown where it stands, in the file or in --config-yaml', async (t) => {
-  const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: MAGLEV\n';
+  const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: CLUSTER_PROVIDED\n';
   t.equal(
     problemsOf(GOOD, { yaml }),
-    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'MAGLEV' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST or RANDOM
-  4 |     lb_policy: MAGLEV
+    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH or MAGLEV
+  4 |     lb_policy: CLUSTER_PROVIDED
     |                ^`,
   );
 });
@@ -108,8 +108,8 @@ t.test('a single element stands for a list of it, as in Envoy', async (t) => {
     1,
   );
   t.match(
-    problemsOf(one, { yaml: 'static_resources:\n  clusters:\n    name: b\n    lb_policy: MAGLEV\n' }),
-    /^--config-yaml:4:16: static_resources\.clusters\[1\]\.lb_policy: 'MAGLEV'/,
+    problemsOf(one, { yaml: 'static_resources:\n  clusters:\n    name: b\n    lb_policy: CLUSTER_PROVIDED\n' }),
+    /^--config-yaml:4:16: static_resources\.clusters\[1\]\.lb_policy: 'CLUSTER_PROVIDED'/,
   );
   t.equal(
     bootstrapOf('static_resources: { clusters: }').static_resources?.clusters,
