@@ -1,6 +1,6 @@
 // What a load balancer is: it picks one of a list of hosts.
 //
-// Pickers know weights and active requests only. Which hosts they choose from, by health and priority, is decided by
+// Pickers know weights, active requests and keys only. Which hosts they choose from, by health and priority, is decided by
 // ClusterLoadBalancer, which makes them.
 
 import type { Random } from '../../common/random.js';
