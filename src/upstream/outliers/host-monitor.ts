@@ -1,5 +1,5 @@
 // What one thread notes of a host for outlier detection: words that all threads count in. The thread whose count reaches a limit
-// reports the host, and so reports it once; the primary decides, and sets the count to 0.
+// reports the host; the primary decides, and sets the count to 0.
 
 import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
 import { HostWord } from '../shared-words.js';
@@ -98,7 +98,8 @@ export class HostMonitor {
 
   #count(word: HostWord, limit: RuntimeInteger, kind: OutlierKind): void {
     const count = Atomics.add(this.#counting.words, this.#block + word, 1) + 1;
-    if (count === limit.value) this.#counting.report(this.#block, kind);
+    // And again when it has failed as often again: the limit may have been higher before, and a report may have been lost. 0 is no limit.
+    if (count % limit.value === 0) this.#counting.report(this.#block, kind);
   }
 
   #clear(word: HostWord): void {

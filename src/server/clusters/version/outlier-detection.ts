@@ -76,7 +76,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #gauges: GaugeShare;
   readonly #timer = new Timer<OutlierDetection>(this, onInterval);
 
-  /** Throws a RangeError, with nothing left, when there is no room for them. */
+  /** Throws a RangeError when there is no room for its stats. */
   constructor(
     cluster: ClusterNames,
     spec: OutlierSpec,
@@ -179,8 +179,8 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
-    const suffix = isEnforced ? '' : ', which is not enforced';
-    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} is ejected: ${OUTLIER_NAMES[kind]}${suffix}`);
+    const what = isEnforced ? 'is ejected' : 'is an outlier, and is not ejected for that';
+    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
     this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#host.now()));
     if (!isEnforced) return;

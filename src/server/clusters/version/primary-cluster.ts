@@ -425,8 +425,8 @@ export class PrimaryCluster implements EndpointUser {
     if (changes.added + changes.removed > 0) {
       this.#membershipVersion++;
       this.#stats.increment(ClusterStats.at.membership_change);
-      this.outliers?.setHosts(this.hosts);
     }
+    this.outliers?.setHosts(this.hosts);
     this.#resources.countHosts();
     return changes;
   }
