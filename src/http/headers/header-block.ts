@@ -436,68 +436,73 @@ export class HeaderBlock {
         return true;
       }
     }
-    const fields = this.#fields;
-    const end = this.#count * FIELD_WORDS;
-    let total =
-      this.methodEnd - this.methodStart + (this.pathEnd - this.pathStart) + (this.startLineEnd - this.startLineStart);
-    for (let at = 0; at < end; at += FIELD_WORDS) {
-      if (fields[at] !== REMOVED) total += fields[at + Field.LineEnd]! - fields[at + Field.NameStart]!;
-    }
-    const block = this.memory.retain(total + spare);
+    const block = this.memory.retain(this.#byteLength() + spare);
     if (block === NO_BLOCK) return false;
-    const bytes = this.memory.bytes;
-    let next = block;
-    const move = (from: number, to: number): number => {
-      bytes.copyWithin(next, from, to);
-      const moved = next;
-      next += to - from;
-      return moved;
-    };
-    // Most blocks are one start line and lines right behind it: those move in one copy and by one shift.
-    if (this.startLineEnd > this.startLineStart) {
-      const shift = next - this.startLineStart;
-      move(this.startLineStart, this.startLineEnd);
-      this.startLineStart += shift;
-      this.startLineEnd += shift;
-      this.methodStart += shift;
-      this.methodEnd += shift;
-      this.pathStart += shift;
-      this.pathEnd += shift;
-    } else {
-      const methodStart = move(this.methodStart, this.methodEnd);
-      this.methodEnd += methodStart - this.methodStart;
-      this.methodStart = methodStart;
-      const pathStart = move(this.pathStart, this.pathEnd);
-      this.pathEnd += pathStart - this.pathStart;
-      this.pathStart = pathStart;
-      this.startLineStart = this.startLineEnd = block;
-    }
-    for (let at = 0; at < end; at += FIELD_WORDS) {
-      if (fields[at] === REMOVED) continue;
-      const runStart = fields[at + Field.NameStart]!;
-      let runEnd = fields[at + Field.LineEnd]!;
-      let last = at;
-      while (
-        last + FIELD_WORDS < end &&
-        fields[last + FIELD_WORDS] !== REMOVED &&
-        fields[last + FIELD_WORDS + Field.NameStart] === runEnd
-      ) {
-        last += FIELD_WORDS;
-        runEnd = fields[last + Field.LineEnd]!;
-      }
-      const shift = next - runStart;
-      move(runStart, runEnd);
-      for (; at <= last; at += FIELD_WORDS) {
-        for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
-      }
-      at = last;
-    }
+    const next = this.#moveFields(this.#moveStartLine(block));
     if (this.#block !== NO_BLOCK) this.memory.release(this.#block);
     this.#block = block;
     this.#retained = true;
     this.#arenaNext = next + spare;
     this.headEnd = 0;
     return true;
+  }
+
+  #byteLength(): number {
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    let sum =
+      this.methodEnd - this.methodStart + (this.pathEnd - this.pathStart) + (this.startLineEnd - this.startLineStart);
+    for (let at = 0; at < end; at += FIELD_WORDS) {
+      if (fields[at] !== REMOVED) sum += fields[at + Field.LineEnd]! - fields[at + Field.NameStart]!;
+    }
+    return sum;
+  }
+
+  /** Copies the start line to `to`, or what it is to be made of. Returns the end. */
+  #moveStartLine(to: number): number {
+    const { bytes } = this.memory;
+    if (this.startLineEnd > this.startLineStart) {
+      bytes.copyWithin(to, this.startLineStart, this.startLineEnd);
+      const shift = to - this.startLineStart;
+      this.startLineStart += shift;
+      this.startLineEnd += shift;
+      this.methodStart += shift;
+      this.methodEnd += shift;
+      this.pathStart += shift;
+      this.pathEnd += shift;
+      return this.startLineEnd;
+    }
+    const path = to + this.methodEnd - this.methodStart;
+    const end = path + this.pathEnd - this.pathStart;
+    bytes.copyWithin(to, this.methodStart, this.methodEnd);
+    bytes.copyWithin(path, this.pathStart, this.pathEnd);
+    this.startLineStart = this.startLineEnd = this.methodStart = to;
+    this.methodEnd = this.pathStart = path;
+    this.pathEnd = end;
+    return end;
+  }
+
+  /** Copies the lines to `to`: those that stand one right behind another in one go, as most do. Returns the end. */
+  #moveFields(to: number): number {
+    const { bytes } = this.memory;
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    for (let at = 0; at < end; ) {
+      if (fields[at] === REMOVED) {
+        at += FIELD_WORDS;
+        continue;
+      }
+      const start = fields[at + Field.NameStart]!;
+      const shift = to - start;
+      let lineEnd = start;
+      for (; at < end && fields[at] !== REMOVED && fields[at + Field.NameStart] === lineEnd; at += FIELD_WORDS) {
+        lineEnd = fields[at + Field.LineEnd]!;
+        for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
+      }
+      bytes.copyWithin(to, start, lineEnd);
+      to = lineEnd + shift;
+    }
+    return to;
   }
 
   #grow(): void {
