@@ -1,6 +1,7 @@
 // A server without traffic behind an admin interface: real stats, real host lists, and a note of what was asked of it.
 
 import type { Test } from 'tap';
+import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import type {
   AdminServices,
   ClusterView,
@@ -11,6 +12,7 @@ import type {
 } from '../../src/admin/admin-services.js';
 import type { ConfigDump } from '../../src/admin/config-dump/config-dump.js';
 import type { ReloadRequest, ReloadView } from '../../src/admin/config-reload/reload-view.js';
+import { HANDLERS } from '../../src/admin/handlers/index.js';
 import { AdminServer, type AdminServerOptions } from '../../src/admin/http/admin-server.js';
 import { RenderPool } from '../../src/admin/render/render-pool.js';
 import type { ContentionSums } from '../../src/common/process/contention.js';
@@ -214,4 +216,10 @@ export async function startAdmin(t: Test, options: AdminServerOptions = {}, rend
   t.teardown(() => server.close(0));
   const { port } = await server.listen({ address: LOOPBACK });
   return { services, server, port };
+}
+
+/** An endpoint at /stream with a body that the test makes. */
+export function streaming(body: () => Pieces): readonly AdminHandler[] {
+  const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
+  return [...HANDLERS, handler];
 }

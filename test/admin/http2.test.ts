@@ -4,7 +4,7 @@ import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders }
 import t, { type Test } from 'tap';
 import { compileFormat } from '../../src/access-log/formats/format.js';
 import { LogBuffer } from '../../src/access-log/log-buffer.js';
-import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
+import type { AdminHandler } from '../../src/admin/admin-handler.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
 import { AdminTraffic } from '../../src/admin/http/connections/admin-traffic.js';
 import { RequestLog } from '../../src/admin/http/request-log.js';
@@ -13,7 +13,7 @@ import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { captureLog } from './capture-log.js';
-import { startAdmin } from './fixture.js';
+import { startAdmin, streaming } from './fixture.js';
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 
@@ -46,11 +46,6 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
     );
     if (body !== undefined) stream.end(body);
   });
-}
-
-function streaming(body: () => Pieces): readonly AdminHandler[] {
-  const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
-  return [...HANDLERS, handler];
 }
 
 t.test('the access log has the headers of answers in both protocols', async (t) => {

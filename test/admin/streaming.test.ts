@@ -1,5 +1,4 @@
 import t from 'tap';
-import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
 import { HandlerTable } from '../../src/admin/handler-table.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
 import { answer } from '../../src/admin/http/answer.js';
@@ -8,16 +7,10 @@ import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { captureLog } from './capture-log.js';
-import { startAdmin } from './fixture.js';
+import { startAdmin, streaming } from './fixture.js';
 
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
 const PIECE = Buffer.alloc(64 * 1024, 'x');
-
-/** An endpoint at /stream with a body that the test makes. */
-function streaming(body: () => Pieces): readonly AdminHandler[] {
-  const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
-  return [...HANDLERS, handler];
-}
 
 t.test('/ready is answered while many stats go out, and all of them arrive', async (t) => {
   const { services, port } = await startAdmin(t);

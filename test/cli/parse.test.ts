@@ -1,8 +1,9 @@
 // The command line: what is accepted, and the one line that says what is wrong with the rest.
 
 import t from 'tap';
-import { OPTION_ROWS, type Options } from '../../src/cli/options.js';
+import { OPTION_ROWS } from '../../src/cli/options.js';
 import { parseArguments } from '../../src/cli/parse.js';
+import { accepted } from './accepted.js';
 
 t.test('options that were not given have their defaults', async (t) => {
   const { options, warnings } = accepted([]);
@@ -126,9 +127,3 @@ t.test('--allow-unknown-fields works and says that it is deprecated', async (t) 
     warnings: ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.'],
   });
 });
-
-function accepted(argv: readonly string[]): { options: Options; warnings: readonly string[] } {
-  const parsed = parseArguments(argv);
-  if (!parsed.ok) throw new Error(parsed.error);
-  return parsed;
-}

@@ -2,10 +2,10 @@
 
 import t from 'tap';
 import { helpText } from '../../src/cli/help.js';
-import { OPTION_ROWS, type Options } from '../../src/cli/options.js';
-import { parseArguments } from '../../src/cli/parse.js';
+import { OPTION_ROWS } from '../../src/cli/options.js';
 import { commandLineOptions } from '../../src/cli/server-info.js';
 import { versionText } from '../../src/cli/version.js';
+import { accepted } from './accepted.js';
 
 const MEMBERS = [
   'admin_address_path',
@@ -86,9 +86,3 @@ t.test('the socket mode is shown in decimal, and an alias shows as the option it
   const { options } = accepted(['--socket-path', '/tmp/s', '--allow-unknown-fields']);
   t.match(commandLineOptions(options, 1), { socket_mode: 0o600, allow_unknown_static_fields: true });
 });
-
-function accepted(argv: readonly string[]): { options: Options; warnings: readonly string[] } {
-  const parsed = parseArguments(argv);
-  if (!parsed.ok) throw new Error(parsed.error);
-  return parsed;
-}

@@ -1267,13 +1267,6 @@ static_resources:
     | ^`,
   ],
   [
-    'a part of the cluster manager',
-    'cluster_manager: { local_cluster_name: a }\n',
-    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: zone-aware routing is not implemented
-  1 | cluster_manager: { local_cluster_name: a }
-    |                    ^`,
-  ],
-  [
     'names that nobody could resolve',
     `static_resources:
   clusters:

@@ -3,7 +3,6 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { SteadyClient } from '../draining/steady-client.js';
@@ -19,6 +18,7 @@ import {
   startBaton,
   startUpstream,
   staticCluster,
+  takePort,
   tempDir,
   waitFor,
 } from '../harness/index.js';
@@ -217,10 +217,7 @@ t.test('a configuration that is refused, needs a restart, or cannot be had chang
   t.match(await reload(baton, 'apply=true'), { status: 400, outcome: 'needs_restart', needs_restart: fields });
   await isAsItWas('after a refusal of what needs a restart');
 
-  const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => void taken.close());
-  const { port: takenPort } = taken.address() as { port: number };
+  const { port: takenPort } = await takePort(t);
   const manager = managerOf([answering({ prefix: '/' }, 'new')]);
   write(
     baton,
@@ -362,10 +359,7 @@ t.test('--watch-config applies a change that could not be read for want of descr
 
 t.test('--watch-config applies a change that could not be applied when what stood against it is gone', async (t) => {
   const path = join(tempDir(t), 'config.yaml');
-  const other = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => other.once('listening', resolve));
-  t.teardown(() => other.close());
-  const { port } = other.address() as { readonly port: number };
+  const { letGo, port } = await takePort(t);
   const write = (...listeners: Config[]) => writeFileSync(path, JSON.stringify(bootstrap({ listeners, clusters: [] })));
   const web = httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'web')]));
   write(web);
@@ -374,7 +368,7 @@ t.test('--watch-config applies a change that could not be applied when what stoo
   write(web, httpListener('taken', port, managerOf([answering({ prefix: '/' }, 'taken')])));
   const failures = () => baton.stat('config_reload.update_failure');
   await waitFor(async () => ((await failures()) ?? 0) >= 2, { what: 'a second try' });
-  other.close();
+  letGo();
   await waitFor(
     () =>
       httpRequest(port)

@@ -8,6 +8,7 @@ import {
   freePort,
   httpListener,
   httpRequest,
+  isRefused,
   loopback,
   routeAllTo,
   startBaton,
@@ -189,11 +190,4 @@ export class ChangingProxy {
 function assignment(ports: readonly number[]): Config {
   const lb_endpoints = ports.map((port) => ({ endpoint: { address: loopback(port) } }));
   return { cluster_name: 'app', endpoints: [{ lb_endpoints }] };
-}
-
-function isRefused(port: number): Promise<boolean> {
-  return httpRequest(port).then(
-    () => false,
-    (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
-  );
 }

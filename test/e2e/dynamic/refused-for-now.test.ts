@@ -3,7 +3,6 @@
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import t from 'tap';
 import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
 import {
@@ -15,6 +14,7 @@ import {
   httpRequest,
   startBaton,
   type Teardown,
+  takePort,
   waitFor,
   waitForLog,
 } from '../harness/index.js';
@@ -45,10 +45,7 @@ async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
 }
 
 t.test('a listener whose address another process has', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => other.once('listening', resolve));
-  t.teardown(() => other.close());
-  const { port } = other.address() as { readonly port: number };
+  const { letGo, port } = await takePort(t);
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
   plane.set('listener', [httpListener('front', port, saying('front'))]);
@@ -69,7 +66,7 @@ t.test('a listener whose address another process has', async (t) => {
   t.match(states.get('front'), { client_status: 'NACKED' }, 'an update of another one changes nothing of this');
   t.match(states.get('side'), { client_status: 'ACKED' });
 
-  other.close();
+  letGo();
   const answered = () =>
     httpRequest(port).then(
       ({ body }) => body === 'front',
@@ -102,15 +99,13 @@ t.test('a listener whose address another process takes while the server waits fo
     wait: 'admin',
   });
   await waitForLog(baton, "lds: add/update listener 'front'");
-  const other = createServer().listen(port, '127.0.0.1');
-  await new Promise((resolve) => other.once('listening', resolve));
-  t.teardown(() => other.close());
+  const { letGo } = await takePort(t, port);
   plane.set('route', [{ name: 'routes', virtual_hosts: [host('front', '*')] }]);
   await waitForLog(baton, /listener 'front' cannot be used: .* in use/);
   const active = () => baton.stat('listener_manager.total_listeners_active');
   t.equal(await active(), 0, 'it is not there');
   t.equal((await baton.admin('/listeners')).body, '');
-  other.close();
+  letGo();
   await waitFor(async () => (await active()) === 1, { what: 'the listener' });
   t.match(await httpRequest(port), { body: 'front' });
   await baton.stop();
@@ -150,10 +145,7 @@ t.test('listeners for which workers have no descriptors', async (t) => {
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   t.test(`${protocol}: a listener that waits for its address and is removed does not come`, async (t) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
-    t.teardown(() => other.close());
-    const { port } = other.address() as { readonly port: number };
+    const { letGo, port } = await takePort(t);
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
     plane.set('listener', [
@@ -165,7 +157,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     plane.set('listener', [httpListener('behind', port, saying('behind'))]);
     await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'nothing is known of it' });
 
-    other.close();
+    letGo();
     const answered = () =>
       httpRequest(port).then(
         ({ body }) => body,
@@ -182,14 +174,11 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
     const waiting = async (name: string, ttl: string) => {
-      const other = createServer().listen(0, '127.0.0.1');
-      await new Promise((resolve) => other.once('listening', resolve));
-      t.teardown(() => other.close());
-      const { port } = other.address() as { readonly port: number };
+      const { letGo, port } = await takePort(t);
       plane.set('listener', [httpListener(name, port, saying(name))], { ttl });
-      return { other, port };
+      return { letGo, port };
     };
-    const { other, port } = await waiting('front', '60s');
+    const { letGo, port } = await waiting('front', '60s');
     const baton = await start(t, plane, protocol);
     await plane.waitForNack('listener');
     if (protocol === 'sotw') {
@@ -201,7 +190,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
       await plane.waitFor('an answer', ({ nonce }) => nonce === 'mixed');
       t.match((await listenersOf(baton)).get('front'), { client_status: 'NACKED' });
     }
-    other.close();
+    letGo();
     await waitFor(
       () =>
         httpRequest(port).then(
@@ -216,7 +205,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const next = await waiting('next', '0.2s');
     await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the refusal of the next one' });
     await waitFor(async () => !(await listenersOf(baton)).has('next'), { what: 'the end of one that has never come' });
-    next.other.close();
+    next.letGo();
     await baton.stop();
   });
 }

@@ -2,12 +2,10 @@
 
 import t, { type Test } from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
-import { tempDir, waitFor } from '../harness/index.js';
-import { type Clients, type ClientsSettings, startClients, startOrigin } from '../restart/clients.js';
+import { tempDir } from '../harness/index.js';
+import { type ClientsSettings, startClients, startOrigin } from '../restart/clients.js';
 import { ChangingProxy, UPDATES } from './changing-proxy.js';
 import { FileSource, type ResourceSource, StreamSource } from './sources.js';
-
-const DEADLINE_MS = 60_000;
 
 /** Connections that last as long as the proxy lets them. */
 const LASTING: ClientsSettings = { keepalive: 8, idle: 4, post: 4, pipelined: 2, stream: 4, fresh: 0, short: 0 };
@@ -41,9 +39,9 @@ async function changesUnderLoad(t: Test, source: ResourceSource, updates: number
   const short = startClients(t, steady, { ...load, ...SHORT });
   const moving = startClients(t, { http: changing, tcp: changing }, { ...load, ...MOVING });
   const answered = async (): Promise<void> => {
-    await answersOfEachKind(lasting, LASTING);
-    await answersOfEachKind(short, SHORT);
-    await answersOfEachKind(moving, MOVING);
+    await lasting.answersOfEachKind();
+    await short.answersOfEachKind();
+    await moving.answersOfEachKind();
   };
   await answered();
   for (let count = 0; count < updates; count++) await proxy.update(UPDATES[count % UPDATES.length]!);
@@ -64,17 +62,4 @@ async function changesUnderLoad(t: Test, source: ResourceSource, updates: number
     t.equal(await baton.stat(`${name}.update_rejected`), 0, name);
   }
   await baton.stop();
-}
-
-/** Waits until every kind of client has been answered since the last look. */
-async function answersOfEachKind(clients: Clients, settings: ClientsSettings): Promise<void> {
-  const left = new Set(Object.entries(settings).flatMap(([kind, count]) => (count > 0 ? [kind] : [])));
-  await clients.mark();
-  await waitFor(
-    async () => {
-      for (const [kind, count] of Object.entries((await clients.mark()).done)) if (count > 0) left.delete(kind);
-      return left.size === 0;
-    },
-    { what: 'an answer to each kind of client', deadlineMs: DEADLINE_MS },
-  );
 }

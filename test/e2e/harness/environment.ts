@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -51,6 +51,15 @@ export async function freePort(): Promise<number> {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
     if (await isFree(port)) return port;
   }
+}
+
+/** A TCP port of the loopback interface on which another process listens, until it is let go of: `port`, or any. */
+export async function takePort(t: Teardown, port = 0): Promise<{ readonly port: number; letGo(): void }> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
+  const letGo = () => void server.close();
+  t.teardown(letGo);
+  return { port: (server.address() as AddressInfo).port, letGo };
 }
 
 async function isFree(port: number): Promise<boolean> {

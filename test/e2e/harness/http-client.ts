@@ -24,6 +24,14 @@ export interface HttpAnswer {
   trailers: NodeJS.Dict<string>;
 }
 
+/** Whether nobody listens on that port of 127.0.0.1. */
+export function isRefused(port: number): Promise<boolean> {
+  return httpRequest(port).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
+  );
+}
+
 /** Sends one request to 127.0.0.1 and reads the whole answer; rejects at the deadline or when the connection breaks. */
 export function httpRequest(port: number, path = '/', options: HttpRequestOptions = {}): Promise<HttpAnswer> {
   const { method = 'GET', headers = {}, body, host = '127.0.0.1', socketPath } = options;

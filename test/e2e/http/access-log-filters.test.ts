@@ -1,6 +1,6 @@
 // Filters of access logs: who has one gets a line for each stream that it lets through, and none for others.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import {
@@ -11,6 +11,7 @@ import {
   freePort,
   httpListener,
   httpRequest,
+  logLines,
   rawExchange,
   startBaton,
   staticCluster,
@@ -27,8 +28,7 @@ const HTTP = 'type.googleapis.com/envoy.extensions.filters.http';
 const ARGS = ['-l', 'warning', '--file-flush-interval-msec', '20'];
 const directory = tempDir(t);
 const file = (name: string) => join(directory, name);
-const lines = (name: string) =>
-  existsSync(file(name)) ? readFileSync(file(name), 'latin1').split('\n').slice(0, -1) : [];
+const lines = (name: string) => logLines(file(name));
 const log = (name: string, filter: Config, format = '%REQ(:PATH)%\n') => ({
   ...fileAccessLog(file(name), format),
   filter,

@@ -1,6 +1,6 @@
 // Access logs: a line for each request, right about what happened to it, whatever becomes of the file and the process.
 
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -8,6 +8,7 @@ import {
   connectRaw,
   fileAccessLog,
   freePort,
+  logLines,
   rawExchange,
   staticCluster,
   tempDir,
@@ -20,8 +21,7 @@ import { response, startRawUpstream } from './raw-upstream.js';
 const STREAM = 'type.googleapis.com/envoy.extensions.access_loggers.stream.v3.';
 const directory = tempDir(t);
 const file = (name: string) => join(directory, name);
-const lines = (name: string) =>
-  existsSync(file(name)) ? readFileSync(file(name), 'latin1').split('\n').slice(0, -1) : [];
+const lines = (name: string) => logLines(file(name));
 const withFormat = (name: string, log_format: Config): Config => {
   const log = fileAccessLog(file(name));
   return { ...log, typed_config: { ...(log['typed_config'] as Config), log_format } };

@@ -1,7 +1,7 @@
 // local_reply_config: whatever Baton answers by itself has the status, head and body that the connection manager's mappers and formats
 // say, and is framed right; what a host answers is not touched.
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -12,6 +12,7 @@ import {
   freePort,
   httpListener,
   httpRequest,
+  logLines,
   rawExchange,
   startBaton,
   staticCluster,
@@ -27,8 +28,7 @@ const HTTP = 'type.googleapis.com/envoy.extensions.filters.http';
 const ARGS = ['-l', 'warning', '--file-flush-interval-msec', '20'];
 const directory = tempDir(t);
 const file = (name: string) => join(directory, name);
-const lines = (name: string) =>
-  existsSync(file(name)) ? readFileSync(file(name), 'latin1').split('\n').slice(0, -1) : [];
+const lines = (name: string) => logLines(file(name));
 
 const text = (format: string, more: Config = {}): Config => ({
   text_format_source: { inline_string: format },

@@ -1,7 +1,6 @@
 // How a server comes up, what it says about itself meanwhile, and why it may refuse to.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -15,6 +14,7 @@ import {
   rawExchange,
   startBaton,
   type Teardown,
+  takePort,
   tempDir,
   waitFor,
 } from '../harness/index.js';
@@ -95,10 +95,7 @@ t.test('it can serve nothing at all', async (t) => {
 });
 
 t.test('a port that another process listens on is an error that names it, with status 1', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => other.close());
-  await waitFor(() => other.listening);
-  const { port } = other.address() as { port: number };
+  const { port } = await takePort(t);
   const taken = bootstrap({
     listeners: [httpListener('free', 0, HELLO), httpListener('web', port, HELLO)],
     clusters: [],

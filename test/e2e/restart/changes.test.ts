@@ -11,6 +11,7 @@ import {
   freePort,
   httpListener,
   httpRequest,
+  isRefused,
   tempDir,
   waitFor,
   waitForLog,
@@ -130,15 +131,6 @@ t.test('listeners that are stopped while a child begins accept until it has take
   await serves(port);
   await child.stop();
 });
-
-async function isRefused(port: number): Promise<boolean> {
-  try {
-    await httpRequest(port, '/');
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
-  }
-}
 
 /** The configuration of a child that is not live before a management server has told it of clusters. */
 function waitingFor(ads: Config, config: Config, cluster: Config): Config {

@@ -4,7 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { packagePath } from '../../../src/common/package/package-root.js';
-import { endsWithTest, type Teardown, tempDir, withDeadline } from '../harness/index.js';
+import { endsWithTest, type Teardown, tempDir, waitFor, withDeadline } from '../harness/index.js';
 
 /** HTTP and bare TCP on 127.0.0.1. */
 export interface Ports {
@@ -57,13 +57,15 @@ export interface Tally {
 
 export class Clients {
   readonly #child: ChildProcess;
+  readonly #settings: ClientsSettings;
   readonly #waiting: ((tally: Tally) => void)[] = [];
   readonly #ended: Promise<number | null>;
   /** The first hundred failures, a line of JSON each. */
   readonly failures: string[] = [];
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, settings: ClientsSettings) {
     this.#child = child;
+    this.#settings = settings;
     this.#ended = new Promise((resolve) => child.once('close', resolve));
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const { event, ...rest } = JSON.parse(line) as Tally & { event: string };
@@ -79,6 +81,19 @@ export class Clients {
   /** What was seen since the last mark. */
   mark(): Promise<Tally> {
     return this.#ask(() => this.#child.stdin!.write('\n'));
+  }
+
+  /** Waits until every kind of client has been answered anew. */
+  async answersOfEachKind(): Promise<void> {
+    const { done } = await this.mark();
+    const left = new Set(Object.keys(done).filter((kind) => this.#settings[kind as keyof ClientsSettings] !== 0));
+    await waitFor(
+      async () => {
+        for (const [kind, count] of Object.entries((await this.mark()).done)) if (count > 0) left.delete(kind);
+        return left.size === 0;
+      },
+      { what: 'an answer to each kind of client', deadlineMs: KINDS_DEADLINE_MS },
+    );
   }
 
   /** Lets what is under way finish, ends the clients, and gives what was seen in all. */
@@ -112,11 +127,14 @@ export async function startOrigin(t: Teardown): Promise<Ports> {
 /** Starts clients of the proxy that listens on these ports. */
 export function startClients(t: Teardown, ports: Ports, settings: ClientsSettings = {}): Clients {
   const args = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  return new Clients(spawnProgram(t, compile(t, 'clients'), [String(ports.http), String(ports.tcp), ...args]));
+  const child = spawnProgram(t, compile(t, 'clients'), [String(ports.http), String(ports.tcp), ...args]);
+  return new Clients(child, settings);
 }
 
 /** The clients' own deadlines come first; this one is for a program that hangs. */
 const ANSWER_DEADLINE_MS = 120_000;
+/** Where a machine is slow. */
+const KINDS_DEADLINE_MS = 60_000;
 
 function compile(t: Teardown, name: string): string {
   const program = join(tempDir(t), name);

@@ -12,6 +12,7 @@ import {
   type HttpAnswer,
   httpListener,
   httpRequest,
+  isRefused,
   loopback,
   startUpstream,
   staticCluster,
@@ -153,7 +154,7 @@ t.test('a listener that the new configuration drops is closed, and what waits th
   });
   await waitFor(async () => (await httpRequest(port)).body === 'new', { what: 'an answer of the new process' });
   t.equal((await httpRequest(await next.listenerPort('added'))).body, 'new');
-  await waitFor(() => refuses(droppedPort), { what: 'the end of the dropped listener' });
+  await waitFor(() => isRefused(droppedPort), { what: 'the end of the dropped listener' });
   await next.stop();
   await hasEnded(old);
 });
@@ -167,7 +168,7 @@ t.test('an admin interface that moves answers at its new address, and the old on
   };
   const next = await line.start(1, { config: moved, args: ['--parent-shutdown-time-s', '60'], wait: 'spawned' });
   await waitFor(async () => (await httpRequest(next.adminPort, '/ready', { host: '::1' })).status === 200);
-  await waitFor(() => refuses(old.adminPort), { what: 'the end of the old admin interface' });
+  await waitFor(() => isRefused(old.adminPort), { what: 'the end of the old admin interface' });
   await next.stop();
   await hasEnded(old);
 });
@@ -285,14 +286,6 @@ t.test('what was asked on a kept connection of the old admin interface is answer
 async function expect(body: string, asked: Promise<HttpAnswer>): Promise<void> {
   const answer = await asked;
   if (answer.body !== body) throw new Error(`answered ${answer.status} ${JSON.stringify(answer.body)}`);
-}
-
-/** Whether nobody accepts there any more. */
-async function refuses(port: number): Promise<boolean> {
-  return httpRequest(port).then(
-    () => false,
-    (error: NodeJS.ErrnoException) => error.code === 'ECONNREFUSED',
-  );
 }
 
 /** A connection on which one can ask /ready again and again. */

@@ -11,7 +11,7 @@ import {
   tcpListener,
   waitFor,
 } from '../harness/index.js';
-import { type ClientsSettings, type Ports, startClients, startOrigin, type Tally } from './clients.js';
+import { type ClientsSettings, type Ports, startClients, startOrigin } from './clients.js';
 import { Epochs } from './epochs.js';
 
 const DEADLINE_MS = 60_000;
@@ -27,11 +27,11 @@ t.test('restarts with as many, fewer and more workers', async (t) => {
   await epochs.next(2);
   const clients = startClients(t, ports, SETTINGS);
   for (const workers of [2, 1, 3]) {
-    await answersOfEachKind(() => clients.mark());
+    await clients.answersOfEachKind();
     await epochs.next(workers);
     await epochs.previousHasGone();
   }
-  await answersOfEachKind(() => clients.mark());
+  await clients.answersOfEachKind();
   const tally = await clients.finish();
   t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
   t.ok(tally.announced > 0, 'old processes have asked connections to end');
@@ -61,11 +61,11 @@ t.test('with connections that are handed over no TCP stream ends either', async 
   await epochs.next(2);
   const clients = startClients(t, ports, { rate: 1500, deadline: 60 });
   for (const workers of [1, 3]) {
-    await answersOfEachKind(() => clients.mark());
+    await clients.answersOfEachKind();
     await epochs.next(workers);
     await epochs.previousHasGone();
   }
-  await answersOfEachKind(() => clients.mark());
+  await clients.answersOfEachKind();
   const tally = await clients.finish();
   t.equal(tally.failures, 0, `failures: ${clients.failures.join('\n')}`);
   t.equal(tally.ended, 0);
@@ -84,16 +84,4 @@ async function startEpochs(t: Teardown, args: readonly string[]): Promise<{ port
     clusters: [staticCluster('origin', origin.http), staticCluster('origin_tcp', origin.tcp)],
   });
   return { ports, epochs: new Epochs(t, { config, args, deadlineMs: DEADLINE_MS }) };
-}
-
-/** Waits until every kind of client has been answered since the last look. */
-async function answersOfEachKind(mark: () => Promise<Tally>): Promise<void> {
-  const left = new Set(Object.keys((await mark()).done));
-  await waitFor(
-    async () => {
-      for (const [kind, count] of Object.entries((await mark()).done)) if (count > 0) left.delete(kind);
-      return left.size === 0;
-    },
-    { what: 'an answer to each kind of client', deadlineMs: DEADLINE_MS },
-  );
 }

@@ -3,6 +3,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { ClientPeer, ServerPeer } from './peers.js';
+import { pieces } from './wire.js';
 
 const TOKEN = fc.stringMatching(/^[!#$%&'*+.^_`|~A-Za-z0-9-]{1,20}$/);
 const VALUE = bytesUpTo(60, (byte) => byte === 9 || (byte >= 32 && byte !== 127));
@@ -105,11 +106,6 @@ const GARBAGE = fc.oneof(
     .map((parts) => parts.join('')),
 );
 const CUTS = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
-
-function pieces(text: string, cuts: number[]): string[] {
-  const places = [0, ...cuts.map((cut) => Math.floor(cut * text.length)).sort((a, b) => a - b), text.length];
-  return places.slice(1).map((place, index) => text.slice(places[index], place));
-}
 
 /** What a server and its peer saw when `parts` arrived and every request was answered at once. */
 function served(parts: string[], pauses: boolean): unknown {

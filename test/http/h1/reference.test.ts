@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { ClientPeer, ServerPeer } from './peers.js';
 import { type Conversation, type ReadMessage, readRequests, readResponse } from './reference-reader.js';
+import { pieces } from './wire.js';
 
 const LIMITS = { maxHeadBytes: 2000, maxHeaders: 12 };
 
@@ -150,11 +151,6 @@ function changed(text: string, changes: readonly { place: number; kind: string; 
 const CHANGES = fc.oneof(fc.constant([]), fc.array(CHANGE, { minLength: 1, maxLength: 2 }));
 const CUTS = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 });
 const RUNS = { numRuns: 10000 };
-
-function pieces(text: string, cuts: readonly number[]): string[] {
-  const places = [0, ...cuts.map((cut) => Math.floor(cut * text.length)).sort((a, b) => a - b), text.length];
-  return places.slice(1).map((place, index) => text.slice(places[index], place));
-}
 
 /** A conversation as both sides tell it: the messages, whether the last one is whole, and how it goes on. */
 function told({ messages, rest }: Conversation): string[] {

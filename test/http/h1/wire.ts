@@ -82,3 +82,9 @@ export function newMemory(): Memory {
     arenaBytesPerSize: 8 * 1024 * 1024,
   });
 }
+
+/** A text cut at these places, which are shares of its length in any order. */
+export function pieces(text: string, cuts: readonly number[]): string[] {
+  const places = [0, ...cuts.map((cut) => Math.floor(cut * text.length)).sort((a, b) => a - b), text.length];
+  return places.slice(1).map((place, index) => text.slice(places[index], place));
+}

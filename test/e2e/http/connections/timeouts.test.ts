@@ -7,6 +7,7 @@ import {
   type Config,
   connectRaw,
   fileAccessLog,
+  logLines,
   rawExchange,
   startBlackHole,
   startUpstream,
@@ -284,7 +285,7 @@ t.test('the time of a request begins with the first byte of its head', async (t)
   await timePasses();
   slow.write(': a\r\n\r\n');
   await slow.readUntil('yes');
-  const lines = () => (existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : []);
+  const lines = () => logLines(logFile);
   for (const what of ['408 22', '200 3']) {
     const line = await waitFor(() => lines().find((each) => each.startsWith(what)));
     t.ok(Number(line.split(' ')[2]) >= 200, line);

@@ -1,6 +1,5 @@
 // What logs, hosts, clients and statistics are told of the tries of a request.
 
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -8,6 +7,7 @@ import {
   connectRaw,
   fileAccessLog,
   freePort,
+  logLines,
   rawExchange,
   staticCluster,
   tempDir,
@@ -229,7 +229,7 @@ async function countsOfHosts(): Promise<(cluster: string) => Record<string, numb
 /** The line of the log about the request for a path, which was made once. */
 async function logged(path: string): Promise<Record<string, unknown>> {
   return waitFor(() => {
-    const lines = existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : [];
+    const lines = logLines(logFile);
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>).find((line) => line['path'] === path);
   });
 }
