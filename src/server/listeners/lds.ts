@@ -1,7 +1,5 @@
 // The listener discovery service: listeners of files and management servers come, change and go.
 
-import { messageOf } from '../../common/errors/errors.js';
-import { lacksDescriptors } from '../../common/errors/shortages.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
@@ -9,19 +7,8 @@ import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
-import { ListenError } from './version/listen-sockets.js';
+import { ADDRESS_IN_USE, refusalText, shortageIn, UnboundListeners } from './unbound-listeners.js';
 import type { ListenerSpec } from './version/primary-listener.js';
-
-/** Why a listener cannot be had for now. */
-interface Shortage {
-  readonly until: string;
-  /** How soon it is tried again. */
-  readonly retryMs: number;
-}
-
-const ADDRESS_IN_USE: Shortage = { until: 'the address is free', retryMs: 500 };
-/** Each try has lines of the workers in the log. */
-const FEW_DESCRIPTORS: Shortage = { until: 'there are descriptors', retryMs: 5000 };
 
 const logger = getLogger('upstream');
 
@@ -36,9 +23,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #failures = new Map<string, DynamicState>();
   /** Those whose names static listeners have. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
-  /** Those that cannot be had for now, as a parent or child process may have their addresses for a while. */
-  readonly #unbound = new Map<string, { readonly spec: ListenerSpec; readonly shortage: Shortage }>();
-  #binding: NodeJS.Timeout | undefined;
+  readonly #unbound = new UnboundListeners((spec) => this.#planAgain(spec));
   /** Of the last update that has changed a listener; '' when there was none. */
   #versionInfo = '';
   #target: InitTarget | undefined;
@@ -118,21 +103,12 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   /** Listeners whose addresses could not be had are tried again. */
   bindAgain(): void {
-    clearTimeout(this.#binding);
-    for (const [name, { spec }] of [...this.#unbound]) {
-      const plan = this.#listeners.planAgain(spec);
-      if (plan === undefined) continue;
-      this.#unbound.delete(name);
-      this.#failures.delete(name);
-      if (this.#apply(plan)) this.#versionInfo = spec.state.versionInfo;
-    }
-    if (this.#unbound.size > 0) this.#bindLater();
+    this.#unbound.tryNow();
   }
 
   /** Nothing is tried again any more. */
   close(): void {
-    clearTimeout(this.#binding);
-    this.#unbound.clear();
+    this.#unbound.close();
   }
 
   /** Names of listeners that are no longer there. */
@@ -141,7 +117,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const there = new Set([...resources, ...refused].map(({ name }) => name));
     const gone = new Set(removed);
     for (const { isStatic, name } of this.#listeners.specs()) if (!isStatic && !there.has(name)) gone.add(name);
-    for (const name of [...this.#shadowed.keys(), ...this.#unbound.keys()]) if (!there.has(name)) gone.add(name);
+    for (const name of [...this.#shadowed.keys(), ...this.#unbound.names]) if (!there.has(name)) gone.add(name);
     return gone;
   }
 
@@ -173,21 +149,22 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   #reject(resource: Resource<Listener>, error: unknown): Rejection {
     const { name } = resource;
-    const details = detailsOf(error);
+    const details = refusalText(error);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
     const shortage = shortageIn(error);
-    if (shortage !== undefined) {
-      this.#unbound.set(name, { spec: specOf(resource), shortage });
-      this.#bindLater();
-    }
+    if (shortage !== undefined) this.#unbound.add(specOf(resource), shortage);
     return { name, details };
   }
 
-  #bindLater(): void {
-    clearTimeout(this.#binding);
-    const waits = [...this.#unbound.values()].map(({ shortage }) => shortage.retryMs);
-    this.#binding = setTimeout(() => this.bindAgain(), Math.min(...waits));
+  /** Takes up a listener that could not be had; undefined: it still cannot be. */
+  #planAgain(spec: ListenerSpec): (() => void) | undefined {
+    const plan = this.#listeners.planAgain(spec);
+    if (plan === undefined) return undefined;
+    return () => {
+      this.#failures.delete(spec.name);
+      if (this.#apply(plan)) this.#versionInfo = spec.state.versionInfo;
+    };
   }
 
   #stateOf(name: string): DynamicState {
@@ -198,27 +175,15 @@ export class ListenerDiscovery implements Watcher<Listener> {
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     const { isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
-    const details = detailsOf(error);
+    const details = refusalText(error);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
     const shortage = shortageIn(error);
     if (shortage === undefined) return;
-    this.#unbound.set(name, { spec, shortage });
+    this.#unbound.add(spec, shortage);
     // The parent that listens at what was only bound here has offered its socket, which is there until this process is live.
     if (isStart && shortage === ADDRESS_IN_USE) this.bindAgain();
-    else this.#bindLater();
   }
-}
-
-/** Whoever is told that it is refused is to know that it may come to be used. */
-function detailsOf(error: unknown): string {
-  const shortage = shortageIn(error);
-  return messageOf(error) + (shortage === undefined ? '' : `; the listener is used as soon as ${shortage.until}`);
-}
-
-function shortageIn(error: unknown): Shortage | undefined {
-  if (error instanceof ListenError && error.isInUse) return ADDRESS_IN_USE;
-  return lacksDescriptors(error) ? FEW_DESCRIPTORS : undefined;
 }
 
 function specOf(resource: Resource<Listener>): ListenerSpec {
