@@ -63,7 +63,7 @@ t.test('what is moved into place, or changed in place, is used; what is garbled 
 
   clusters.writeText('resources: [');
   await baton.waitForStat('cluster_manager.cds.update_failure', 2);
-  t.match(baton.stderr, /\[warning\].*clusters\.yaml:1:/);
+  await waitForLog(baton, /\[warning\].*clusters\.yaml:1:/);
   t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 0, 'there was no message to reject');
   clusters.write(CLUSTER, staticCluster('host', one.port), { name: 'bad', lb_policy: 'NONE', no_such: 1 });
   await becomes(baton, 'one');
