@@ -159,9 +159,28 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     return stream;
   }
 
+  #takeStream(encoder: ResponseEncoder): ServerStream {
+    const now = this.manager.thread.clock.monotonicMs;
+    // A pipelined request may have been received with the one before it, and may have waited for another process.
+    this.#activeMs = now;
+    if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
+    const stream = this.#pools.streams.take();
+    stream.start(this, encoder);
+    return stream;
+  }
+
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
     if (isUnreadable(error)) this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
     this.#refuse(error, head);
+  }
+
+  /** Answers and closes where no request could be read. It counts and is logged as one. */
+  #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
+    const codec = this.#awakeCodec();
+    const stream = this.#takeStream(codec);
+    stream.info.responseFlags |= flag;
+    codec.answerInvalid(stream.refuse(error, head), head?.method === Method.Head);
+    this.onClose(false);
   }
 
   onIdle(): void {
@@ -183,17 +202,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.socket.close(lingers ? options.delayedCloseMs : 0, late, options.flushMs);
   }
 
-  addBuffered(sums: BufferedBytes): void {
-    const { at } = HttpStats;
-    const { http } = this.manager.stats;
-    const received = this.#codec?.bufferedBytes ?? 0;
-    sums.add(
-      http,
-      at.downstream_cx_rx_bytes_buffered,
-      received,
-      at.downstream_cx_tx_bytes_buffered,
-      this.socket.pendingBytes,
-    );
+  /** The client has not sent a byte. */
+  get #isUnused(): boolean {
+    return this.#requests === 0 && this.#codec === undefined;
   }
 
   // ── DownstreamHandler: what the socket tells ─────────────────────────────────────────────────────────────────────
@@ -231,6 +242,19 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     if (this.#stream === undefined) this.#requestStartMs = UNSET;
     this.#codec?.drained();
     this.#restCodec();
+  }
+
+  addBuffered(sums: BufferedBytes): void {
+    const { at } = HttpStats;
+    const { http } = this.manager.stats;
+    const received = this.#codec?.bufferedBytes ?? 0;
+    sums.add(
+      http,
+      at.downstream_cx_rx_bytes_buffered,
+      received,
+      at.downstream_cx_tx_bytes_buffered,
+      this.socket.pendingBytes,
+    );
   }
 
   onFault(): void {
@@ -432,30 +456,6 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
     this.onClose(false);
     return 0;
-  }
-
-  #takeStream(encoder: ResponseEncoder): ServerStream {
-    const now = this.manager.thread.clock.monotonicMs;
-    // A pipelined request may have been received with the one before it, and may have waited for another process.
-    this.#activeMs = now;
-    if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
-    const stream = this.#pools.streams.take();
-    stream.start(this, encoder);
-    return stream;
-  }
-
-  /** Answers and closes where no request could be read. It counts and is logged as one. */
-  #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
-    const codec = this.#awakeCodec();
-    const stream = this.#takeStream(codec);
-    stream.info.responseFlags |= flag;
-    codec.answerInvalid(stream.refuse(error, head), head?.method === Method.Head);
-    this.onClose(false);
-  }
-
-  /** The client has not sent a byte. */
-  get #isUnused(): boolean {
-    return this.#requests === 0 && this.#codec === undefined;
   }
 
   /** At the end of its time the connection has one more response, and drain_timeout for the request; one that is unused just ends. */
