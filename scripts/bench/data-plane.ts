@@ -37,6 +37,7 @@ import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstrea
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
+import { OwnTokenBucket } from '../../src/upstream/token-bucket.js';
 import { callsOf } from '../../src/worker/extensions/extension-thread.js';
 import { FilterConfigs } from '../../src/worker/extensions/filter-configs.js';
 import { WorkerPorts } from '../../src/worker/extensions/worker-ports.js';
@@ -366,6 +367,7 @@ function buildWorker(): PlayedTransport {
     identity: { ip: '10.0.0.1', cluster: '', node: '', zone: '' },
     port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),
+    tokenBucket: (_name, rate) => new OwnTokenBucket(rate),
   };
   clusters.apply({
     spec: clusterSpec(cluster),

@@ -22,6 +22,7 @@ import type { ScopeRequest } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterManager } from '../upstream/cluster-manager.js';
+import type { TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
 /** What looks at the first bytes of connections before a filter chain takes them. */
@@ -38,7 +39,7 @@ export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly isTerminal: true;
   /** Stats that exist before traffic, those of filters that it holds included. */
   scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
-  createOnWorker(config: C, listener: ListenerIdentity, context: WorkerContext): TerminalNetworkFilter;
+  createOnWorker(config: C, chain: ChainIdentity, context: WorkerContext): TerminalNetworkFilter;
   /** What it has on the primary, with what filters that it holds have there. */
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];
 }
@@ -53,9 +54,10 @@ export interface HttpFilterExtension<C = unknown> extends Extension {
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart;
   /**
    * Compiles what a route says to the filter (typed_per_filter_config), the most general first; the filter's factory gets
-   * it with each stream. `runtime` gives handles of values that may change. Absent: the filter takes nothing from routes.
+   * it with each stream. `runtime` gives handles of values that may change. `place` is where in the process the last of them
+   * stands: the same on all workers, whatever of the routes changes beside it. Absent: the filter takes nothing from routes.
    */
-  compileRouteConfig?(configs: readonly Any[], where: string, runtime: Runtime): unknown;
+  compileRouteConfig?(configs: readonly Any[], where: string, runtime: Runtime, place: string): unknown;
 }
 
 /** An HTTP filter that ends the chain: the router. */
@@ -298,6 +300,12 @@ export interface WorkerContext extends UpstreamThread {
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
   /** The scope that the primary has made for `prefix` (see ScopeRequest). Throws when the configuration asked for none. */
   scope(prefix: string, layout: Layout): Scope;
+  /**
+   * A bucket that all workers take from, by the time of `clock`. Its name says whose it is (HttpChainContext.place, or `place` of
+   * compileRouteConfig()) and what its rate is: the bucket goes on as long as somebody says the same name, in this worker or one that
+   * takes its place.
+   */
+  tokenBucket(name: string, rate: TokenRate): TokenBucket;
 }
 
 /** Routes that change while traffic flows, on a worker: each source follows what the primary publishes. */
@@ -327,14 +335,22 @@ export interface ListenerIdentity {
   readonly bufferLimit: number;
 }
 
+/** The same on a worker. */
+export interface ChainIdentity extends ListenerIdentity {
+  /** Number of the chain. Another configuration of it has another one. */
+  readonly chain: number;
+}
+
 /** Which HTTP chain a filter belongs to. */
 export interface HttpChain {
   /** `http.ingress.` */
   readonly statPrefix: string;
 }
 
-/** What the filters of one HTTP chain have in common. */
+/** The chain that a filter belongs to, on a worker. */
 export interface HttpChainContext extends HttpChain {
+  /** The filter's place in the process: the same on all workers as long as its chain is in use, and that of no other filter. */
+  readonly place: string;
   /** Most bytes that a filter may hold back of a message. */
   readonly bufferLimit: number;
 }

@@ -9,6 +9,7 @@ export type { Report } from '../config/catalog/extension.js';
 export { accepted, type ImplementedTable, refused } from '../config/implemented/table.js';
 export type {
   AccessLoggerExtension,
+  ChainIdentity,
   EndpointAnswer,
   HttpChain,
   HttpFilterExtension,
@@ -99,6 +100,10 @@ export { type Distribution, QUANTILES } from '../stats/histograms/distribution.j
 export { defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
 export type { DynamicCounter, Scope } from '../stats/thread-stats.js';
+
+// ── What all workers limit together ────────────────────────────────────────────────────────────────────────────────────
+
+export { OwnTokenBucket, type TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 
 // ── Calls to hosts of clusters ───────────────────────────────────────────────────────────────────────────────────────
 

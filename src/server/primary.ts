@@ -18,6 +18,7 @@ import { statsSettings } from '../stats/settings/settings.js';
 import { StatsStore } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
+import { forgetTokenBucketThread, tokenBucketMemory } from '../upstream/shared-token-buckets.js';
 import { SharedWordsOwner } from '../upstream/shared-words.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { TakeOver } from './restart/take-over.js';
@@ -64,6 +65,8 @@ export class Primary {
   readonly words = new SharedWordsOwner();
   /** Block of the words in which all connections of the process are counted. */
   readonly listenersBlock = this.words.allocateListener();
+  /** Of the token buckets that workers share. */
+  readonly tokenBuckets = tokenBucketMemory();
   readonly watchdog: Watchdog;
   readonly workers: WorkerSet;
   readonly threads: AllThreads;
@@ -114,6 +117,7 @@ export class Primary {
     this.ports.workerDied(index);
     this.store.workerDied(index);
     this.words.forgetWorker(index + 1);
+    forgetTokenBucketThread(this.tokenBuckets, index + 1);
     this.watchdog.forget(index);
     this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
   }

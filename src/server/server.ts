@@ -283,12 +283,14 @@ export class Server {
   #startData(index: number): ReturnType<StartData> {
     const { bootstrap, fileFlush, localIp, logging } = this.#options;
     const { cluster = '', id: node = '', locality } = bootstrap.node ?? {};
-    const { concurrency, listenersBlock, ports, snapshots, store, threads, watchdog, words } = this.primary;
+    const { concurrency, listenersBlock, ports, snapshots, store, threads, tokenBuckets, watchdog, words } =
+      this.primary;
     return {
       index,
       workers: concurrency,
       stats: store.attachment(index),
       words: { ...words.handle(index + 1), contention: threads.contentionBuffer(index) },
+      tokenBuckets,
       listenersBlock,
       maxConnections: monitoredConnections(bootstrap),
       logging,

@@ -13,6 +13,7 @@ import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import type { ClusterLoadBalancer } from '../upstream/load-balancer/cluster-load-balancer.js';
+import { SharedTokenBuckets } from '../upstream/shared-token-buckets.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { callsOf, timersOf } from './extensions/extension-thread.js';
 import { FilterConfigs } from './extensions/filter-configs.js';
@@ -51,6 +52,7 @@ export class WorkerConfiguration {
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
     this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
+    const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1);
     const context: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
@@ -65,6 +67,7 @@ export class WorkerConfiguration {
       port: (name) => ports.port(name),
       serverHealth: new ServerHealth(start.health),
       scope: (prefix, layout) => scopes.find(prefix, layout),
+      tokenBucket: (name, rate) => tokenBuckets.open(name, rate),
     };
     this.listeners = new WorkerListeners(context, start);
   }

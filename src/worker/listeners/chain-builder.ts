@@ -4,7 +4,7 @@
 import { atOnce, inBatches } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import type { Any } from '../../config/generated/api.js';
-import type { ListenerIdentity, WorkerContext } from '../../extensions/factories.js';
+import type { ChainIdentity, WorkerContext } from '../../extensions/factories.js';
 import { FilterChainTable } from '../../listener/filter-chain-match.js';
 import { ListenerDrain } from '../../listener/listener-drain.js';
 import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../../listener/network-filter.js';
@@ -74,7 +74,7 @@ export class ChainBuilder {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
     const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
-    const identity: ListenerIdentity = { name, statToken, bufferLimit };
+    const identity: ChainIdentity = { name, statToken, bufferLimit, chain: id };
     const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
     const terminal = filterConfig === undefined ? NO_FILTERS : this.#terminal(filterConfig, identity);
     try {
@@ -92,7 +92,7 @@ export class ChainBuilder {
     };
   }
 
-  #terminal(config: Any, identity: ListenerIdentity): TerminalNetworkFilter {
+  #terminal(config: Any, identity: ChainIdentity): TerminalNetworkFilter {
     const extension = this.#context.extensions.networkFilter(config);
     const terminal = extension.createOnWorker(config, identity, this.#context);
     if (typeof terminal?.accept === 'function') return terminal;

@@ -128,6 +128,8 @@ export interface WorkerStart {
   readonly workers: number;
   readonly stats: WorkerStatsAttachment;
   readonly words: SharedWordsHandle;
+  /** See tokenBucketMemory(). */
+  readonly tokenBuckets: SharedArrayBuffer;
   /** The block in the shared words that is of all listeners together. */
   readonly listenersBlock: number;
   /** The most connections of all listeners together, as the overload manager limits them; undefined: runtime does, if anything. */

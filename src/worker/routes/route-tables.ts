@@ -69,7 +69,7 @@ export class RouteTables implements WorkerRoutes {
   #applyRoutes({ id, key, config }: RouteSnapshot): void {
     let routes = this.#byId.get(id);
     if (routes === undefined) {
-      routes = new LiveRoutes(this.#thread, this.#awaited.of(id));
+      routes = new LiveRoutes(this.#thread, this.#awaited.of(id), `routes ${id}`);
       this.#byId.set(id, routes);
       if (key !== '') this.#byKey.set(key, routes);
     }
@@ -87,22 +87,24 @@ export class RouteTables implements WorkerRoutes {
 class LiveRoutes {
   readonly #thread: TableThread<ClusterReference>;
   readonly #onDemandHosts: OnDemandHosts;
+  readonly #place: string;
   /** By the signature of the filters; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
   #current: UnpackedRoutes | undefined;
   /** What comes next, as far as it is built already. */
   #prepared: Prepared | undefined;
 
-  constructor(thread: TableThread<ClusterReference>, onDemandHosts: OnDemandHosts) {
+  constructor(thread: TableThread<ClusterReference>, onDemandHosts: OnDemandHosts, place: string) {
     this.#thread = thread;
     this.#onDemandHosts = onDemandHosts;
+    this.#place = place;
   }
 
   /** Throws when the table cannot be built. */
   source(filters: RouteFilters): LiveSource {
     const existing = this.#sources.get(filters.signature)?.deref();
     if (existing !== undefined) return existing;
-    const tables = new RouteTableSeries(this.#thread, filters.list);
+    const tables = new RouteTableSeries(this.#thread, filters.list, this.#place);
     const source = { tables, current: atOnce(tables.next(this.#current?.config ?? {}, this.#onDemandHosts)) };
     this.#sources.set(filters.signature, new WeakRef(source));
     return source;

@@ -13,7 +13,7 @@ export interface RouteFilter {
   /** The one that ends the chain, which no route can switch off. */
   readonly isTerminal?: boolean;
   /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
-  compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime): unknown;
+  compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime, place: string): unknown;
   /** What speaks to it where no level does in typed_per_filter_config. */
   readonly routeField?: RouteField | undefined;
 }
@@ -60,12 +60,14 @@ export interface LevelSettings {
  * Compiles what the places say together.
  * @param places the most specific first
  * @param specificWins header changes of the most specific place are made last; by default those of the most general are
+ * @param placeOf gives what `where` is in the process, see RouteTableOptions.place
  */
 export function settingsOfLevels(
   places: readonly Place[],
   specificWins: boolean,
   filters: readonly RouteFilter[],
   runtime: Runtime,
+  placeOf: (where: string) => string,
 ): LevelSettings {
   const fromGeneral = [...places].reverse();
   const inOrder = specificWins ? fromGeneral : places;
@@ -75,12 +77,17 @@ export function settingsOfLevels(
   return {
     requestMutations,
     responseMutations,
-    filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral, runtime)),
+    filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral, runtime, placeOf)),
   };
 }
 
 /** `places`: the most general first. */
-function filterConfig(filter: RouteFilter, places: readonly Place[], runtime: Runtime): unknown {
+function filterConfig(
+  filter: RouteFilter,
+  places: readonly Place[],
+  runtime: Runtime,
+  placeOf: (where: string) => string,
+): unknown {
   const { name } = filter;
   const entries = places.flatMap(({ level, where }) => {
     const entry = level.typed_per_filter_config?.[name];
@@ -100,7 +107,8 @@ function filterConfig(filter: RouteFilter, places: readonly Place[], runtime: Ru
   const said = typed.length > 0 || filter.routeField === undefined ? typed : fieldConfigs(filter.routeField, places);
   if (said.length === 0) return last && FILTER_ON;
   const configs = said.map(({ config }) => config);
-  return filter.compileRouteConfig(configs, said.at(-1)!.where, runtime) ?? FILTER_ON;
+  const { where } = said.at(-1)!;
+  return filter.compileRouteConfig(configs, where, runtime, placeOf(where)) ?? FILTER_ON;
 }
 
 /** What one level says to a filter, and where. */

@@ -38,6 +38,8 @@ export interface RouteTableOptions<C = unknown> {
   readonly findCluster?: (name: string) => C | undefined;
   /** Filters of the chain, in its order: Route.filterConfigs has the same. */
   readonly filters?: readonly RouteFilter[];
+  /** What of the process these routes are: the same on all workers, and for all versions of a configuration. Absent: ''. */
+  readonly place?: string;
   /** Of those that have vhds. */
   readonly onDemandHosts?: OnDemandHosts | undefined;
   /** Absent: values that the configuration gives hold. */
@@ -283,7 +285,16 @@ class VirtualHostBuilder<C> {
   #levels(places: readonly Place[]): LevelSettings {
     const all = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
     const specificWins = this.#config.most_specific_header_mutations_wins ?? false;
-    return settingsOfLevels(all, specificWins, this.#options.filters ?? [], this.#runtime);
+    return settingsOfLevels(all, specificWins, this.#options.filters ?? [], this.#runtime, (where) =>
+      this.#place(where),
+    );
+  }
+
+  /** `where`, in the process: virtual hosts have their names there, since others may come or go before them. */
+  #place(where: string): string {
+    const { place = '' } = this.#options;
+    const isOfHost = where.startsWith(this.#where);
+    return `${place} ${isOfHost ? `'${this.#host.name ?? ''}'${where.slice(this.#where.length)}` : where}`;
   }
 }
 

@@ -21,13 +21,15 @@ export interface TableThread<Cluster> {
 export class RouteTableSeries<Cluster> {
   readonly #thread: TableThread<Cluster>;
   readonly #filters: readonly RouteFilter[];
+  readonly #place: string;
   /** By the virtual host as configured. */
   readonly #built = new WeakMap<VirtualHost, BuiltVirtualHost<Cluster>>();
 
-  /** `filters` are those of the chain, in its order. */
-  constructor(thread: TableThread<Cluster>, filters: readonly RouteFilter[]) {
+  /** `filters` are those of the chain, in its order; `place` is as RouteTableOptions has it. */
+  constructor(thread: TableThread<Cluster>, filters: readonly RouteFilter[], place: string) {
     this.#thread = thread;
     this.#filters = filters;
+    this.#place = place;
   }
 
   /**
@@ -39,6 +41,7 @@ export class RouteTableSeries<Cluster> {
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
       filters: this.#filters,
+      place: this.#place,
       onDemandHosts: config.vhds === undefined ? undefined : onDemandHosts,
       runtime,
       built: this.#built,

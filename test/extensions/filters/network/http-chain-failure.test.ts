@@ -8,7 +8,7 @@ import { connectionManagerOptions } from '../../../../src/extensions/filters/net
 const any = (kind: string) => ({ '@type': `type.googleapis.com/${kind}` });
 const LOG = { name: 'log', typed_config: any('log') };
 const filter = (name: string) => ({ name, typed_config: any(name) });
-const CHAIN = { statPrefix: 'http.a.', bufferLimit: 1024 };
+const CHAIN = { statPrefix: 'http.a.', bufferLimit: 1024, place: 'chain 1' };
 
 /** A worker that notes what is closed on it. */
 function worker(): { context: WorkerContext; closed: string[]; reported: string[] } {

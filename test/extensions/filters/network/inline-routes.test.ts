@@ -17,7 +17,7 @@ function routesTo(cluster: string, count: number): RouteConfiguration {
 
 function inlineRoutes(): InlineRoutes {
   const context = { clusters: new ClusterManager(undefined as never), runtime: new Runtime() } as WorkerContext;
-  const routes = new InlineRoutes({ list: [], signature: '' }, context);
+  const routes = new InlineRoutes({ list: [], signature: '' }, context, 'chain 1');
   atOnce(routes.prepare(routesTo('one', 1000)))();
   return routes;
 }

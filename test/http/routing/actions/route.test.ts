@@ -327,6 +327,33 @@ t.test('typed_per_filter_config reaches its filter, from general to specific', a
   t.ok(seen.includes('virtual_hosts[0].routes[0].typed_per_filter_config.f'));
 });
 
+t.test('the place of what routes say does not depend on the virtual hosts before', async (t) => {
+  const places: string[] = [];
+  const filter = {
+    name: 'f',
+    compileRouteConfig: (_configs: readonly Any[], _where: string, _runtime: unknown, place: string) =>
+      void places.push(place),
+  };
+  const said = { typed_per_filter_config: { f: { '@type': 'x' } } };
+  const host = (name: string, more: object) => {
+    const routes = [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...more }];
+    return { name, domains: [`${name}.com`], routes };
+  };
+  const options = { filters: [filter], place: 'routes 1' };
+  const build = (virtual_hosts: object[], more: object = {}) => {
+    buildRouteTable({ virtual_hosts, ...more }, (name) => name, options);
+    return places.splice(0);
+  };
+  const ofRoute = "routes 1 'v'.routes[0].typed_per_filter_config.f";
+  t.strictSame(build([host('v', said)]), [ofRoute]);
+  t.strictSame(build([host('u', {}), host('v', said)]), [ofRoute]);
+  const [ofHost] = build([{ ...host('v', {}), ...said }]);
+  t.equal(ofHost, "routes 1 'v'.typed_per_filter_config.f");
+  const [ofAll, same] = build([host('u', {}), host('v', {})], said);
+  t.equal(ofAll, 'routes 1 typed_per_filter_config.f');
+  t.equal(same, ofAll);
+});
+
 t.test(
   'a field of virtual host and route action speaks to its filter where no typed_per_filter_config does',
   async (t) => {

@@ -77,7 +77,8 @@ export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager
       http1: context.scope(HTTP1_PREFIX, Http1CodecStats),
       userAgents: new UserAgentStats(context.stats, scopePrefix(httpPrefix(config))),
     };
-    const chain = { statPrefix: httpPrefix(config), bufferLimit: listener.bufferLimit };
+    const place = `chain ${listener.chain}`;
+    const chain = { statPrefix: httpPrefix(config), bufferLimit: listener.bufferLimit, place };
     return new ConnectionManager(context, connectionManagerOptions(config, chain, context), stats);
   },
 };

@@ -13,8 +13,8 @@ export class InlineRoutes implements RouteSource {
   readonly #tables: RouteTableSeries<ClusterReference>;
 
   /** Without routes: prepare() brings them, which travel apart from the configuration. */
-  constructor(filters: RouteFilters, context: WorkerContext) {
-    this.#tables = new RouteTableSeries(context, filters.list);
+  constructor(filters: RouteFilters, context: WorkerContext, place: string) {
+    this.#tables = new RouteTableSeries(context, filters.list, place);
     this.current = atOnce(this.#tables.next({}));
   }
 

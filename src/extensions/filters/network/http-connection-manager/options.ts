@@ -71,7 +71,7 @@ function settings(
       refusesHttpsTargets: config.use_remote_address === true && (config.xff_num_trusted_hops ?? 0) === 0,
       dropsTrailers: http1.enable_trailers !== true,
     },
-    routes: routeSource(config, speaksTo, context),
+    routes: routeSource(config, speaksTo, context, chain.place),
     scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, speaksTo),
     forwarding: new ForwardingRules(config, context.identity),
     defaultHost: http1.default_host_for_http_10
@@ -112,8 +112,13 @@ function flushTime({ delayed_close_timeout: timeout }: HttpConnectionManager): n
   return Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FLUSH_MS) || LONGEST_TIMER_MS);
 }
 
-function routeSource(config: HttpConnectionManager, filters: RouteFilters, context: WorkerContext): RouteSource {
-  return config.rds === undefined ? new InlineRoutes(filters, context) : context.routes.rds(config.rds, filters);
+function routeSource(
+  config: HttpConnectionManager,
+  filters: RouteFilters,
+  context: WorkerContext,
+  place: string,
+): RouteSource {
+  return config.rds === undefined ? new InlineRoutes(filters, context, place) : context.routes.rds(config.rds, filters);
 }
 
 /** Adds the filters to `filters`, those before one that throws too, and returns the one that ends the chain. */
@@ -123,15 +128,16 @@ function createFilters(
   chain: HttpChainContext,
   filters: ChainedFilter[],
 ): TerminalFilterFactory {
-  for (const filter of configs) {
+  for (const [index, filter] of configs.entries()) {
     const { typed_config: config, disabled: isDisabled = false } = filter;
+    const own = { ...chain, place: `${chain.place} filter ${index}` };
     if (config === undefined) {
-      filters.push({ factory: new DiscoveredFilter(filter, context, chain), isDisabled });
+      filters.push({ factory: new DiscoveredFilter(filter, context, own), isDisabled });
       continue;
     }
     const extension = context.extensions.httpFilter(config);
-    if (extension.isTerminal) return extension.createOnWorker(config, context, chain);
-    filters.push({ factory: createFactory(extension, config, context, chain), isDisabled });
+    if (extension.isTerminal) return extension.createOnWorker(config, context, own);
+    filters.push({ factory: createFactory(extension, config, context, own), isDisabled });
   }
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }

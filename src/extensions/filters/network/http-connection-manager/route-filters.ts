@@ -21,12 +21,12 @@ function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilt
     name,
     isTerminal: own !== undefined && extensions.httpFilter(own).isTerminal === true,
     routeField: routeField(filter, extensions),
-    compileRouteConfig(configs, where, runtime) {
+    compileRouteConfig(configs, where, runtime, place) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
       if (extension.isTerminal) return undefined;
       const config = ofExtension('compileRouteConfig', extension.name, () =>
-        extension.compileRouteConfig?.(configs, where, runtime),
+        extension.compileRouteConfig?.(configs, where, runtime, place),
       );
       return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
     },

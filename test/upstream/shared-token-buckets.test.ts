@@ -1,0 +1,103 @@
+// Token buckets in shared memory: threads together take what there is, and a thread that dies takes nothing with it.
+
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import t from 'tap';
+import {
+  forgetTokenBucketThread,
+  SharedTokenBuckets,
+  tokenBucketMemory,
+} from '../../src/upstream/shared-token-buckets.js';
+import { type TokenBucket, TokenRate } from '../../src/upstream/token-bucket.js';
+
+const RATE = { maxTokens: 10, tokensPerFill: 1, fillIntervalMs: 1000 };
+const FILES = {
+  shared: new URL('../../src/upstream/shared-token-buckets.js', import.meta.url).href,
+  bucket: new URL('../../src/upstream/token-bucket.js', import.meta.url).href,
+};
+
+function taken(bucket: TokenBucket, nowMs: number, count: number): number {
+  let tokens = 0;
+  for (let i = 0; i < count; i++) if (bucket.take(nowMs)) tokens++;
+  return tokens;
+}
+
+t.test('who says the same name takes from the same bucket', async (t) => {
+  const memory = tokenBucketMemory();
+  const [one, other] = [new SharedTokenBuckets(memory, 1), new SharedTokenBuckets(memory, 2)];
+  const a = one.open('a', new TokenRate(RATE));
+  const same = other.open('a', new TokenRate(RATE));
+  const b = other.open('b', new TokenRate(RATE));
+  t.equal(a.maxTokens, 10);
+  t.equal(taken(a, 5000, 7), 7);
+  t.equal(same.tokens(5000), 3);
+  t.equal(taken(same, 5000, 7), 3);
+  t.equal(a.msToToken(5000), 1000);
+  t.equal(b.tokens(5000), 10);
+  t.equal(taken(other.open('a', new TokenRate(RATE)), 6000, 7), 1, 'one that is opened again goes on');
+});
+
+/** A thread that takes what it can, until `nowMs` is `untilMs`. */
+const TAKER = `
+  const { workerData, parentPort } = require('node:worker_threads');
+  Promise.all([import(workerData.shared), import(workerData.bucket)]).then(([{ SharedTokenBuckets }, { TokenRate }]) => {
+    const buckets = new SharedTokenBuckets(workerData.memory, workerData.thread);
+    let tokens = 0;
+    for (let nowMs = 1000; nowMs <= workerData.untilMs; nowMs++)
+      for (let name = 0; name < workerData.names; name++) {
+        const bucket = buckets.open('bucket ' + name, new TokenRate(workerData.rate));
+        while (bucket.take(nowMs)) tokens++;
+      }
+    parentPort.postMessage(tokens);
+  });
+`;
+
+t.test('threads that take at once get no more than there is, and lose none', async (t) => {
+  const memory = tokenBucketMemory();
+  const rate = { maxTokens: 5000, tokensPerFill: 10, fillIntervalMs: 1 };
+  const untilMs = 3000;
+  const names = 3;
+  const counts = await Promise.all(
+    [1, 2, 3].map(async (thread) => {
+      const workerData = { ...FILES, memory, thread, rate, untilMs, names };
+      const [tokens] = await once(new Worker(TAKER, { eval: true, workerData }), 'message');
+      return tokens as number;
+    }),
+  );
+  t.equal(counts[0]! + counts[1]! + counts[2]!, names * (5000 + 10 * (untilMs - 1000)));
+});
+
+t.test('a thread that ends in the middle of it locks nobody out', async (t) => {
+  const memory = tokenBucketMemory();
+  const words = new Int32Array(memory);
+  const workerData = { ...FILES, memory, thread: 2, rate: RATE, untilMs: 1000, names: 1 };
+  Atomics.store(words, 0, 1);
+  const worker = new Worker(TAKER, { eval: true, workerData });
+  let tokens: number | undefined;
+  worker.on('message', (count: number) => (tokens = count));
+  await once(worker, 'online');
+  forgetTokenBucketThread(memory, 3);
+  t.equal(tokens, undefined, 'another thread has it');
+  t.equal(Atomics.load(words, 0), 1);
+  forgetTokenBucketThread(memory, 1);
+  await once(worker, 'exit');
+  t.equal(tokens, 10);
+});
+
+t.test('when there is no room the bucket goes that is full first', async (t) => {
+  const memory = tokenBucketMemory(4);
+  const buckets = new SharedTokenBuckets(memory, 1);
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => buckets.open(name, new TokenRate(RATE)));
+  t.equal(taken(a!, 1000, 9), 9);
+  t.equal(taken(b!, 1000, 3), 3);
+  t.equal(taken(c!, 1000, 8), 8);
+  t.equal(taken(d!, 1000, 5), 5);
+  const e = buckets.open('e', new TokenRate(RATE));
+  t.equal(taken(e, 1000, 9), 9);
+  t.equal(a!.tokens(1000), 1);
+  t.equal(c!.tokens(1000), 2);
+  t.equal(d!.tokens(1000), 5);
+  t.equal(taken(b!, 1000, 20), 10, 'it is full when it comes back');
+  t.equal(taken(d!, 1000, 20), 10, 'and now that one was full first');
+  t.equal(e.tokens(1000), 1);
+});
