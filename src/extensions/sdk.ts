@@ -38,6 +38,7 @@ export type {
 export { BatonError, messageOf } from '../common/errors/errors.js';
 export { durationMs } from '../common/time/duration.js';
 export { checkGrpcService } from '../config/checks/services/grpc-service.js';
+export { errorStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { reportMistakes } from './report-mistakes.js';
@@ -99,6 +100,7 @@ export { lowerEdge, upperEdge, widthOf } from '../stats/histograms/bins.js';
 export { type Distribution, QUANTILES } from '../stats/histograms/distribution.js';
 export { defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
+export { scopePrefix } from '../stats/scope-prefix.js';
 export type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 
 // ── What all workers limit together ────────────────────────────────────────────────────────────────────────────────────

@@ -4,6 +4,7 @@ import type { Any, ExtAuthz, ExtAuthzHttpService, ExtAuthzPerRoute } from '../..
 import {
   byteText,
   durationMs,
+  errorStatus,
   type HttpChain,
   type HttpFilterExtension,
   headerKey,
@@ -21,18 +22,6 @@ import { ExtAuthzStats } from './stats.js';
 const PACKAGE = 'envoy.extensions.filters.http.ext_authz.v3';
 const FILTER = `${PACKAGE}.ExtAuthz`;
 const PER_ROUTE = `${PACKAGE}.ExtAuthzPerRoute`;
-
-/** What clients may get when the service does not tell. */
-const ERRORS = {
-  Unauthorized: 401,
-  Forbidden: 403,
-  NotFound: 404,
-  TooManyRequests: 429,
-  InternalServerError: 500,
-  BadGateway: 502,
-  ServiceUnavailable: 503,
-  GatewayTimeout: 504,
-} as const;
 
 export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   category: 'envoy.filters.http',
@@ -60,7 +49,6 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
       allowed_client_headers_on_success: true,
     },
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': { disabled: true },
-    'envoy.type.v3.HttpStatus': { code: Object.keys(ERRORS) as (keyof typeof ERRORS)[] },
   },
   validate(config, report) {
     const filter = unpack(config as Any, FILTER);
@@ -149,7 +137,7 @@ function rulesOf(config: ExtAuthz): ExtAuthzRules {
     toHostAppended: compileNameRules(response?.allowed_upstream_headers_to_append, ''),
     toClient: compileNameRules(response?.allowed_client_headers, ''),
     toClientOnSuccess: compileNameRules(response?.allowed_client_headers_on_success, ''),
-    statusOnError: ERRORS[(config.status_on_error?.code ?? 'Forbidden') as keyof typeof ERRORS],
+    statusOnError: errorStatus(config.status_on_error, 403),
     allowsOnError: config.failure_mode_allow ?? false,
     marksAllowedOnError: config.failure_mode_allow_header_add ?? false,
   };

@@ -1,0 +1,13 @@
+// HttpStatus as the status of an error.
+
+import t from 'tap';
+import { errorStatus } from '../../../src/config/fields/http-status.js';
+
+t.test('the status that is named, and another one where that is none of an error', async (t) => {
+  t.equal(errorStatus({ code: 'TooManyRequests' }, 403), 429);
+  t.equal(errorStatus({ code: 'NetworkAuthenticationRequired' }, 403), 511);
+  t.equal(errorStatus({ code: 'PermanentRedirect' }, 403), 403);
+  t.equal(errorStatus({ code: 'Empty' }, 429), 429);
+  t.equal(errorStatus({}, 429), 429);
+  t.equal(errorStatus(undefined, 429), 429);
+});
