@@ -81,6 +81,8 @@ export interface LocalReply {
   details: string;
   /** ResponseFlag bits. */
   flags: number;
+  /** The grpc-status for a request of gRPC. Absent: what `status` means in gRPC. */
+  grpcStatus?: number | undefined;
   /** Changes the head of the answer before it is sent. */
   editHeaders?: (headers: HeaderBlock) => void;
   /**

@@ -25,13 +25,21 @@ export function isGrpcRequest(headers: HeaderBlock): boolean {
   return true;
 }
 
-/** Makes the head of a local reply one of gRPC: `body` is what it says, `hasMessage` whether it may say it. */
-export function becomeGrpcReply(headers: HeaderBlock, body: string | Uint8Array, hasMessage: boolean): void {
+/**
+ * Makes the head of a local reply one of gRPC: `body` is what it says, `hasMessage` whether it may say it. `grpcStatus`: undefined for
+ * what the status of HTTP means.
+ */
+export function becomeGrpcReply(
+  headers: HeaderBlock,
+  body: string | Uint8Array,
+  hasMessage: boolean,
+  grpcStatus: number | undefined,
+): void {
   const { status } = headers;
   headers.setStatus(200);
   headers.remove(CONTENT_LENGTH);
   headers.set(CONTENT_TYPE, 'application/grpc');
-  if (headers.find(GRPC_STATUS) < 0) headers.add(GRPC_STATUS, String(grpcStatusOf(status)));
+  if (headers.find(GRPC_STATUS) < 0) headers.add(GRPC_STATUS, String(grpcStatus ?? grpcStatusOf(status)));
   if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
 }
 

@@ -39,7 +39,8 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
       body = options.localReplies.rewrite(headers, info, body, isGrpc);
     }
     const hasBody = body.length > 0 && !isHead && !isGrpc;
-    if (isGrpc) becomeGrpcReply(headers, body, !isHead);
+    // What local_reply_config makes another status means that.
+    if (isGrpc) becomeGrpcReply(headers, body, !isHead, headers.status === status ? reply.grpcStatus : undefined);
     else if (body.length > 0) {
       // Its editor may have said another length, such as that of a response that it gives again.
       headers.set(CONTENT_LENGTH, String(body.length));
