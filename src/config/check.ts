@@ -280,7 +280,7 @@ export class Checker {
     if (extension.validate === undefined) return;
     ask(this.#problems, this.#path, (report) => {
       try {
-        extension.validate!(config, report);
+        extension.validate!(config, report, this.#path.includes('typed_per_filter_config'));
       } catch (error) {
         if (this.#problems.isDamaged(this.#path, this.#problems.errorCount)) return;
         report('', defectOf('validate', extension.name, error));

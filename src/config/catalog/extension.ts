@@ -18,6 +18,8 @@ export interface Extension<C = Any> {
    * filter has beyond it are what routes say to it (typed_per_filter_config).
    */
   readonly typeUrls: readonly string[];
+  /** Routes say to an HTTP filter what its chain does, in the first message. */
+  readonly takesOwnMessageFromRoutes?: boolean;
   /** Whether a filter ends its chain: it must come last, and a chain must end with such a one. */
   readonly isTerminal?: boolean;
   /**
@@ -29,9 +31,9 @@ export interface Extension<C = Any> {
   readonly implemented?: ImplementedTable;
   /**
    * Checks what the schema cannot. `config` is in canonical form, and any of the messages of `typeUrls`: unpack() tells which. What it
-   * finds or throws where the schema is not obeyed is left out.
+   * finds or throws where the schema is not obeyed is left out. `isOfRoute`: a route says it, in typed_per_filter_config.
    */
-  validate?(config: C, report: Report): void;
+  validate?(config: C, report: Report, isOfRoute: boolean): void;
   /**
    * The clusters that `config`, any of the messages of `typeUrls`, names: each with its path as in Report, such as
    * `http_service.server_uri.cluster`. One that is not there is refused, unless a management server may bring it.

@@ -112,7 +112,7 @@ function misplaced(name: string, given: Extension, config: Any, filter: Extensio
     return `the filter '${name}' is '${filter.name}', and this message is of '${given.name}'`;
   }
   const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
-  if (messageNameOf(config['@type']) !== own) return undefined;
+  if (messageNameOf(config['@type']) !== own || given.takesOwnMessageFromRoutes) return undefined;
   const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
   return `it configures the filter '${given.name}' itself; ${remedy}`;
 }
