@@ -9,6 +9,7 @@ import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
+import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
@@ -43,6 +44,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   extAuthz,
   headerMutation,
   healthCheck,
+  localRateLimit,
   onDemand,
   rbac,
   router,
