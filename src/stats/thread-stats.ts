@@ -174,6 +174,8 @@ export class Scope {
   readonly page: Float64Array;
   readonly base: number;
   readonly #range: ThreadRange;
+  /** All threads' pages, and the view behind them; for total(). */
+  #pages: Float64Array | undefined;
 
   constructor(page: Float64Array, base: number, range: ThreadRange) {
     this.page = page;
@@ -211,6 +213,16 @@ export class Scope {
   /** This thread's contribution becomes `value`; 0 counts as a change too. */
   set(at: GaugeSlot, value: number): void {
     setGauge(this.page, this.base + at, value);
+  }
+
+  /** A gauge of all threads together. What others are changing just now may be in it or not. */
+  total(at: GaugeSlot): number {
+    this.#pages ??= new Float64Array(this.page.buffer);
+    const pages = this.#pages;
+    let sum = 0;
+    for (let slot = this.base + at; slot < pages.length - PAGE_SLOTS; slot += PAGE_SLOTS)
+      sum += pages[slot]! - pages[slot + 1]!;
+    return Math.max(sum, 0);
   }
 
   /** Counts a sample of a histogram, in its unit. */

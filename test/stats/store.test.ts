@@ -58,6 +58,22 @@ t.test('a scope exists at 0 before traffic, and counts are summed over all threa
   t.equal(store.value('cluster.a.rq_total'), 1);
 });
 
+t.test('each thread can read what a gauge is in all of them', async (t) => {
+  const { store, threads } = storeWith(2);
+  const ref = addScope(store, threads, 'cluster.a.');
+  const other = addScope(store, threads, 'cluster.b.');
+  const [one, two] = threads.map((thread) => thread.scope(ref));
+  t.equal(one!.total(Cluster.at.cx_active), 0);
+  one!.add(Cluster.at.cx_active, 3);
+  two!.increment(Cluster.at.cx_active);
+  one!.decrement(Cluster.at.cx_active);
+  store.scope(ref).increment(Cluster.at.cx_active);
+  threads[0]!.scope(other).increment(Cluster.at.cx_active);
+  for (const scope of [one!, two!, store.scope(ref)]) t.equal(scope.total(Cluster.at.cx_active), 4);
+  store.workerDied(0);
+  t.equal(two!.total(Cluster.at.cx_active), 2);
+});
+
 t.test('what is no number is refused: a sum with it would never be one again', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'cluster.a.');
