@@ -7,6 +7,7 @@ import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
+import { fault } from './filters/http/fault/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
@@ -42,6 +43,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   buffer,
   cors,
   extAuthz,
+  fault,
   headerMutation,
   healthCheck,
   localRateLimit,

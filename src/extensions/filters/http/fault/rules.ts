@@ -1,0 +1,150 @@
+// HTTPFault, compiled: which requests a fault is for, and what it is.
+
+import type { FaultAbort, FaultDelay, HTTPFault } from '../../../../config/generated/api.js';
+import {
+  compileHeaderRules,
+  durationMs,
+  type HeaderBlock,
+  type HeaderRule,
+  LONGEST_TIMER_MS,
+  matchesAll,
+  type Random,
+  type Runtime,
+  type StreamControl,
+} from '../../../sdk.js';
+import {
+  ABORT,
+  ABORT_GRPC,
+  ABORT_PERCENTAGE,
+  DELAY,
+  DELAY_PERCENTAGE,
+  numberIn,
+  SERVICE_CLUSTER,
+  SERVICE_NODE,
+} from './request-headers.js';
+import { FaultNumber, FaultShare } from './runtime-values.js';
+
+/** What a request is answered with. */
+export interface Abort {
+  readonly status: number;
+  /** Undefined: what the status means. */
+  readonly grpcStatus: number | undefined;
+}
+
+export class FaultRules {
+  /** Where requests come from is counted. */
+  readonly countsClusters: boolean;
+  readonly #delay: DelayRule | undefined;
+  readonly #abort: AbortRule | undefined;
+  readonly #upstreamCluster: string;
+  readonly #headers: readonly HeaderRule[] | undefined;
+  readonly #nodes: ReadonlySet<string> | undefined;
+  readonly #maxActive: FaultNumber;
+  readonly #configuredMaxActive: number;
+
+  constructor(config: HTTPFault, runtime: Runtime, where: string) {
+    const nodes = config.downstream_nodes ?? [];
+    this.countsClusters = config.disable_downstream_cluster_stats !== true;
+    this.#delay = config.delay && new DelayRule(config.delay, config, runtime);
+    this.#abort = config.abort && new AbortRule(config.abort, config, runtime);
+    this.#upstreamCluster = config.upstream_cluster ?? '';
+    this.#headers = compileHeaderRules(config.headers, where === '' ? 'headers' : `${where}.headers`);
+    this.#nodes = nodes.length === 0 ? undefined : new Set(nodes);
+    this.#maxActive = new FaultNumber(runtime, config.max_active_faults_runtime, 'max_active_faults');
+    this.#configuredMaxActive = config.max_active_faults ?? Infinity;
+  }
+
+  /** It has no fault for any request. */
+  get isEmpty(): boolean {
+    return this.#delay === undefined && this.#abort === undefined;
+  }
+
+  /** Whether the fault is for this request. */
+  isFor(headers: HeaderBlock, stream: StreamControl): boolean {
+    if (this.#upstreamCluster !== '' && stream.route()?.clusterName !== this.#upstreamCluster) return false;
+    if (this.#nodes !== undefined && !this.#nodes.has(headers.get(SERVICE_NODE) ?? '')) return false;
+    return this.#headers === undefined || matchesAll(this.#headers, headers);
+  }
+
+  /** The most faults at a time, in the whole process. */
+  get maxActive(): number {
+    return this.#maxActive.valueFor('', this.#configuredMaxActive);
+  }
+
+  /** How long this request is to wait, in ms; 0: it is not. */
+  delayOf(headers: HeaderBlock, cluster: string, random: Random): number {
+    return this.#delay?.of(headers, cluster, random) ?? 0;
+  }
+
+  /** What this request is answered with; undefined: it goes on. */
+  abortOf(headers: HeaderBlock, cluster: string, random: Random): Abort | undefined {
+    return this.#abort?.of(headers, cluster, random);
+  }
+}
+
+/** Where the request says that it comes from, or ''. */
+export function clusterOf(headers: HeaderBlock): string {
+  return headers.get(SERVICE_CLUSTER) ?? '';
+}
+
+class DelayRule {
+  readonly #share: FaultShare;
+  readonly #runtimeMs: FaultNumber;
+  /** Undefined: the request says it. */
+  readonly #fixedMs: number | undefined;
+
+  constructor({ fixed_delay: fixed, percentage }: FaultDelay, keys: HTTPFault, runtime: Runtime) {
+    this.#share = new FaultShare(runtime, keys.delay_percent_runtime, 'delay.fixed_delay_percent', percentage);
+    this.#runtimeMs = new FaultNumber(runtime, keys.delay_duration_runtime, 'delay.fixed_duration_ms');
+    // As in Envoy it is whole milliseconds.
+    this.#fixedMs = fixed === undefined ? undefined : Math.trunc(durationMs(fixed));
+  }
+
+  of(headers: HeaderBlock, cluster: string, random: Random): number {
+    const wanted = this.#fixedMs === undefined ? numberIn(headers, DELAY_PERCENTAGE) : undefined;
+    if (!this.#share.isHit(random, cluster, wanted)) return 0;
+    const configuredMs = this.#fixedMs ?? numberIn(headers, DELAY);
+    if (configuredMs === undefined) return 0;
+    return Math.min(this.#runtimeMs.valueFor(cluster, configuredMs), LONGEST_TIMER_MS);
+  }
+}
+
+class AbortRule {
+  readonly #share: FaultShare;
+  readonly #runtimeStatus: FaultNumber;
+  readonly #runtimeGrpcStatus: FaultNumber;
+  /** Without either of them the request says it. */
+  readonly #status: number | undefined;
+  readonly #grpcStatus: number | undefined;
+  readonly #isByHeader: boolean;
+
+  constructor({ grpc_status, header_abort, http_status, percentage }: FaultAbort, keys: HTTPFault, runtime: Runtime) {
+    this.#share = new FaultShare(runtime, keys.abort_percent_runtime, 'abort.abort_percent', percentage);
+    this.#runtimeStatus = new FaultNumber(runtime, keys.abort_http_status_runtime, 'abort.http_status');
+    this.#runtimeGrpcStatus = new FaultNumber(runtime, keys.abort_grpc_status_runtime, 'abort.grpc_status');
+    this.#status = http_status;
+    this.#grpcStatus = grpc_status;
+    this.#isByHeader = header_abort !== undefined;
+  }
+
+  of(headers: HeaderBlock, cluster: string, random: Random): Abort | undefined {
+    const isByHeader = this.#isByHeader;
+    const wanted = isByHeader ? numberIn(headers, ABORT_PERCENTAGE) : undefined;
+    if (!this.#share.isHit(random, cluster, wanted)) return undefined;
+    const status = isByHeader ? numberIn(headers, ABORT) : this.#status;
+    if (status !== undefined && isStatus(status)) {
+      const other = this.#runtimeStatus.valueFor(cluster, status);
+      // No response can have another one that runtime may say.
+      return { status: isStatus(other) ? other : status, grpcStatus: undefined };
+    }
+    const grpcStatus = isByHeader ? numberIn(headers, ABORT_GRPC) : this.#grpcStatus;
+    if (grpcStatus === undefined || (isByHeader && grpcStatus > LAST_GRPC_STATUS)) return undefined;
+    return { status: 200, grpcStatus: this.#runtimeGrpcStatus.valueFor(cluster, grpcStatus) };
+  }
+}
+
+const LAST_GRPC_STATUS = 16;
+
+function isStatus(status: number): boolean {
+  return status >= 200 && status < 600;
+}
