@@ -30,7 +30,6 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.RuntimeDouble': ALL,
   'envoy.config.core.v3.RuntimeUInt32': ALL,
   'envoy.type.v3.FractionalPercent': ALL,
-  'envoy.type.v3.HttpStatus': ALL,
   'envoy.config.core.v3.HttpService': ALL,
   'envoy.config.core.v3.HttpUri': ALL,
   'envoy.config.core.v3.GrpcService': { envoy_grpc: true, google_grpc: true, timeout: true, initial_metadata: true },

@@ -49,6 +49,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
       allowed_client_headers_on_success: true,
     },
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': { disabled: true },
+    'envoy.type.v3.HttpStatus': 'all',
   },
   validate(config, report) {
     const filter = unpack(config as Any, FILTER);

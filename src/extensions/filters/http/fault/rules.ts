@@ -90,20 +90,21 @@ export function clusterOf(headers: HeaderBlock): string {
 class DelayRule {
   readonly #share: FaultShare;
   readonly #runtimeMs: FaultNumber;
-  /** Undefined: the request says it. */
+  readonly #isByHeader: boolean;
   readonly #fixedMs: number | undefined;
 
-  constructor({ fixed_delay: fixed, percentage }: FaultDelay, keys: HTTPFault, runtime: Runtime) {
+  constructor({ fixed_delay: fixed, header_delay, percentage }: FaultDelay, keys: HTTPFault, runtime: Runtime) {
     this.#share = new FaultShare(runtime, keys.delay_percent_runtime, 'delay.fixed_delay_percent', percentage);
     this.#runtimeMs = new FaultNumber(runtime, keys.delay_duration_runtime, 'delay.fixed_duration_ms');
+    this.#isByHeader = header_delay !== undefined;
     // As in Envoy it is whole milliseconds.
     this.#fixedMs = fixed === undefined ? undefined : Math.trunc(durationMs(fixed));
   }
 
   of(headers: HeaderBlock, cluster: string, random: Random): number {
-    const wanted = this.#fixedMs === undefined ? numberIn(headers, DELAY_PERCENTAGE) : undefined;
+    const wanted = this.#isByHeader ? numberIn(headers, DELAY_PERCENTAGE) : undefined;
     if (!this.#share.isHit(random, cluster, wanted)) return 0;
-    const configuredMs = this.#fixedMs ?? numberIn(headers, DELAY);
+    const configuredMs = this.#isByHeader ? numberIn(headers, DELAY) : this.#fixedMs;
     if (configuredMs === undefined) return 0;
     return Math.min(this.#runtimeMs.valueFor(cluster, configuredMs), LONGEST_TIMER_MS);
   }
