@@ -54,6 +54,7 @@ export {
   type LocalReply,
   type StreamControl,
 } from '../http/filters/filter.js';
+export { entryText } from '../http/routing/actions/rate-limits.js';
 export { RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 export type { Runtime, RuntimeFraction } from '../runtime/runtime.js';

@@ -11,6 +11,7 @@ import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
+import type { RouteRateLimits } from './rate-limits.js';
 import type { Redirect } from './redirect.js';
 import type { StreamDuration } from './stream-duration.js';
 
@@ -52,6 +53,7 @@ export interface RouteSettings<C> {
   includesRequestAttemptCount: boolean;
   includesAttemptCountInResponse: boolean;
   requestBufferLimit: number | undefined;
+  rateLimits: RouteRateLimits | undefined;
   pathRewrite: PathRewrite | undefined;
   hostRewrite: HostRewrite | undefined;
   redirect: Redirect | undefined;
@@ -97,6 +99,8 @@ export class Route<C> {
   readonly includesAttemptCountInResponse: boolean;
   /** Most bytes of a request that are kept for retries, within the limit of the connection; undefined: that limit. */
   readonly requestBufferLimit: number | undefined;
+  /** How requests are described to who limits them; undefined: they are not. */
+  readonly rateLimits: RouteRateLimits | undefined;
   readonly directStatus: number;
   readonly directBody: Uint8Array;
   readonly requestMutations: HeaderMutations | undefined;
@@ -129,6 +133,7 @@ export class Route<C> {
     this.includesRequestAttemptCount = settings.includesRequestAttemptCount;
     this.includesAttemptCountInResponse = settings.includesAttemptCountInResponse;
     this.requestBufferLimit = settings.requestBufferLimit;
+    this.rateLimits = settings.rateLimits;
     this.directStatus = settings.directStatus;
     this.directBody = settings.directBody;
     this.requestMutations = settings.requestMutations;

@@ -15,6 +15,7 @@ import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cl
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite } from '../actions/host-rewrite.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
+import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../actions/rate-limits.js';
 import { Redirect } from '../actions/redirect.js';
 import { type GrpcTimeout, Route, RouteKind, type RouteSettings } from '../actions/route.js';
 import { StreamDuration } from '../actions/stream-duration.js';
@@ -98,6 +99,7 @@ class VirtualHostBuilder<C> {
   readonly #options: RouteTableOptions<C>;
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
+  readonly #rateLimits: CompiledLimits;
 
   constructor(
     config: RouteConfiguration,
@@ -116,6 +118,7 @@ class VirtualHostBuilder<C> {
       host.retry_policy === undefined
         ? undefined
         : new RetryPolicy(host.retry_policy, `${where}.retry_policy`, this.#runtime);
+    this.#rateLimits = compileRateLimits(host.rate_limits, `${where}.rate_limits`);
   }
 
   *build(): Generator<void, BuiltVirtualHost<C>> {
@@ -209,6 +212,11 @@ class VirtualHostBuilder<C> {
       appendsForwardedHost: action.append_x_forwarded_host ?? false,
       pathRewrite: pathRewriteOf(action, path, at),
       hostRewrite: HostRewrite.of(action, at),
+      rateLimits: RouteRateLimits.of(
+        compileRateLimits(action.rate_limits, `${at}.rate_limits`),
+        this.#rateLimits,
+        action.include_vh_rate_limits,
+      ),
     };
     if (action.cluster !== undefined) return this.#toCluster(settings, action.cluster);
     if (action.cluster_header !== undefined) {
@@ -271,6 +279,7 @@ class VirtualHostBuilder<C> {
       includesRequestAttemptCount: host.include_request_attempt_count ?? false,
       includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
       requestBufferLimit: route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes,
+      rateLimits: undefined,
       pathRewrite: undefined,
       hostRewrite: undefined,
       redirect: undefined,

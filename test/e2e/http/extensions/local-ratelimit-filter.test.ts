@@ -181,8 +181,10 @@ t.test('what cannot be obeyed is refused', async (t) => {
     limitOf('a', 1, {
       token_bucket: { max_tokens: 1, fill_interval: '0.01s' },
       response_headers_to_add: [headerOption('a b', 'c')],
-      descriptors: [{ entries: [{ key: 'a', value: 'b' }], token_bucket: bucketOf(1) }],
-      stage: 1,
+      descriptors: [
+        { entries: [{ key: 'a', value: 'b' }], token_bucket: bucketOf(1) },
+        { entries: [{ key: 'a', value: 'b' }], token_bucket: { max_tokens: 1, fill_interval: '0.02s' } },
+      ],
       local_cluster_rate_limit: {},
     }),
     [answering({ prefix: '/' }, 'a', perRoute(limitOf('a', 1, { token_bucket: undefined })))],
@@ -195,8 +197,8 @@ t.test('what cannot be obeyed is refused', async (t) => {
   for (const mistake of [
     'token_bucket.fill_interval: it must be at least 50 ms',
     "response_headers_to_add[0].header.key: 'a b'",
-    "field 'descriptors' of envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit is not implemented",
-    "field 'stage'",
+    'descriptors[1]: another one has the same entries',
+    'descriptors[1].token_bucket.fill_interval: it must be at least 50 ms',
     "field 'local_cluster_rate_limit'",
     'typed_per_filter_config.limit: token_bucket must be set',
   ])

@@ -1,13 +1,13 @@
 // envoy.filters.http.local_ratelimit: lets so many requests through as there are tokens in a bucket, which all workers share.
 
-import type { Any, LocalRateLimit } from '../../../../config/generated/api.js';
-import { durationMs, type HttpFilterExtension, refused, reportMistakes } from '../../../sdk.js';
+import type { Any, LocalRateLimit, TokenBucket } from '../../../../config/generated/api.js';
+import { durationMs, type HttpFilterExtension, type Report, refused, reportMistakes } from '../../../sdk.js';
+import { descriptorText } from './descriptors.js';
 import { LocalRateLimitFilter } from './local-ratelimit-filter.js';
 import { compileHeaders, LimitRules } from './rules.js';
 import { LocalRateLimitStats, OwnCounters, statsPrefix } from './stats.js';
 
 const MIN_FILL_INTERVAL_MS = 50;
-const NO_DESCRIPTORS = refused('requests are not told apart by descriptors: give routes token buckets of their own');
 
 export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
   category: 'envoy.filters.http',
@@ -26,23 +26,30 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       local_rate_limit_per_downstream_connection: true,
       enable_x_ratelimit_headers: true,
       rate_limited_as_resource_exhausted: true,
-      descriptors: NO_DESCRIPTORS,
-      stage: NO_DESCRIPTORS,
-      vh_rate_limits: NO_DESCRIPTORS,
-      always_consume_default_token_bucket: NO_DESCRIPTORS,
+      descriptors: true,
+      stage: true,
+      vh_rate_limits: true,
+      always_consume_default_token_bucket: true,
       local_cluster_rate_limit: refused('the limit is of this process: divide it by the number of processes'),
     },
+    'envoy.type.v3.HttpStatus': 'all',
+    'envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor': 'all',
+    'envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': 'all',
     'envoy.type.v3.TokenBucket': 'all',
   },
   validate(config, report, isOfRoute) {
     const limit = config as LocalRateLimit;
     if (isOfRoute && limit.token_bucket === undefined)
       report('', 'token_bucket must be set: what a route says is a limit of its own');
-    const interval = limit.token_bucket?.fill_interval;
-    if (interval !== undefined && durationMs(interval) < MIN_FILL_INTERVAL_MS)
-      report('token_bucket.fill_interval', `it must be at least ${MIN_FILL_INTERVAL_MS} ms`);
-    for (const list of ['request_headers_to_add_when_not_enforced', 'response_headers_to_add'] as const)
-      reportMistakes(report, '', () => compileHeaders(limit, list, ''));
+    checkInterval(limit.token_bucket, '', report);
+    const seen = new Set<string>();
+    limit.descriptors?.forEach((descriptor, index) => {
+      const text = descriptorText(descriptor);
+      if (seen.has(text)) report(`descriptors[${index}]`, 'another one has the same entries');
+      seen.add(text);
+      checkInterval(descriptor.token_bucket, `descriptors[${index}].`, report);
+    });
+    reportMistakes(report, '', () => compileHeaders(limit, ''));
   },
   scopes: (config) => [{ prefix: statsPrefix(config.stat_prefix), layout: LocalRateLimitStats }],
   createOnWorker(config, context, chain) {
@@ -61,3 +68,8 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
     return new LimitRules(configs.at(-1) as LocalRateLimit, runtime, where, place);
   },
 };
+
+function checkInterval(bucket: TokenBucket | undefined, path: string, report: Report): void {
+  if (bucket?.fill_interval === undefined || durationMs(bucket.fill_interval) >= MIN_FILL_INTERVAL_MS) return;
+  report(`${path}token_bucket.fill_interval`, `it must be at least ${MIN_FILL_INTERVAL_MS} ms`);
+}

@@ -10,6 +10,7 @@ import {
   type TokenBucket,
   type WorkerContext,
 } from '../../../sdk.js';
+import type { Limit } from './limit.js';
 import type { LimitRules } from './rules.js';
 import type { OutcomeCounters } from './stats.js';
 
@@ -33,19 +34,17 @@ export class LocalRateLimitFilter implements HttpFilter {
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
-    const { clock, random } = this.#context;
+    const { random } = this.#context;
     const rules = this.#rules;
     if (!rules.enabled.isHit(random)) return HeadersStatus.Continue;
     this.#counters.count('enabled');
-    const bucket = rules.bucketFor(this.#stream.info, this.#context);
-    if (rules.hasHeaders) this.#told = bucket;
-    if (bucket === undefined || bucket.take(clock.monotonicMs)) {
+    if (this.#take(headers)) {
       this.#counters.count('ok');
       return HeadersStatus.Continue;
     }
     this.#counters.count('rate_limited');
     if (!rules.enforced.isHit(random)) {
-      rules.requestMutations?.apply(headers, this.#stream.info);
+      rules.headers.request?.apply(headers, this.#stream.info);
       return HeadersStatus.Continue;
     }
     this.#counters.count('enforced');
@@ -62,8 +61,27 @@ export class LocalRateLimitFilter implements HttpFilter {
     return HeadersStatus.Continue;
   }
 
+  /** Whether there is a token wherever the request needs one. */
+  #take(headers: HeaderBlock): boolean {
+    const { alwaysTakesOwn, descriptors, limit } = this.#rules;
+    const limits = descriptors?.limitsFor(headers, this.#stream);
+    if (limits === undefined || limits.length === 0) return limit === undefined || this.#takeFrom(limit);
+    for (const each of limits) if (!this.#takeFrom(each)) return false;
+    const told = this.#told;
+    const isTaken = limit === undefined || !alwaysTakesOwn || this.#takeFrom(limit);
+    // As in Envoy the response tells of the last of them that is for the descriptor.
+    this.#told = told;
+    return isTaken;
+  }
+
+  #takeFrom(limit: Limit): boolean {
+    const bucket = limit.bucketFor(this.#stream.info.downstream!, this.#context);
+    if (this.#rules.hasHeaders) this.#told = bucket;
+    return bucket.take(this.#context.clock.monotonicMs);
+  }
+
   #refuse(): void {
-    const { grpcStatus, responseMutations, status } = this.#rules;
+    const { grpcStatus, headers: own, status } = this.#rules;
     const { info } = this.#stream;
     this.#stream.sendLocalReply({
       status,
@@ -71,7 +89,7 @@ export class LocalRateLimitFilter implements HttpFilter {
       details: 'local_rate_limited',
       flags: ResponseFlag.RateLimited,
       grpcStatus,
-      editHeaders: (headers) => responseMutations?.applyToResponse(headers, info),
+      editHeaders: (headers) => own.response?.applyToResponse(headers, info),
     });
   }
 }

@@ -1,19 +1,16 @@
 // LocalRateLimit, compiled: how many requests there may be, which share of them that is for, and what becomes of those beyond.
 
-import type { LocalRateLimit, TokenBucket as TokenBucketConfig } from '../../../../config/generated/api.js';
+import type { HeaderValueOption, LocalRateLimit } from '../../../../config/generated/api.js';
 import {
   compileHeaderMutations,
-  durationMs,
   errorStatus,
   type HeaderMutations,
-  OwnTokenBucket,
   type Runtime,
   type RuntimeFraction,
-  type StreamInfo,
-  type TokenBucket,
-  TokenRate,
   type WorkerContext,
 } from '../../../sdk.js';
+import { DescriptorLimits } from './descriptors.js';
+import { Limit } from './limit.js';
 import { type OutcomeCounters, RouteCounters } from './stats.js';
 
 const TOO_MANY_REQUESTS = 429;
@@ -26,14 +23,14 @@ export class LimitRules {
   readonly enabled: RuntimeFraction;
   readonly enforced: RuntimeFraction;
   readonly hasHeaders: boolean;
-  readonly requestMutations: HeaderMutations | undefined;
-  readonly responseMutations: HeaderMutations | undefined;
-  readonly #rate: TokenRate | undefined;
-  /** The name of the bucket that all workers take from. */
-  readonly #name: string;
-  /** By what stands for a connection, where each has a bucket of its own. */
-  readonly #ofConnections: WeakMap<object, TokenBucket> | undefined;
-  #shared: TokenBucket | undefined;
+  /** What requests that go on, and answers, get. */
+  readonly headers: CompiledHeaders;
+  /** For all requests; undefined: there is none. */
+  readonly limit: Limit | undefined;
+  /** For requests of certain descriptors. */
+  readonly descriptors: DescriptorLimits | undefined;
+  /** Requests of such descriptors need a token of both. */
+  readonly alwaysTakesOwn: boolean;
   #counters: OutcomeCounters | undefined;
 
   /** `place`: where in the process the configuration stands. Throws BatonError for headers that cannot be added. */
@@ -45,22 +42,10 @@ export class LimitRules {
     this.enabled = runtime.fractionOf(config.filter_enabled, { numerator: 0 });
     this.enforced = runtime.fractionOf(config.filter_enforced, { numerator: 0 });
     this.hasHeaders = config.enable_x_ratelimit_headers === 'DRAFT_VERSION_03';
-    this.requestMutations = compileHeaders(config, 'request_headers_to_add_when_not_enforced', where);
-    this.responseMutations = compileHeaders(config, 'response_headers_to_add', where);
-    this.#rate = bucket && rateOf(bucket);
-    // With another rate it is another bucket.
-    this.#name = JSON.stringify([place, bucket]);
-    this.#ofConnections = config.local_rate_limit_per_downstream_connection ? new WeakMap() : undefined;
-  }
-
-  /** The bucket for a request; undefined: there is none, and no limit. */
-  bucketFor(info: StreamInfo, context: WorkerContext): TokenBucket | undefined {
-    if (this.#rate === undefined) return undefined;
-    if (this.#ofConnections === undefined) return (this.#shared ??= context.tokenBucket(this.#name, this.#rate));
-    const connection = info.downstream!;
-    let bucket = this.#ofConnections.get(connection);
-    if (bucket === undefined) this.#ofConnections.set(connection, (bucket = new OwnTokenBucket(this.#rate)));
-    return bucket;
+    this.headers = compileHeaders(config, where);
+    this.limit = bucket && new Limit(bucket, place, config.local_rate_limit_per_downstream_connection ?? false);
+    this.descriptors = DescriptorLimits.of(config, place);
+    this.alwaysTakesOwn = config.always_consume_default_token_bucket ?? true;
   }
 
   /** Of a route that counts for itself. */
@@ -70,20 +55,24 @@ export class LimitRules {
   }
 }
 
-function rateOf({ max_tokens, tokens_per_fill, fill_interval }: TokenBucketConfig): TokenRate {
-  return new TokenRate({
-    maxTokens: max_tokens!,
-    tokensPerFill: tokens_per_fill ?? 1,
-    fillIntervalMs: durationMs(fill_interval!),
-  });
+/** What requests that go on, and answers, get. */
+export interface CompiledHeaders {
+  readonly request: HeaderMutations | undefined;
+  readonly response: HeaderMutations | undefined;
 }
 
-type HeaderList = 'request_headers_to_add_when_not_enforced' | 'response_headers_to_add';
-
 /** Throws BatonError for what no head can have. */
-export function compileHeaders(config: LocalRateLimit, list: HeaderList, where: string): HeaderMutations | undefined {
-  const path = where === '' ? list : `${where}.${list}`;
-  return compileHeaderMutations([
-    { toAdd: config[list], toRemove: undefined, where: (_list, index) => `${path}[${index}]` },
-  ]);
+export function compileHeaders(config: LocalRateLimit, where: string): CompiledHeaders {
+  const at = (list: string) => (where === '' ? list : `${where}.${list}`);
+  return {
+    request: compileList(
+      config.request_headers_to_add_when_not_enforced,
+      at('request_headers_to_add_when_not_enforced'),
+    ),
+    response: compileList(config.response_headers_to_add, at('response_headers_to_add')),
+  };
+}
+
+function compileList(list: readonly HeaderValueOption[] | undefined, path: string): HeaderMutations | undefined {
+  return compileHeaderMutations([{ toAdd: list, toRemove: undefined, where: (_list, index) => `${path}[${index}]` }]);
 }

@@ -1,0 +1,54 @@
+// Limits for requests of certain descriptors, which rate_limits of routes and virtual hosts make.
+
+import type {
+  LocalRateLimit,
+  LocalRateLimitDescriptor,
+  VhRateLimitsOptions,
+} from '../../../../config/generated/api.js';
+import { byteText, entryText, type HeaderBlock, type StreamControl } from '../../../sdk.js';
+import { Limit } from './limit.js';
+
+const NONE: readonly Limit[] = [];
+
+export class DescriptorLimits {
+  readonly #stage: number;
+  readonly #ofHost: VhRateLimitsOptions;
+  /** By descriptorText(). */
+  readonly #limits: ReadonlyMap<string, Limit>;
+
+  /** Undefined: there are none. `place` as in LimitRules. */
+  static of(config: LocalRateLimit, place: string): DescriptorLimits | undefined {
+    return (config.descriptors ?? []).length === 0 ? undefined : new DescriptorLimits(config, place);
+  }
+
+  private constructor(config: LocalRateLimit, place: string) {
+    const isPerConnection = config.local_rate_limit_per_downstream_connection ?? false;
+    this.#stage = config.stage ?? 0;
+    this.#ofHost = config.vh_rate_limits ?? 'OVERRIDE';
+    this.#limits = new Map(
+      config.descriptors!.map((descriptor) => {
+        const text = descriptorText(descriptor);
+        return [text, new Limit(descriptor.token_bucket!, [place, text], isPerConnection)];
+      }),
+    );
+  }
+
+  /** The limits that are for this request, the lowest first: where it is reached no other token is gone. */
+  limitsFor(headers: HeaderBlock, stream: StreamControl): readonly Limit[] {
+    const route = stream.route();
+    if (route?.rateLimits === undefined) return NONE;
+    const { clusterName, rateLimits } = route;
+    const request = { headers, info: stream.info, clusterName };
+    const found = new Set<Limit>();
+    for (const text of rateLimits.descriptors(this.#stage, this.#ofHost, request)) {
+      const limit = this.#limits.get(text);
+      if (limit !== undefined) found.add(limit);
+    }
+    return [...found].sort((one, other) => one.tokensPerSecond - other.tokensPerSecond);
+  }
+}
+
+/** Equal for descriptors that are, and as RouteRateLimits makes it of a request. */
+export function descriptorText({ entries = [] }: LocalRateLimitDescriptor): string {
+  return entries.map(({ key, value }) => entryText(byteText(key ?? ''), byteText(value ?? ''))).join('');
+}

@@ -1,0 +1,155 @@
+// rate_limits of routes and virtual hosts: how requests are described to those who limit them. A descriptor is a list of entries, each of
+// a key and a value; it travels as one text, so that equal ones are equal texts.
+
+import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
+import { buildEach } from '../../../common/errors/errors.js';
+import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
+import type {
+  QueryParameterMatcher,
+  RateLimit,
+  RateLimit_Action,
+  VhRateLimitsOptions,
+} from '../../../config/generated/api.js';
+import { byteText } from '../../headers/byte-text.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { compileHeaderRules, matchesAll } from '../matching/header-rule.js';
+import { QueryRule } from '../matching/query-rule.js';
+
+/** A request, as far as descriptors are made of it. */
+export interface DescribedRequest {
+  readonly headers: HeaderBlock;
+  readonly info: StreamInfo;
+  /** That its route leads to. */
+  readonly clusterName: string;
+}
+
+/** What an entry says of a request; SKIPPED: nothing; undefined: the request is not one that the descriptor is for. */
+type Action = (request: DescribedRequest) => string | undefined;
+
+const SKIPPED = '';
+
+/** One entry of a descriptor, as text. */
+export function entryText(key: string, value: string): string {
+  return `${key}\n${value}\n`;
+}
+
+/** What route and virtual host say together. */
+export class RouteRateLimits {
+  readonly #own: readonly CompiledLimit[];
+  readonly #ofHost: readonly CompiledLimit[];
+  readonly #includesHost: boolean;
+
+  /** Undefined: neither says anything. Throws BatonError for what cannot be compiled. */
+  static of(
+    own: CompiledLimits,
+    ofHost: CompiledLimits,
+    includesHost: boolean | undefined,
+  ): RouteRateLimits | undefined {
+    return own.length + ofHost.length === 0 ? undefined : new RouteRateLimits(own, ofHost, includesHost ?? false);
+  }
+
+  private constructor(own: CompiledLimits, ofHost: CompiledLimits, includesHost: boolean) {
+    this.#own = own;
+    this.#ofHost = ofHost;
+    this.#includesHost = includesHost;
+  }
+
+  /** The descriptors of a request at a stage. `ofHost`: when those of its virtual host count beside those of its route. */
+  descriptors(stage: number, ofHost: VhRateLimitsOptions, request: DescribedRequest): string[] {
+    const found: string[] = [];
+    addDescriptors(this.#own, stage, request, found);
+    const isHostAsked = this.#includesHost || ofHost === 'INCLUDE' || (ofHost !== 'IGNORE' && this.#own.length === 0);
+    if (isHostAsked) addDescriptors(this.#ofHost, stage, request, found);
+    return found;
+  }
+}
+
+export type CompiledLimits = readonly CompiledLimit[];
+
+export interface CompiledLimit {
+  readonly stage: number;
+  readonly actions: readonly Action[];
+}
+
+/** Throws BatonError for what cannot be compiled; `where` is the path of the list. */
+export function compileRateLimits(configs: readonly RateLimit[] | undefined, where: string): CompiledLimits {
+  const compiled = buildEach(configs ?? [], ({ actions, disable_key, stage }, index) => ({
+    stage: stage ?? 0,
+    // As in Envoy what runtime can disable is for services that limit, and not for limits of the proxy's own.
+    isForServices: (disable_key ?? '') !== '',
+    actions: buildEach(actions ?? [], (action, at) => actionOf(action, `${where}[${index}].actions[${at}]`)),
+  }));
+  return compiled.filter(({ isForServices }) => !isForServices);
+}
+
+function addDescriptors(limits: CompiledLimits, stage: number, request: DescribedRequest, found: string[]): void {
+  for (const { actions, stage: own } of limits) {
+    const text = own === stage ? descriptorOf(actions, request) : undefined;
+    if (text !== undefined && text !== '') found.push(text);
+  }
+}
+
+function descriptorOf(actions: readonly Action[], request: DescribedRequest): string | undefined {
+  let text = '';
+  for (const action of actions) {
+    const entry = action(request);
+    if (entry === undefined) return undefined;
+    text += entry;
+  }
+  return text;
+}
+
+function actionOf(config: RateLimit_Action, where: string): Action {
+  const { generic_key, header_value_match, query_parameter_value_match, request_headers } = config;
+  if (generic_key !== undefined) {
+    const entry = textOf(generic_key.descriptor_key || 'generic_key', generic_key.descriptor_value);
+    return () => entry;
+  }
+  if (request_headers !== undefined) {
+    const { descriptor_key, header_name, skip_if_absent } = request_headers;
+    return headerEntry(headerKey(header_name!), byteText(descriptor_key!), skip_if_absent ? SKIPPED : undefined);
+  }
+  if (header_value_match !== undefined) {
+    const { descriptor_key, descriptor_value, expect_match = true, headers } = header_value_match;
+    const rules = compileHeaderRules(headers, `${where}.header_value_match.headers`) ?? [];
+    const entry = textOf(descriptor_key || 'header_match', descriptor_value);
+    return (request) => (matchesAll(rules, request.headers) === expect_match ? entry : undefined);
+  }
+  if (query_parameter_value_match !== undefined) {
+    const { descriptor_key, descriptor_value, expect_match = true, query_parameters } = query_parameter_value_match;
+    const rules = queryRules(query_parameters, `${where}.query_parameter_value_match.query_parameters`);
+    const entry = textOf(descriptor_key || 'query_match', descriptor_value);
+    return (request) => (rules.every((rule) => rule.matches(request.headers)) === expect_match ? entry : undefined);
+  }
+  if (config.destination_cluster !== undefined) {
+    return (request) => textOf('destination_cluster', request.clusterName);
+  }
+  // The only other one that is accepted: remote_address.
+  return ({ info }) => {
+    const address = ipOf(info.downstreamRemoteAddress);
+    return address === undefined ? undefined : entryText('remote_address', address);
+  };
+}
+
+/** Of `127.0.0.1:80` or `[::1]:80`; undefined: it is no address of IP. */
+function ipOf(address: string): string | undefined {
+  const colon = address.lastIndexOf(':');
+  if (colon < 0 || address[0] === '/' || address[0] === '@') return undefined;
+  return address[0] === '[' ? address.slice(1, colon - 1) : address.slice(0, colon);
+}
+
+function headerEntry(name: HeaderKey, key: string, absent: string | undefined): Action {
+  return ({ headers }) => {
+    const value = headers.get(name);
+    return value === undefined ? absent : entryText(key, value);
+  };
+}
+
+function queryRules(configs: readonly QueryParameterMatcher[] | undefined, where: string): QueryRule[] {
+  return buildEach(configs ?? [], (config, index) => new QueryRule(config, `${where}[${index}]`));
+}
+
+/** entryText() of configured texts, which meet those of heads. */
+function textOf(key: string, value: string | undefined): string {
+  return entryText(byteText(key), byteText(value ?? ''));
+}

@@ -1,0 +1,90 @@
+// The local rate limit with descriptors: requests that are described alike share a bucket, on all workers.
+
+import t from 'tap';
+import { type Config, startEchoUpstream, staticCluster } from '../../harness/index.js';
+import { KeepAliveClient, tally } from '../keep-alive.js';
+import { routeConfig, routeTo, startProxy } from '../proxy.js';
+import { bucketOf, limiting, limitOf } from './rate-limits.js';
+
+const host = await startEchoUpstream(t);
+const BY_USER: Config = {
+  actions: [
+    { generic_key: { descriptor_value: 'api' } },
+    { request_headers: { header_name: 'x-user', descriptor_key: 'user' } },
+  ],
+};
+const ofUser = (user: string, tokens: number): Config => ({
+  entries: [
+    { key: 'generic_key', value: 'api' },
+    { key: 'user', value: user },
+  ],
+  token_bucket: bucketOf(tokens),
+});
+const expensive: Config = { entries: [{ key: 'generic_key', value: 'expensive' }], token_bucket: bucketOf(2) };
+const descriptors = [ofUser('ann', 6), ofUser('bob', 3), expensive];
+
+function described(prefix: string, tokens: number, more: Config = {}): Config {
+  const limit = limitOf(prefix, tokens, { descriptors, ...more });
+  const reports = { actions: [{ generic_key: { descriptor_value: 'expensive' } }] };
+  const routes = [
+    routeTo({ prefix: '/reports' }, 'host', { rate_limits: [reports] }),
+    routeTo({ prefix: '/both' }, 'host', { rate_limits: [BY_USER, reports] }),
+    routeTo({ prefix: '/' }, 'host'),
+  ];
+  const virtualHost = { name: 'all', domains: ['*'], routes, rate_limits: [BY_USER] };
+  return { ...limiting(limit, []), route_config: routeConfig([virtualHost]) };
+}
+
+const proxy = await startProxy(t, {
+  listeners: {
+    beside: described('beside', 10, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
+    instead: described('instead', 1, { always_consume_default_token_bucket: false }),
+    both: described('both', 100, { vh_rate_limits: 'INCLUDE' }),
+    connections: described('connections', 100, { local_rate_limit_per_downstream_connection: true }),
+    stage: described('stage', 100, { stage: 1 }),
+  },
+  clusters: [staticCluster('host', host.port)],
+  args: ['-l', 'warning', '--concurrency', '3'],
+});
+
+/** How many of so many requests pass. */
+async function passing(listener: string, count: number, path: string, user?: string): Promise<number> {
+  const client = new KeepAliveClient(t, proxy.ports[listener]!, 6);
+  const answers = await client.repeat(count, path, user === undefined ? {} : { 'x-user': user });
+  return tally(answers.map(({ status }) => String(status)))['200'] ?? 0;
+}
+
+t.test('a request takes a token of its descriptor and of the filter', async (t) => {
+  t.equal(await passing('beside', 12, '/', 'ann'), 6);
+  const answer = await proxy.on('beside', '/', { headers: { 'x-user': 'ann' } });
+  t.match(answer, { status: 429, headers: { 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '0' } });
+  t.equal(await passing('beside', 12, '/'), 4, 'six tokens of the filter are gone');
+  t.equal(await passing('beside', 12, '/', 'bob'), 0);
+});
+
+t.test('or of its descriptor alone, and others of the filter', async (t) => {
+  t.equal(await passing('instead', 12, '/', 'ann'), 6);
+  t.equal(await passing('instead', 12, '/', 'bob'), 3);
+  t.equal(await passing('instead', 12, '/reports', 'ann'), 2, 'the route has rate limits of its own');
+  t.equal(await passing('instead', 12, '/', 'eve'), 1);
+});
+
+t.test('rate limits of the virtual host may count beside those of the route', async (t) => {
+  t.equal(await passing('both', 12, '/reports', 'ann'), 2);
+  t.equal(await passing('both', 12, '/', 'ann'), 4, 'what the lower limit refuses has taken nothing of the other');
+});
+
+t.test('each connection may have its buckets for itself', async (t) => {
+  for (let connection = 0; connection < 2; connection++) {
+    const client = new KeepAliveClient(t, proxy.ports['connections']!, 1);
+    const answers = await client.repeat(5, '/', { 'x-user': 'bob' });
+    t.same(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429, 429],
+    );
+  }
+});
+
+t.test('rate limits of other stages do not count', async (t) => {
+  t.equal(await passing('stage', 12, '/reports', 'ann'), 12);
+});

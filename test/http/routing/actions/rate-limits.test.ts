@@ -1,0 +1,113 @@
+// rate_limits: which descriptors a request gets of its route and its virtual host.
+
+import t from 'tap';
+import { StreamInfo } from '../../../../src/access-log/stream/stream-info.js';
+import { BatonError } from '../../../../src/common/errors/errors.js';
+import type { RateLimit, RateLimit_Action } from '../../../../src/config/generated/api.js';
+import { compileRateLimits, RouteRateLimits } from '../../../../src/http/routing/actions/rate-limits.js';
+import { requestHead } from '../heads.js';
+
+/** Descriptors as `key=value,key=value`. */
+function descriptors(
+  own: readonly RateLimit[],
+  line: string,
+  more: { ofHost?: RateLimit[]; option?: 'INCLUDE' | 'IGNORE' | 'OVERRIDE'; includes?: boolean; stage?: number } = {},
+): string[] {
+  const [first, ...lines] = line.split('|');
+  const info = new StreamInfo();
+  info.inferredRemoteAddress = '[2001:db8::7]:0';
+  const limits = RouteRateLimits.of(
+    compileRateLimits(own, 'rate_limits'),
+    compileRateLimits(more.ofHost, 'rate_limits'),
+    more.includes,
+  );
+  const request = { headers: requestHead(first!, ...lines), info, clusterName: 'api' };
+  const found = limits?.descriptors(more.stage ?? 0, more.option ?? 'OVERRIDE', request) ?? [];
+  return found.map((text) =>
+    text
+      .replace(/\n$/, '')
+      .replace(/([^\n]*)\n([^\n]*)(\n|$)/g, '$1=$2,')
+      .slice(0, -1),
+  );
+}
+
+const actions = (...list: RateLimit_Action[]): RateLimit[] => [{ actions: list }];
+const generic = (descriptor_value: string): RateLimit_Action => ({ generic_key: { descriptor_value } });
+
+t.test('each action is an entry', async (t) => {
+  t.strictSame(descriptors(actions(generic('a')), 'GET /'), ['generic_key=a']);
+  t.strictSame(descriptors(actions({ generic_key: { descriptor_key: 'k', descriptor_value: 'ü' } }), 'GET /'), [
+    `k=${Buffer.from('ü').toString('latin1')}`,
+  ]);
+  t.strictSame(descriptors(actions({ destination_cluster: {} }, { remote_address: {} }), 'GET /'), [
+    'destination_cluster=api,remote_address=2001:db8::7',
+  ]);
+  const header = { request_headers: { header_name: 'X-User', descriptor_key: 'user' } };
+  t.strictSame(descriptors(actions(header), 'GET /|x-user: ann|x-user: bob'), ['user=ann']);
+  t.strictSame(descriptors([], 'GET /'), []);
+});
+
+t.test('what a request lacks is no entry, or makes it none that is meant', async (t) => {
+  const header = (skip_if_absent: boolean): RateLimit_Action => ({
+    request_headers: { header_name: 'x-user', descriptor_key: 'user', skip_if_absent },
+  });
+  t.strictSame(descriptors(actions(generic('a'), header(false)), 'GET /'), []);
+  t.strictSame(descriptors(actions(generic('a'), header(true)), 'GET /'), ['generic_key=a']);
+  t.strictSame(descriptors(actions(header(true)), 'GET /'), []);
+});
+
+t.test('values stand for headers and query parameters that match, or do not', async (t) => {
+  const byHeader = (expect_match?: boolean): RateLimit[] =>
+    actions({
+      header_value_match: {
+        descriptor_value: 'v',
+        headers: [{ name: ':path', string_match: { prefix: '/a' } }],
+        ...(expect_match === undefined ? {} : { expect_match }),
+      },
+    });
+  t.strictSame(descriptors(byHeader(), 'GET /a'), ['header_match=v']);
+  t.strictSame(descriptors(byHeader(), 'GET /b'), []);
+  t.strictSame(descriptors(byHeader(false), 'GET /a'), []);
+  t.strictSame(descriptors(byHeader(false), 'GET /b'), ['header_match=v']);
+  const byQuery = actions({
+    query_parameter_value_match: {
+      descriptor_key: 'q',
+      descriptor_value: 'v',
+      query_parameters: [{ name: 'x', string_match: { exact: '1' } }],
+    },
+  });
+  t.strictSame(descriptors(byQuery, 'GET /?x=1'), ['q=v']);
+  t.strictSame(descriptors(byQuery, 'GET /?x=2'), []);
+});
+
+t.test('those of the virtual host count without any of the route, or beside them', async (t) => {
+  const own = actions(generic('route'));
+  const ofHost = actions(generic('host'));
+  t.strictSame(descriptors(own, 'GET /', { ofHost }), ['generic_key=route']);
+  t.strictSame(descriptors([], 'GET /', { ofHost }), ['generic_key=host']);
+  t.strictSame(descriptors(own, 'GET /', { ofHost, option: 'INCLUDE' }), ['generic_key=route', 'generic_key=host']);
+  t.strictSame(descriptors(own, 'GET /', { ofHost, includes: true }), ['generic_key=route', 'generic_key=host']);
+  t.strictSame(descriptors([], 'GET /', { ofHost, option: 'IGNORE' }), []);
+});
+
+t.test('limits are for one stage, and those that runtime can disable are for services', async (t) => {
+  const limits: RateLimit[] = [
+    { actions: [generic('0')] },
+    { stage: 3, actions: [generic('3')] },
+    { actions: [generic('service')], disable_key: 'key' },
+  ];
+  t.strictSame(descriptors(limits, 'GET /'), ['generic_key=0']);
+  t.strictSame(descriptors(limits, 'GET /', { stage: 3 }), ['generic_key=3']);
+});
+
+t.test('mistakes are told with their places', async (t) => {
+  const headers = [{ name: 'a b', present_match: true }];
+  const limits = actions(generic('a'), { header_value_match: { descriptor_value: 'v', headers } });
+  try {
+    compileRateLimits(limits, 'rate_limits');
+    t.fail('it is accepted');
+  } catch (error) {
+    const where = 'rate_limits[0].actions[1].header_value_match.headers[0].name';
+    t.match(error instanceof BatonError && error.describe(), `${where}: 'a b' is no name of a header`);
+  }
+});
