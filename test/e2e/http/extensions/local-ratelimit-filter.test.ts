@@ -55,6 +55,7 @@ const proxy = await startProxy(t, {
       answering({ prefix: '/off' }, 'off', perRoute(limitOf('routes', 1, { filter_enabled: undefined }))),
       answering({ prefix: '/free' }, 'free'),
     ]),
+    again: limiting({ stat_prefix: 'again' }, [answering({ prefix: '/' }, 'own', perRoute(limitOf('own_route', 1)))]),
     hosts: {
       ...limiting({ stat_prefix: 'hosts' }, []),
       route_config: routeConfig([
@@ -166,6 +167,13 @@ t.test('a route has its own bucket, and its own numbers', async (t) => {
   t.same(await statuses('routes', 3, '/free'), [200, 200, 200]);
   t.same(await stats('own_route'), { enabled: 4, enforced: 2, ok: 2, rate_limited: 2 });
   t.same(await stats('routes'), { enabled: 2, enforced: 1, ok: 1, rate_limited: 1 });
+});
+
+t.test('filters and routes with one stat_prefix count together', async (t) => {
+  const before = (await stats('own_route'))['enabled'] ?? 0;
+  t.same(await statuses('again', 2), [200, 429]);
+  const { body } = await proxy.baton.admin('/stats?filter=own_route.http_local_rate_limit.enabled');
+  t.equal(body, `own_route.http_local_rate_limit.enabled: ${before + 2}\n`, 'a name is there once');
 });
 
 t.test('the routes of a virtual host share its bucket', async (t) => {

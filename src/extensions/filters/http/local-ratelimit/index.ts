@@ -5,7 +5,6 @@ import { durationMs, type HttpFilterExtension, type Report, refused, reportMista
 import { descriptorText } from './descriptors.js';
 import { LocalRateLimitFilter } from './local-ratelimit-filter.js';
 import { compileHeaders, LimitRules } from './rules.js';
-import { LocalRateLimitStats, OwnCounters, statsPrefix } from './stats.js';
 
 const MIN_FILL_INTERVAL_MS = 50;
 
@@ -51,15 +50,14 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
     });
     reportMistakes(report, '', () => compileHeaders(limit, ''));
   },
-  scopes: (config) => [{ prefix: statsPrefix(config.stat_prefix), layout: LocalRateLimitStats }],
   createOnWorker(config, context, chain) {
     const own = new LimitRules(config, context.runtime, '', chain.place);
-    const counters = new OwnCounters(context.scope(statsPrefix(config.stat_prefix), LocalRateLimitStats));
+    // They are there before traffic.
+    own.countersFor(context);
     return {
       create(stream, routeConfig) {
         const rules = (routeConfig as LimitRules | undefined) ?? own;
-        const counts = rules.statPrefix === own.statPrefix ? counters : rules.countersFor(context);
-        return new LocalRateLimitFilter(stream, rules, counts, context);
+        return new LocalRateLimitFilter(stream, rules, context);
       },
     };
   },

@@ -12,7 +12,6 @@ import {
 } from '../../../sdk.js';
 import type { Limit } from './limit.js';
 import type { LimitRules } from './rules.js';
-import type { OutcomeCounters } from './stats.js';
 
 const LIMIT = headerKey('x-ratelimit-limit');
 const REMAINING = headerKey('x-ratelimit-remaining');
@@ -21,15 +20,13 @@ const RESET = headerKey('x-ratelimit-reset');
 export class LocalRateLimitFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #rules: LimitRules;
-  readonly #counters: OutcomeCounters;
   readonly #context: WorkerContext;
   /** What the response tells of. */
   #told: TokenBucket | undefined;
 
-  constructor(stream: StreamControl, rules: LimitRules, counters: OutcomeCounters, context: WorkerContext) {
+  constructor(stream: StreamControl, rules: LimitRules, context: WorkerContext) {
     this.#stream = stream;
     this.#rules = rules;
-    this.#counters = counters;
     this.#context = context;
   }
 
@@ -37,17 +34,18 @@ export class LocalRateLimitFilter implements HttpFilter {
     const { random } = this.#context;
     const rules = this.#rules;
     if (!rules.enabled.isHit(random)) return HeadersStatus.Continue;
-    this.#counters.count('enabled');
+    const counters = rules.countersFor(this.#context);
+    counters.enabled.increment();
     if (this.#take(headers)) {
-      this.#counters.count('ok');
+      counters.ok.increment();
       return HeadersStatus.Continue;
     }
-    this.#counters.count('rate_limited');
+    counters.rateLimited.increment();
     if (!rules.enforced.isHit(random)) {
       rules.headers.request?.apply(headers, this.#stream.info);
       return HeadersStatus.Continue;
     }
-    this.#counters.count('enforced');
+    counters.enforced.increment();
     this.#refuse();
     return HeadersStatus.StopIteration;
   }

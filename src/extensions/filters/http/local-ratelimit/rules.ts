@@ -11,13 +11,13 @@ import {
 } from '../../../sdk.js';
 import { DescriptorLimits } from './descriptors.js';
 import { Limit } from './limit.js';
-import { type OutcomeCounters, RouteCounters } from './stats.js';
+import { type OutcomeCounters, outcomeCounters } from './stats.js';
 
 const TOO_MANY_REQUESTS = 429;
 const RESOURCE_EXHAUSTED = 8;
 
 export class LimitRules {
-  readonly statPrefix: string;
+  readonly #statPrefix: string;
   readonly status: number;
   readonly grpcStatus: number | undefined;
   readonly enabled: RuntimeFraction;
@@ -36,7 +36,7 @@ export class LimitRules {
   /** `place`: where in the process the configuration stands. Throws BatonError for headers that cannot be added. */
   constructor(config: LocalRateLimit, runtime: Runtime, where: string, place: string) {
     const bucket = config.token_bucket;
-    this.statPrefix = config.stat_prefix ?? '';
+    this.#statPrefix = config.stat_prefix!;
     this.status = errorStatus(config.status, TOO_MANY_REQUESTS);
     this.grpcStatus = config.rate_limited_as_resource_exhausted ? RESOURCE_EXHAUSTED : undefined;
     this.enabled = runtime.fractionOf(config.filter_enabled, { numerator: 0 });
@@ -48,9 +48,9 @@ export class LimitRules {
     this.alwaysTakesOwn = config.always_consume_default_token_bucket ?? true;
   }
 
-  /** Of a route that counts for itself. */
-  countersFor({ stats }: WorkerContext): OutcomeCounters {
-    this.#counters ??= new RouteCounters(stats, this.statPrefix);
+  /** Where it is counted; the numbers exist from the first call on. */
+  countersFor(context: WorkerContext): OutcomeCounters {
+    this.#counters ??= outcomeCounters(context, this.#statPrefix);
     return this.#counters;
   }
 }

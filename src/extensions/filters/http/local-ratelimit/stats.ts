@@ -1,56 +1,25 @@
-// `<stat_prefix>.http_local_rate_limit.`: what became of requests. The filter's own are a scope; those of routes that have another
-// stat_prefix are names that traffic brings, as routes come and go.
+// `<stat_prefix>.http_local_rate_limit.`: what became of requests. Any filter and any route may have any stat_prefix, and routes come
+// and go while they are used: so these are no scope of a chain, but names, of which each is there once, whoever counts in it.
 
-import { type DynamicCounter, defineLayout, type Scope, scopePrefix, type WorkerContext } from '../../../sdk.js';
-
-export const LocalRateLimitStats = defineLayout({
-  enabled: 'counter',
-  enforced: 'counter',
-  ok: 'counter',
-  rate_limited: 'counter',
-});
-
-const { at } = LocalRateLimitStats;
-
-export type Outcome = keyof typeof at;
+import { type DynamicCounter, scopePrefix, type WorkerContext } from '../../../sdk.js';
 
 export interface OutcomeCounters {
-  count(outcome: Outcome): void;
+  /** Requests that the limit is for. */
+  readonly enabled: DynamicCounter;
+  readonly ok: DynamicCounter;
+  readonly rateLimited: DynamicCounter;
+  /** Of those that are rate limited the ones that were refused. */
+  readonly enforced: DynamicCounter;
 }
 
-/** The prefix of the stats of a configuration. */
-export function statsPrefix(statPrefix = ''): string {
-  return `${statPrefix}.http_local_rate_limit.`;
-}
-
-/** Counters in the filter's own scope. */
-export class OwnCounters implements OutcomeCounters {
-  readonly #scope: Scope;
-
-  constructor(scope: Scope) {
-    this.#scope = scope;
-  }
-
-  count(outcome: Outcome): void {
-    this.#scope.increment(at[outcome]);
-  }
-}
-
-/** Counters of a route. They stay while the process lives: no scope that comes and goes has them. */
-export class RouteCounters implements OutcomeCounters {
-  readonly #counters: Readonly<Record<Outcome, DynamicCounter>>;
-
-  constructor(stats: WorkerContext['stats'], statPrefix: string | undefined) {
-    const counter = (outcome: Outcome) => stats.dynamicCounter('', scopePrefix(statsPrefix(statPrefix)) + outcome);
-    this.#counters = {
-      enabled: counter('enabled'),
-      enforced: counter('enforced'),
-      ok: counter('ok'),
-      rate_limited: counter('rate_limited'),
-    };
-  }
-
-  count(outcome: Outcome): void {
-    this.#counters[outcome].increment();
-  }
+/** They stay while the process lives, as no scope has them. */
+export function outcomeCounters({ stats }: WorkerContext, statPrefix: string): OutcomeCounters {
+  const counter = (outcome: string) =>
+    stats.dynamicCounter('', `${scopePrefix(statPrefix)}.http_local_rate_limit.${outcome}`);
+  return {
+    enabled: counter('enabled'),
+    ok: counter('ok'),
+    rateLimited: counter('rate_limited'),
+    enforced: counter('enforced'),
+  };
 }
