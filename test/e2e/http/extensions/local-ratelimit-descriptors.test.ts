@@ -20,7 +20,10 @@ const ofUser = (user: string, tokens: number): Config => ({
   ],
   token_bucket: bucketOf(tokens),
 });
-const expensive: Config = { entries: [{ key: 'generic_key', value: 'expensive' }], token_bucket: bucketOf(2) };
+const expensive: Config = {
+  entries: [{ key: 'generic_key', value: 'expensive' }],
+  token_bucket: { max_tokens: 2, fill_interval: '7200s' },
+};
 const descriptors = [ofUser('ann', 6), ofUser('bob', 3), expensive];
 
 function described(prefix: string, tokens: number, more: Config = {}): Config {
@@ -38,6 +41,7 @@ function described(prefix: string, tokens: number, more: Config = {}): Config {
 const proxy = await startProxy(t, {
   listeners: {
     beside: described('beside', 10, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
+    told: described('told', 100, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
     instead: described('instead', 1, { always_consume_default_token_bucket: false }),
     both: described('both', 100, { vh_rate_limits: 'INCLUDE' }),
     connections: described('connections', 100, { local_rate_limit_per_downstream_connection: true }),
@@ -62,7 +66,16 @@ t.test('a request takes a token of its descriptor and of the filter', async (t) 
   t.equal(await passing('beside', 12, '/', 'bob'), 0);
 });
 
-t.test('or of its descriptor alone, and others of the filter', async (t) => {
+t.test('the response tells of the lowest limit that is for the request', async (t) => {
+  const headers = { 'x-user': 'ann' };
+  const both = await proxy.on('told', '/both', { headers });
+  t.match(both, { status: 200, headers: { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' } });
+  const one = await proxy.on('told', '/', { headers });
+  t.match(one, { status: 200, headers: { 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '4' } });
+  t.match(await proxy.on('told', '/'), { headers: { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '97' } });
+});
+
+t.test('a request may need a token of its descriptor alone, and others one of the filter', async (t) => {
   t.equal(await passing('instead', 12, '/', 'ann'), 6);
   t.equal(await passing('instead', 12, '/', 'bob'), 3);
   t.equal(await passing('instead', 12, '/reports', 'ann'), 2, 'the route has rate limits of its own');

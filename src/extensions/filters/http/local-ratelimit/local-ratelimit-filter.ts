@@ -65,17 +65,20 @@ export class LocalRateLimitFilter implements HttpFilter {
     const limits = descriptors?.limitsFor(headers, this.#stream);
     if (limits === undefined || limits.length === 0) return limit === undefined || this.#takeFrom(limit);
     for (const each of limits) if (!this.#takeFrom(each)) return false;
-    const told = this.#told;
     const isTaken = limit === undefined || !alwaysTakesOwn || this.#takeFrom(limit);
-    // As in Envoy the response tells of the last of them that is for the descriptor.
-    this.#told = told;
+    // As in Envoy the response tells of the lowest of those that are for the request's descriptors.
+    this.#tellOf(limits[0]!);
     return isTaken;
   }
 
   #takeFrom(limit: Limit): boolean {
+    return this.#tellOf(limit).take(this.#context.clock.monotonicMs);
+  }
+
+  #tellOf(limit: Limit): TokenBucket {
     const bucket = limit.bucketFor(this.#stream.info.downstream!, this.#context);
     if (this.#rules.hasHeaders) this.#told = bucket;
-    return bucket.take(this.#context.clock.monotonicMs);
+    return bucket;
   }
 
   #refuse(): void {
