@@ -26,14 +26,25 @@ export class PrimaryCalls implements CallingThread {
   readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
   readonly #runtime: Runtime;
   readonly #zone: string;
+  readonly #reserve: number;
   #running: Running | undefined;
 
-  /** `clusters` are those of the server, which come and go; `zone` is that of the server, or ''. */
-  constructor(primary: Primary, clusters: ReadonlyMap<string, PrimaryCluster>, runtime: Runtime, zone: string) {
+  /**
+   * `clusters` are those of the server, which come and go; `zone` is that of the server, or ''; `reserve`: descriptors that are left to
+   * others.
+   */
+  constructor(
+    primary: Primary,
+    clusters: ReadonlyMap<string, PrimaryCluster>,
+    runtime: Runtime,
+    zone: string,
+    reserve = 0,
+  ) {
     this.#primary = primary;
     this.#clusters = clusters;
     this.#runtime = runtime;
     this.#zone = zone;
+    this.#reserve = reserve;
   }
 
   begin(): UpstreamThread {
@@ -78,7 +89,7 @@ export class PrimaryCalls implements CallingThread {
     const clock = new Clock();
     const memory = new Memory(MEMORY);
     const timers = new TimerDriver((error) => report('a timer failed', error), clock);
-    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), 0, (error, what) => {
+    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), this.#reserve, (error, what) => {
       report(what, error);
     });
     transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);

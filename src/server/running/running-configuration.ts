@@ -49,6 +49,9 @@ export interface ConfigurationOptions {
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
 
+/** There may be many hosts to check: of the descriptors that are left to operators, checks leave half. */
+const CHECKS_RESERVE = 32;
+
 /** The steps of a start that bring up what is configured. */
 export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
 
@@ -70,6 +73,8 @@ export class RunningConfiguration {
   readonly hosts: HostWatch;
   readonly #primary: Primary;
   readonly #checks: PrimaryCheckThread;
+  /** Connections of health checks. */
+  readonly #checkCalls: PrimaryCalls;
   readonly #sources: ServerConfigSources;
   /** The bootstrap of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
@@ -104,6 +109,7 @@ export class RunningConfiguration {
     outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
     const zone = bootstrap.node?.locality?.zone ?? '';
     this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
+    this.#checkCalls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone, CHECKS_RESERVE);
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });
@@ -214,6 +220,7 @@ export class RunningConfiguration {
   async close(): Promise<void> {
     this.#checks.close();
     this.clusters.stop();
+    this.#checkCalls.close();
     this.calls.close();
     await this.outlierEvents?.close();
   }
@@ -224,7 +231,7 @@ export class RunningConfiguration {
       ...{ store, timers },
       random: new Random(),
       runtime: this.runtime.runtime,
-      calls: () => this.calls,
+      calls: () => this.#checkCalls,
       failed: (what, error) => this.#primary.internalError(what, error),
     });
   }

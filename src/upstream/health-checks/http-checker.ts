@@ -41,6 +41,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   #connection: UpstreamConnection | undefined;
   #isIdle = false;
   #isChecking = false;
+  /** The request is on a connection of the check before: if that ends, the host may not have seen the request. */
+  #mayAskAgain = false;
   /** Of the head that has come. */
   #outcome: Outcome = Outcome.Failed;
   #reason = '';
@@ -67,12 +69,12 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     this.#isChecking = true;
     this.thread.wheel.schedule(this.#timer, this.#options.timeoutMs);
     try {
-      if (this.#connection !== undefined && this.#isIdle) return this.#send(this.#connection);
+      this.#mayAskAgain = this.#connection !== undefined && this.#isIdle;
+      if (this.#mayAskAgain) return this.#send(this.#connection!);
       this.#disconnect();
       this.#connection = new UpstreamConnection(this);
     } catch (error) {
-      this.#disconnect();
-      this.#ended(Outcome.NetworkFailure, messageOf(error));
+      this.#failed(error);
     }
   }
 
@@ -110,7 +112,13 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     if (connection !== this.#connection) return;
     this.#connection = undefined;
     this.#isIdle = false;
-    this.#ended(Outcome.NetworkFailure, CLOSED);
+    if (!this.#isChecking || !this.#mayAskAgain) return this.#ended(Outcome.NetworkFailure, CLOSED);
+    this.#mayAskAgain = false;
+    try {
+      this.#connection = new UpstreamConnection(this);
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -118,6 +126,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   onInformational(): void {}
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    this.#mayAskAgain = false;
     this.#judge(headers);
     if (endStream) this.#ended(this.#outcome, this.#reason);
   }
@@ -131,7 +140,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
-    if (reason !== ResetReason.ProtocolError) return this.#ended(Outcome.NetworkFailure, CLOSED);
+    // Otherwise the connection tells of its end.
+    if (reason !== ResetReason.ProtocolError) return;
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#ended(Outcome.NetworkFailure, `its answer is no HTTP/1.1${text}`);
   }
@@ -183,6 +193,11 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     const index = headers.find(HEALTHCHECKED_CLUSTER);
     if (index < 0) return service.matches(headers.memory, 0, 0);
     return service.matches(headers.memory, headers.valueStart(index), headers.valueEnd(index));
+  }
+
+  #failed(error: unknown): void {
+    this.#disconnect();
+    this.#ended(Outcome.NetworkFailure, messageOf(error));
   }
 
   #disconnect(): void {

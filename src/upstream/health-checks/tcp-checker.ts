@@ -33,6 +33,8 @@ export class TcpChecker implements Checker, ConnectionHandler {
   #search: PayloadSearch | undefined;
   #id = NO_CONNECTION;
   #isConnected = false;
+  /** It was asked on the connection of the check before: if that ends, the host may not have heard it. */
+  #mayAskAgain = false;
   #isChecking = false;
 
   constructor(caller: CallingThread, target: CheckTarget, options: TcpCheckerOptions, onChecked: OnChecked) {
@@ -46,17 +48,12 @@ export class TcpChecker implements Checker, ConnectionHandler {
   }
 
   begin(): void {
-    const { transport, wheel } = this.#caller.begin();
-    const { cluster, host } = this.#target;
+    const { wheel } = this.#caller.begin();
     this.#isChecking = true;
     wheel.schedule(this.#timer, this.#timeoutMs);
-    try {
-      if (this.#id !== NO_CONNECTION) return this.#ask();
-      this.#id = transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
-    } catch (error) {
-      this.#ended(Outcome.NetworkFailure, messageOf(error));
-      this.#disconnect();
-    }
+    this.#mayAskAgain = this.#id !== NO_CONNECTION;
+    if (this.#mayAskAgain) this.#ask();
+    else this.#connect();
   }
 
   close(): void {
@@ -85,6 +82,7 @@ export class TcpChecker implements Checker, ConnectionHandler {
 
   onData(offset: number, length: number): void {
     if (!this.#isChecking || this.#search === undefined) return;
+    this.#mayAskAgain = false;
     const { memory } = this.#target.cluster.thread;
     if (this.#search.take(memory.bytes.subarray(offset, offset + length))) this.#passed('it sends what is expected');
   }
@@ -108,6 +106,15 @@ export class TcpChecker implements Checker, ConnectionHandler {
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  #connect(): void {
+    const { cluster, host } = this.#target;
+    try {
+      this.#id = cluster.thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
+    } catch (error) {
+      this.#ended(Outcome.NetworkFailure, messageOf(error));
+    }
+  }
+
   #ask(): void {
     this.#search = new PayloadSearch(this.#spec.receive);
     const { memory, transport } = this.#target.cluster.thread;
@@ -127,7 +134,9 @@ export class TcpChecker implements Checker, ConnectionHandler {
 
   #lost(reason: string): void {
     this.#disconnect();
-    this.#ended(Outcome.NetworkFailure, reason);
+    if (!this.#isChecking || !this.#mayAskAgain) return this.#ended(Outcome.NetworkFailure, reason);
+    this.#mayAskAgain = false;
+    this.#connect();
   }
 
   #disconnect(): void {

@@ -55,6 +55,23 @@ t.test('checks are requests as configured, on one connection', async (t) => {
   t.equal(a.upstream.accepted(), 1);
 });
 
+t.test('a connection that ends between checks, or as one begins, says nothing of its host', async (t) => {
+  let answered = 0;
+  const host = await startTcpUpstream(t, (socket) => {
+    let requests = 0;
+    socket.on('data', () => {
+      if (++requests > 1) socket.destroy();
+      else {
+        answered++;
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      }
+    });
+  });
+  const baton = await startWith(t, checked('api', [host.port], http()));
+  await waitFor(() => answered > 5);
+  t.equal(await baton.stat('cluster.api.health_check.failure'), 0);
+});
+
 t.test('each check has a connection of its own where none is reused', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');
   await startWith(t, checked('api', [a.port], { ...http(), reuse_connection: false }));

@@ -7,7 +7,7 @@ import { getLogger } from '../../../log/logger.js';
 import { checkAddress } from '../../../upstream/health-checks/check-target.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { HostHealth, hasPassed, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
+import { HostHealth, hasPassed, Outcome, Transition } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { isSameAddress, keyOf } from '../../../upstream/hosts/host-directory.js';
@@ -135,9 +135,13 @@ export class CheckedHost {
   #checked(outcome: Outcome, reason: string): void {
     if (this.#state !== State.Checking) return;
     this.#state = State.Waiting;
-    const transition = this.#take(outcome, reason);
-    if (this.#state !== State.Waiting) return;
-    this.#checks.timers.reschedule(this.#timer, this.#checks.nextCheckMs(hasPassed(outcome), transition));
+    let transition: Transition = Transition.None;
+    try {
+      transition = this.#take(outcome, reason);
+    } finally {
+      const delayMs = this.#checks.nextCheckMs(hasPassed(outcome), transition);
+      if (this.#state === State.Waiting) this.#checks.timers.reschedule(this.#timer, delayMs);
+    }
   }
 
   #take(outcome: Outcome, reason: string): Transition {

@@ -20,7 +20,7 @@ export interface PrimaryCheckThreadHost {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
-  /** The primary's own calls. */
+  /** What checks connect with. */
   readonly calls: () => CallingThread;
   /** Something has failed that should not. */
   readonly failed: (what: string, error: unknown) => void;
