@@ -154,6 +154,17 @@ t.test('hosts that come in place of those that are awaited are awaited as well',
   t.ok(clusters.set.byName.get('a')!.isInitialized);
 });
 
+t.test('hosts that stay though discovery has removed them are counted when that ends the wait', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.3'])]);
+  clusters.set.setStatic([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  clusters.checks.end(B, Outcome.Passed);
+  eds(clusters, []);
+  t.same(health(clusters), { [B]: '/pending_dynamic_removal' });
+  t.same(counts(clusters, 'healthy'), [1]);
+});
+
 t.test('a response that says so fails its host', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);

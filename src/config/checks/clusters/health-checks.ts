@@ -1,7 +1,6 @@
 // Health checks of clusters: what the schema cannot say of them.
 
 import { isFieldName } from '../../../common/text/header-names.js';
-import { speaksHttp2 } from '../../fields/http-options.js';
 import type {
   Cluster,
   Endpoint,
@@ -46,10 +45,6 @@ export function checkHealthChecks(cluster: Cluster, path: Path, problems: Proble
       if (check?.[field] === 0) problems.error([...at, field], 'it must be at least 1: it would never be reached');
     }
     if (check?.http_health_check) {
-      if (speaksHttp2(cluster)) {
-        const what = 'it speaks HTTP/1.1, and the hosts of this cluster HTTP/2: use tcp_health_check';
-        problems.error([...at, 'http_health_check'], what, 'key');
-      }
       checkHttp(check.http_health_check, [...at, 'http_health_check'], problems);
     }
     checkPayload(check?.tcp_health_check?.send, [...at, 'tcp_health_check', 'send'], problems);

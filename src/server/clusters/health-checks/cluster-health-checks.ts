@@ -79,7 +79,7 @@ export class ClusterHealthChecks implements HostChecks {
       this.#stays(host, endpoint, known === undefined);
       if (known === undefined) added.push(host);
     }
-    // Before others leave: those that have come in their place are awaited as well.
+    // Those that have come in the place of others are awaited as well.
     if (this.#awaited.size > 0) for (const host of added) this.#awaited.add(host);
     const kept: ResolvedEndpoint[] = [];
     for (const host of before.values()) {
@@ -93,6 +93,8 @@ export class ClusterHealthChecks implements HostChecks {
       }
     }
     for (const host of added) host.start();
+    // Behind all that: whoever waits puts the hosts into use.
+    for (const host of this.#awaited) if (this.#hosts.get(host.key) !== host) this.#noLongerAwaited(host);
     return kept.length === 0 ? endpoints : [...endpoints, ...kept];
   }
 
@@ -187,7 +189,6 @@ export class ClusterHealthChecks implements HostChecks {
   #remove(host: CheckedHost): void {
     this.#end(host);
     this.#cluster.observe(host.key, OBSERVED_FLAGS, 0);
-    this.#noLongerAwaited(host);
   }
 
   #end(host: CheckedHost): void {
