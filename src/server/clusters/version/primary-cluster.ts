@@ -169,7 +169,7 @@ export class PrimaryCluster implements EndpointUser {
       this.#subscription.add(this);
     } else {
       this.#take(endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
-      this.#discoveredFirst();
+      this.#looked();
     }
   }
 
@@ -305,13 +305,13 @@ export class PrimaryCluster implements EndpointUser {
       () => this.#assign(endpoints, assignment),
       (error) => {
         this.#cannotUse(endpoints, error);
-        this.#discoveredFirst();
+        this.#looked();
       },
     );
   }
 
   unassigned(): void {
-    this.#discoveredFirst();
+    this.#looked();
   }
 
   #assign(endpoints: readonly ResolvedEndpoint[], assignment: ClusterLoadAssignment): void {
@@ -322,7 +322,7 @@ export class PrimaryCluster implements EndpointUser {
     if (this.#isActive) this.#preparation.discard();
     if (!hasChanged && isSameFactor) this.#stats.increment(ClusterStats.at.update_no_rebuild);
     else if (!hasChanged && this.#isActive) this.#merge.note(true);
-    this.#discoveredFirst();
+    this.#looked();
   }
 
   #dnsCluster(): DnsCluster {
@@ -333,7 +333,7 @@ export class PrimaryCluster implements EndpointUser {
       resolve: (name, family) => resolver.resolve(name, family),
       count: (stat) => this.#stats.increment(ClusterStats.at[stat]),
       onHosts: (endpoints) => this.#take(endpoints),
-      onInitialized: () => this.#discoveredFirst(),
+      onInitialized: () => this.#looked(),
     });
   }
 
@@ -358,8 +358,8 @@ export class PrimaryCluster implements EndpointUser {
     return new ClusterHealthChecks(spec, checked, this.#host.checks);
   }
 
-  /** Hosts that were found are used when each of them has been checked. */
-  #discoveredFirst(): void {
+  /** It has looked for hosts: those that it has found are used when each of them has been checked. */
+  #looked(): void {
     if (this.isInitialized) return;
     if (this.#checks === undefined) this.#initialized();
     else this.#checks.whenChecked(() => this.#initialized());
