@@ -1,5 +1,6 @@
 import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
+import { valueOfText } from '../../../src/runtime/value.js';
 import { Outcome } from '../../../src/upstream/health-checks/host-health.js';
 import { healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
 import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
@@ -141,6 +142,46 @@ t.test('an endpoint may be checked elsewhere, or not at all', async (t) => {
   t.same(clusters.checks.pending, ['10.0.0.1:8080', '10.9.9.9:80']);
   for (const host of clusters.checks.pending) clusters.checks.end(host, Outcome.Passed);
   t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy', '10.0.0.3:80': 'healthy' });
+});
+
+t.test('an endpoint that is checked elsewhere from now on begins anew; by another name it does not', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  const check = (health_check_config: { port_value: number; hostname?: string }) => {
+    const address = { socket_address: { address: '10.0.0.1', port_value: 80 } };
+    const endpoints = [{ lb_endpoints: [{ endpoint: { address, health_check_config } }] }];
+    clusters.sources.to('a').deliver({ resources: [resource({ cluster_name: 'a', endpoints })] });
+  };
+  check({ port_value: 81 });
+  clusters.checks.end('10.0.0.1:81', Outcome.Passed);
+  check({ port_value: 81, hostname: 'other' });
+  t.same([health(clusters), clusters.checks.pending], [{ [A]: 'healthy' }, []]);
+  check({ port_value: 82 });
+  t.same([health(clusters), clusters.checks.pending], [{ [A]: '/failed_active_hc' }, ['10.0.0.1:82']]);
+  check({ port_value: 83 });
+  t.same(clusters.checks.pending, ['10.0.0.1:83'], 'the check that was under way is given up');
+  t.same(counts(clusters, 'healthy'), [0]);
+  clusters.checks.end('10.0.0.1:83', Outcome.Passed);
+  await clusters.turn();
+  t.same([health(clusters), counts(clusters, 'healthy')], [{ [A]: 'healthy' }, [1]]);
+});
+
+t.test('runtime bounds intervals, and a check that is due waits for its turn', async (t) => {
+  const clusters = new Clusters();
+  const values = new Map([['health_check.max_interval', valueOfText('50')]]);
+  clusters.checks.runtime.apply({ version: 1, values });
+  clusters.checks.isHeld = true;
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  t.same(clusters.checks.pending, []);
+  clusters.checks.due.shift()!();
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.advance(49);
+  t.equal(clusters.checks.due.length, 0);
+  clusters.advance(3);
+  t.equal(clusters.checks.due.length, 1);
+  clusters.set.removeStatic(['a']);
+  clusters.checks.due.shift()!();
+  t.same(clusters.checks.pending, [], 'its cluster has gone meanwhile');
 });
 
 t.test('hosts that come in place of those that are awaited are awaited as well', async (t) => {
