@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto';
 import { NO_TOKEN, type TokenBucket, type TokenRate } from './token-bucket.js';
 
-/** Buckets that are remembered. */
-const CAPACITY = 8192;
+/** Buckets that are remembered: so many that the C library maps their memory, which costs nothing then where it is not used. */
+const CAPACITY = 65536;
 
 /** Words of the head, which is a cell of its own. */
 const enum Head {
