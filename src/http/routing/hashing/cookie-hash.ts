@@ -42,7 +42,7 @@ export class CookieHash {
     }
     if (this.#attributes === undefined) return false;
     // Requests of one connection that come before the first response get the same cookie.
-    xxh64Text(info.downstreamDirectRemoteAddress + info.downstreamLocalAddress, hash);
+    xxh64Text((info.downstream?.remoteText ?? '') + info.downstreamLocalAddress, hash);
     const value = hex(hash.hi) + hex(hash.lo);
     cookies.push(`${this.#name}="${value}"${this.#attributes}`);
     xxh64Text(value, hash);

@@ -12,8 +12,9 @@ const info = new StreamInfo();
 info.inferredRemoteAddress = '10.1.2.3:4711';
 info.downstream = {
   remoteText: '10.9.9.9:1000',
+  directRemoteText: '10.9.9.9:1000',
   localText: '10.0.0.1:80',
-} as NonNullable<StreamInfo['downstream']>;
+};
 
 /** The hash of a request, and cookies that its client gets; undefined: it has none. */
 function evaluate(configs: RouteAction_HashPolicy[], start = 'GET / HTTP/1.1', ...lines: string[]) {
