@@ -60,8 +60,9 @@ const named = (text: string, match?: Config): Config => {
 };
 const range = (address_prefix: string, prefix_len: number) => ({ address_prefix, prefix_len });
 
+const FLUSHED_SOON = ['--file-flush-interval-msec', '20'];
 const baton = await startBaton(t, {
-  args: ['-l', 'warning', '--concurrency', '2'],
+  args: ['-l', 'warning', '--concurrency', '2', ...FLUSHED_SOON],
   config: bootstrap({
     listeners: [
       web('plain'),
@@ -285,7 +286,7 @@ t.test('a connection that goes on in the next process keeps its client', async (
     listeners: [behindProxies(web('web', { access_log: [fileAccessLog(own, format)] }))],
     clusters: [staticCluster('echo', echo.port)],
   });
-  const args = ['--parent-shutdown-time-s', '600', '--drain-time-s', '600', '--hand-over-connections'];
+  const args = ['--parent-shutdown-time-s', '600', '--drain-time-s', '600', '--hand-over-connections', ...FLUSHED_SOON];
   const line = new EpochLine(t);
   const first = await line.start(0, { config, args });
   const client = await connectRaw(t, await first.listenerPort('web'));

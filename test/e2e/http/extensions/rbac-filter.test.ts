@@ -59,6 +59,7 @@ const CONDITIONS: readonly (readonly [Config, yes: string[], no: string[]])[] = 
 ];
 
 const { baton, on } = await startProxy(t, {
+  args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
   listeners: {
     allow: guarded(
       rules('ALLOW', {
