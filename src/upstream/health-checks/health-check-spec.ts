@@ -10,7 +10,7 @@ import type {
   HealthCheck_TcpHealthCheck,
   Int64Range,
 } from '../../config/generated/api.js';
-import { Method } from '../../http/headers/header-block.js';
+import { METHOD_NAMES, type Method } from '../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
 import { compileStringMatcher, type StringRule } from '../../http/routing/matching/string-rule.js';
 import type { CheckIntervals } from './check-interval.js';
@@ -107,7 +107,7 @@ function httpCheck(config: HealthCheck_HttpHealthCheck, clusterName: string): Ht
     kind: 'http',
     host: config.host || clusterName,
     path: config.path ?? '',
-    method: METHODS[methodText],
+    method: METHOD_NAMES.indexOf(methodText) + 1,
     methodText,
     expected: config.expected_statuses?.length ? ranges(config.expected_statuses) : [{ start: 200, end: 201 }],
     retriable: ranges(config.retriable_statuses ?? []),
@@ -133,15 +133,3 @@ function payload({ binary, text }: HealthCheck_Payload): Buffer {
 function ranges(list: readonly Int64Range[]): StatusRange[] {
   return list.map(({ end, start }) => ({ start: Number(start ?? 0), end: Number(end ?? 0) }));
 }
-
-const METHODS = {
-  GET: Method.Get,
-  HEAD: Method.Head,
-  POST: Method.Post,
-  PUT: Method.Put,
-  DELETE: Method.Delete,
-  CONNECT: Method.Connect,
-  OPTIONS: Method.Options,
-  TRACE: Method.Trace,
-  PATCH: Method.Patch,
-} as const;

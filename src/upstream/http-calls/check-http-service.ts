@@ -1,25 +1,14 @@
 // What an HttpService can ask for, beyond the schema.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { CONNECTION_FIELDS } from '../../common/text/connection-fields.js';
 import type { Report } from '../../config/catalog/extension.js';
 import type { HeaderValueOption, HttpService } from '../../config/generated/api.js';
 import { compileHeaderMutations } from '../../http/headers/header-mutations.js';
 import { httpTarget } from './http-uri.js';
 
-/** Fields that say where a message ends, whom it is for, or what its body is: they are the call's own. */
-const OWN = new Set([
-  'host',
-  'content-length',
-  'content-type',
-  'transfer-encoding',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-]);
+/** The call's own: also whom the message is for, and what its body is. */
+const OWN = new Set([...CONNECTION_FIELDS, 'host', 'content-type']);
 
 /** Reports what cannot be obeyed; `path` is that of the service in its extension's configuration. */
 export function checkHttpService(service: HttpService | undefined, path: string, report: Report): void {

@@ -1,5 +1,6 @@
 // Health checks of clusters: what the schema cannot say of them.
 
+import { CONNECTION_FIELDS } from '../../../common/text/connection-fields.js';
 import { isFieldName } from '../../../common/text/header-names.js';
 import type {
   Cluster,
@@ -15,19 +16,6 @@ import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 
 /** What a TCP check sends goes out in one turn. */
 const MAX_PAYLOAD_BYTES = 64 * 1024;
-
-/** Fields that say where a message ends, or whose connection it is: they are the check's own. */
-const OWN = new Set([
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'upgrade',
-  'expect',
-]);
 
 /** Reports what cannot be obeyed of the health checks of a cluster. */
 export function checkHealthChecks(cluster: Cluster, path: Path, problems: Problems): void {
@@ -118,7 +106,7 @@ function checkHeader(option: HeaderValueOption | undefined, path: Path, problems
   if (name === 'host' || name === ':authority') {
     return problems.error([...path, 'key'], "the host of a check is the field 'host' of http_health_check");
   }
-  if (name.startsWith(':') || OWN.has(name))
+  if (name.startsWith(':') || CONNECTION_FIELDS.has(name))
     return problems.error([...path, 'key'], `'${key}' is set by the check itself`);
   if (!isFieldName(key)) return problems.error([...path, 'key'], `'${key}' is no name of a header`);
   if (!/%/.test(value.replaceAll('%%', ''))) return;
