@@ -89,9 +89,9 @@ export class StatsImport {
     this.#ofParent.clear();
   }
 
-  /** Names belong to a scope: one that only the parent has is made for as long as the parent lives. */
+  /** Names belong to a scope: one that only the parent has is made for as long as the parent lives. Those of no scope stay. */
   #follow(prefix: string): void {
-    if (this.#store.scopesUnder(prefix).length > 0) return;
+    if (prefix === '' || this.#store.scopesUnder(prefix).length > 0) return;
     this.#ofParent.set(prefix, this.#store.addScope(prefix, NO_STATS));
   }
 

@@ -13,6 +13,7 @@ import {
   EpochLine,
   httpListener,
   httpRequest,
+  ROUTER_FILTER,
   routeAllTo,
   startUpstream,
   staticCluster,
@@ -103,6 +104,42 @@ t.test('the last requests of a parent are counted by its child, though nobody as
   t.equal(await child.stat('cluster.up.upstream_rq_200'), 6, 'a name born in traffic');
   await child.stop();
 });
+
+t.test(
+  'counters of local rate limits, which no part of the configuration has for itself, stay when the parent is gone',
+  async (t) => {
+    const upstream = await startUpstream(t, (_request, response) => void response.end());
+    const all = { default_value: { numerator: 100 } };
+    const limit = {
+      name: 'limit',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit',
+        stat_prefix: 'lim',
+        token_bucket: { max_tokens: 1000, fill_interval: '600s' },
+        ...{ filter_enabled: all, filter_enforced: all },
+      },
+    };
+    const configure = (cluster: string): Config =>
+      bootstrap({
+        listeners: [
+          httpListener('web', 0, { route_config: routeAllTo(cluster), http_filters: [limit, ROUTER_FILTER] }),
+        ],
+        clusters: [staticCluster(cluster, upstream.port)],
+        extra: { stats_flush_interval: '0.1s' },
+      });
+    const line = new EpochLine(t);
+    const parent = await line.start(0, { config: configure('old'), args: LONG });
+    const port = await parent.listenerPort('web');
+    await requests(port, 3);
+    const child = await line.start(1, { config: configure('new'), args: LONG });
+    await child.waitForStat('lim.http_local_rate_limit.ok', 3);
+    await requests(port, 2);
+    await end(parent);
+    await waitFor(async () => (await child.stat('cluster.old.upstream_rq_200')) === undefined);
+    t.equal(await child.stat('lim.http_local_rate_limit.ok'), 5);
+    await child.stop();
+  },
+);
 
 t.test('the first answer of a child has what its parent has counted: no counter ever falls', async (t) => {
   const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
