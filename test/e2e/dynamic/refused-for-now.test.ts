@@ -126,7 +126,7 @@ t.test('listeners for which workers have no descriptors', async (t) => {
     'listener',
     ports.map((port) => httpListener(`on ${port}`, port, saying('late'))),
   );
-  await waitFor(() => /cannot be built: addListener: too many open files\n/.test(baton.stderr), { what: 'a failure' });
+  await waitForLog(baton, /cannot be built: addListener: too many open files\n/);
   const failed = [...(await listenersOf(baton)).values()].find((each) => each['error_state'] !== undefined);
   t.match(failed, {
     client_status: 'NACKED',
