@@ -129,7 +129,7 @@ t.test('a bad resource is refused with everything that is wrong with it, and spo
       name: 'bad',
       type: 'ORIGINAL_DST',
       lb_policy: 'CLUSTER_PROVIDED',
-      close_connections_on_host_health_failure: true,
+      track_timeout_budgets: true,
     }),
     { ...encoded(CLUSTER, { name: 'garbage' }), value: Buffer.from('garbage') },
     encoded(LISTENER, { name: 'other' }),
@@ -143,7 +143,7 @@ t.test('a bad resource is refused with everything that is wrong with it, and spo
     {
       name: 'bad',
       version: 'v1',
-      details: /^type: 'ORIGINAL_DST' .*\nlb_policy: .*\nclose_connections_on_host_health_failure: /,
+      details: /^type: 'ORIGINAL_DST' .*\nlb_policy: .*\ntrack_timeout_budgets: /,
     },
     {
       name: '',
