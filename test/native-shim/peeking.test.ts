@@ -60,6 +60,27 @@ t.test('no more is shown than was asked for, and a long rest is exact', async (t
   t.ok(rig.received(id).equals(sent.subarray(7)));
 });
 
+t.test('whoever finds the window of a batch nearly full is shown the rest in the next one', async (t) => {
+  // Both are held until both have sent, so that one batch has to show them.
+  const rig = new Rig({ receiveBytes: 50_000 });
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const sent = pattern(30_000);
+  const ids: number[] = [];
+  for (let count = 1; count <= 2; count++) {
+    const peer = connect(port, '127.0.0.1');
+    t.teardown(() => peer.destroy());
+    const { id } = await rig.next(Event.Accept, undefined, count);
+    rig.submit(Op.Pause, id);
+    rig.now(Op.Peek, id, 40_000);
+    await new Promise<void>((resolve) => peer.write(sent, () => resolve()));
+    ids.push(id);
+  }
+  for (const id of ids) rig.submit(Op.Resume, id);
+  rig.flush();
+  for (const id of ids) await until(() => rig.of(Event.Data, id).some(({ bytes }) => bytes.equals(sent)), 'all bytes');
+});
+
 t.test('what is paused behind Take is received when it goes on', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());

@@ -31,8 +31,11 @@ void Transport::peek(Id id, SocketRecord& connection) {
   }
   batch_.addData(id, static_cast<uint32_t>(got));
   connection.servedInBatch = batch_.number();
-  if (!connection.readOn) return;
-  connection.peekedToEnd = connection.readable = true;
+  // The window of this batch was too small: what has come already brings no edge of its own.
+  const bool isCut = static_cast<uint32_t>(got) == most && most < connection.peekLimit;
+  if (!isCut && !connection.readOn) return;
+  connection.peekedToEnd = !isCut;
+  connection.readable = true;
   enqueue(id, connection);
 }
 
