@@ -130,7 +130,15 @@ export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
 export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 export { atMostMs } from '../common/time/within-ms.js';
-export { type Address, addressOfBytes, addressText, encodePath, ipAddress, parseIp } from '../io/addresses/address.js';
+export {
+  type Address,
+  addressOfBytes,
+  addressText,
+  encodePath,
+  ipAddress,
+  ipOfAddress,
+  parseIp,
+} from '../io/addresses/address.js';
 export { type IpRange, ipRange, isInRange } from '../io/addresses/ip-range.js';
 export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';

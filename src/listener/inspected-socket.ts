@@ -8,7 +8,7 @@ import { type InspectedEnds, type ListenerFilter, Verdict } from './listener-fil
 import type { ConnectionEnds } from './network-filter.js';
 
 /** Why a socket is not served. */
-export type InspectionFailure = 'timeout' | 'remote_close' | 'refused' | 'error';
+export type InspectionFailure = 'remote_close' | 'refused' | 'error';
 
 export interface InspectionOwner {
   readonly filters: readonly ListenerFilter[];

@@ -4,6 +4,7 @@ import {
   type HeaderBlock,
   type HeaderRule,
   type IpRange,
+  ipOfAddress,
   isInRange,
   parseIp,
   type StreamInfo,
@@ -100,15 +101,10 @@ export class AddressCondition implements Condition {
 
   /** Unix sockets are in no range. */
   holds(_headers: HeaderBlock, info: StreamInfo): boolean {
-    const ip = ipBytes(this.#addressOf(info));
+    // Without the zone of a link-local address: ranges have none.
+    const ip = parseIp(ipOfAddress(this.#addressOf(info)).replace(/%.*/, ''));
     return ip !== undefined && isInRange(this.#range, ip);
   }
-}
-
-/** `10.0.0.1:80`, `[fe80::1%2]:80` */
-function ipBytes(address: string): Uint8Array | undefined {
-  const host = address.slice(0, Math.max(0, address.lastIndexOf(':')));
-  return parseIp(host[0] === '[' ? host.slice(1, -1).replace(/%.*/, '') : host);
 }
 
 /** The port that the client has connected to is one from `first` on, below `end`. */
