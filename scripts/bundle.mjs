@@ -1,9 +1,8 @@
 // Puts the compiled program together into dist/baton: some dozens of files instead of hundreds, which every thread of every process
 // loads in half the time, and in which V8 sees the constants of other modules. dist/src stays as it is, for tests and scripts.
 //
-// The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). positions.json tells the
-// place in the source of what stands where: [first line, file, line in that file] of every run of lines
-// (src/common/package/source-places.ts).
+// The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). Beside each file lies one, .lines,
+// that tells where in the source its lines stand (src/common/package/source-places.ts).
 
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
@@ -38,7 +37,11 @@ const { output } = await bundle.write({
 });
 // npm makes them executable once, when it links them: an installed `baton` must outlive the next build.
 for (const name of entries) chmodSync(join(target, `${name}.js`), 0o755);
-writeFileSync(join(target, 'positions.json'), JSON.stringify(positionsOf(output.filter(({ map }) => map != null))));
+for (const chunk of output.filter(({ map }) => map != null)) {
+  const path = join(target, chunk.fileName);
+  writeFileSync(path, toAscii(readFileSync(path, 'utf8')));
+  writeFileSync(`${path}.lines`, JSON.stringify(linesOf(chunk)));
+}
 
 /** With the map that the compiler wrote, so that places are those of the TypeScript source. */
 function load(path) {
@@ -51,24 +54,26 @@ function emitEntries(code) {
   }
 }
 
-function positionsOf(chunks) {
+/** V8 keeps such a source in half the memory. What is not ASCII stands in texts only: comments are left out. */
+function toAscii(code) {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Of the SourceLines that src/common/package/source-places.ts reads. */
+function linesOf({ fileName, code, map }) {
+  const places = new SourceMap(JSON.parse(map.toString()));
   const files = [];
-  const runs = {};
-  for (const { fileName, code, map } of chunks) {
-    const places = new SourceMap(JSON.parse(map.toString()));
-    const run = [];
-    let file = -1;
-    let offset = 0;
-    for (const [index, line] of code.split('\n').entries()) {
-      const { originalSource, originalLine } = places.findEntry(index, line.search(/\S|$/));
-      if (originalSource === undefined) continue;
-      const name = relative(root, join(target, dirname(fileName), originalSource));
-      if (name === files[file] && originalLine - index === offset) continue;
-      file = files.indexOf(name) < 0 ? files.push(name) - 1 : files.indexOf(name);
-      offset = originalLine - index;
-      run.push(index + 1, file, originalLine + 1);
-    }
-    runs[fileName] = run;
+  const runs = [];
+  let file = -1;
+  let offset = 0;
+  for (const [index, line] of code.split('\n').entries()) {
+    const { originalSource, originalLine } = places.findEntry(index, line.search(/\S|$/));
+    if (originalSource === undefined) continue;
+    const name = relative(root, join(target, dirname(fileName), originalSource));
+    if (name === files[file] && originalLine - index === offset) continue;
+    file = files.indexOf(name) < 0 ? files.push(name) - 1 : files.indexOf(name);
+    offset = originalLine - index;
+    runs.push(index + 1, file, originalLine + 1);
   }
   return { files, runs };
 }

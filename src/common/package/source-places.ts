@@ -1,7 +1,7 @@
 // From a place in the program that runs to the one in its source: for logs and profiles. What the build put together has lost
-// the lines of its sources, and keeps them in positions.json (scripts/bundle.mjs writes it).
+// the lines of its sources, and keeps them in a file beside each that it wrote (scripts/bundle.mjs).
 
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packagePath, programDirectory } from './package-root.js';
@@ -13,12 +13,12 @@ export interface SourcePlace {
   readonly line: number;
 }
 
-/** What positions.json holds. */
-interface Positions {
+/** What `<file>.lines` holds of a file of the program. */
+interface SourceLines {
   /** Sources, as in SourcePlace. */
   readonly files: readonly string[];
-  /** By file of the program, of each run of lines that stand in the source in the same way: the first line, the index of the source, the line there. */
-  readonly runs: { readonly [file: string]: readonly number[] };
+  /** Of each run of lines that stand in the source in the same way: the first line, the index of the source, the line there. */
+  readonly runs: readonly number[];
 }
 
 /** A file of the program in a stack: `file:///opt/baton/dist/baton/main.js:12:5`. */
@@ -31,17 +31,16 @@ const DIRECTORY = join(programDirectory(), sep);
 /** Numbers of a run. */
 const RUN = 3;
 
-let files: readonly string[] | undefined;
-const runs = new Map<string, Int32Array>();
+/** Of the program's files that somebody has asked for; undefined: it runs as the compiler wrote it. */
+const read = new Map<string, SourceLines | undefined>();
 
 /** `url` is a file URL, a path, or anything else that V8 calls a script, which stays as it is. */
 export function sourcePlace(url: string, line: number): SourcePlace {
   const path = url.startsWith('file:') ? fileURLToPath(url) : url;
-  files ??= readPositions();
-  const ofFile = runs.get(path);
-  const at = ofFile === undefined ? -1 : runAt(ofFile, line);
-  if (at < 0) return { file: belowPackage(path), line };
-  return { file: files[ofFile![at + 1]!]!, line: ofFile![at + 2]! + line - ofFile![at]! };
+  const lines = path.startsWith(DIRECTORY) ? linesOf(path) : undefined;
+  const at = lines === undefined ? -1 : runAt(lines.runs, line);
+  if (lines === undefined || at < 0) return { file: belowPackage(path), line };
+  return { file: lines.files[lines.runs[at + 1]!]!, line: lines.runs[at + 2]! + line - lines.runs[at]! };
 }
 
 /** A function's name in its source: the build gives numbers to those that several files have. */
@@ -57,23 +56,26 @@ export function sourceStack(stack: string): string {
   });
 }
 
-/** Fills `runs`; returns the sources. There are none when the program runs as the compiler wrote it. */
-function readPositions(): readonly string[] {
-  const path = join(DIRECTORY, 'positions.json');
-  if (!existsSync(path)) return [];
-  const positions = JSON.parse(readFileSync(path, 'utf8')) as Positions;
-  for (const [name, numbers] of Object.entries(positions.runs))
-    runs.set(join(DIRECTORY, name), Int32Array.from(numbers));
-  return positions.files;
+/** Undefined where there are none, or, this time, no descriptor to read them with. */
+function linesOf(path: string): SourceLines | undefined {
+  if (read.has(path)) return read.get(path);
+  let lines: SourceLines | undefined;
+  try {
+    lines = JSON.parse(readFileSync(`${path}.lines`, 'utf8'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return undefined;
+  }
+  read.set(path, lines);
+  return lines;
 }
 
 /** Index of the last run that begins at the line or before it; -1 without one. */
-function runAt(ofFile: Int32Array, line: number): number {
+function runAt(runs: readonly number[], line: number): number {
   let low = 0;
-  let high = ofFile.length / RUN;
+  let high = runs.length / RUN;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (ofFile[middle * RUN]! <= line) low = middle + 1;
+    if (runs[middle * RUN]! <= line) low = middle + 1;
     else high = middle;
   }
   return (low - 1) * RUN;
