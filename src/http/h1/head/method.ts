@@ -30,9 +30,5 @@ const METHODS: readonly (readonly [string, Method])[] = [
 ];
 
 const encoder = new TextEncoder();
-const BY_FIRST_BYTE = Array.from({ length: 256 }, (_, byte) =>
-  METHODS.filter(([name]) => name.charCodeAt(0) === byte).map(([name, method]) => ({
-    name: encoder.encode(name),
-    method,
-  })),
-);
+const BY_FIRST_BYTE = Array.from({ length: 256 }, (): { readonly name: Uint8Array; readonly method: Method }[] => []);
+for (const [name, method] of METHODS) BY_FIRST_BYTE[name.charCodeAt(0)]!.push({ name: encoder.encode(name), method });
