@@ -33,7 +33,6 @@ export class PrimaryCheckThread implements CheckThread {
   readonly #host: PrimaryCheckThreadHost;
   #uncounted: UncountedStats | undefined;
   #due: (() => void)[] = [];
-  #next = 0;
   #immediate: NodeJS.Immediate | undefined;
 
   constructor(host: PrimaryCheckThreadHost) {
@@ -75,21 +74,14 @@ export class PrimaryCheckThread implements CheckThread {
 
   readonly #turn = (): void => {
     this.#immediate = undefined;
-    const end = Math.min(this.#next + CHECKS_PER_TURN, this.#due.length);
-    while (this.#next < end) {
-      const begin = this.#due[this.#next++]!;
+    for (const begin of this.#due.splice(0, CHECKS_PER_TURN)) {
       try {
         begin();
       } catch (error) {
         this.#host.failed('a health check failed', error);
       }
     }
-    if (this.#next < this.#due.length) {
-      this.#immediate = setImmediate(this.#turn);
-    } else {
-      this.#due = [];
-      this.#next = 0;
-    }
+    if (this.#due.length > 0) this.#immediate ??= setImmediate(this.#turn);
   };
 
   #stats(): UncountedStats {
